@@ -198,7 +198,7 @@ def matches(
             several, which must all match.
         device: The device, as a ResourceSlice lists it, with ``attributes`` and ``capacity``.
         driver: The device's driver; by default the field ``driver`` of ``device``.
-        kubernetes: The release, such as ``"1.36"``; None for the newest known one.
+        kubernetes: The release, such as ``"1.36"``; None for the default one, 1.37.
         feature_gates: Gates that differ from the release's defaults, by name.
 
     Returns:
@@ -288,7 +288,7 @@ def simulate(
             release serves, or lists of them as kubectl prints. Other kinds are ignored.
         pods: The pods to schedule, or workloads that make them, such as Deployments; other objects among them, such as
             ResourceClaimTemplates, are added to the cluster's. If empty, the pending pods among ``objects``.
-        kubernetes: The release of the scheduler, such as ``"1.36"``; None for the newest whose scheduler was recorded.
+        kubernetes: The release of the scheduler, such as ``"1.36"``; None for the default one, 1.37.
         feature_gates: Gates that differ from the release's defaults, by name.
 
     Returns:

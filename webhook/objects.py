@@ -112,3 +112,8 @@ def labels_of(obj: object) -> dict[str, str]:
 def is_object(value: object) -> bool:
     """Tell whether a JSON value states its version and kind, as objects of Kubernetes do."""
     return isinstance(value, dict) and bool(value.get("apiVersion")) and bool(value.get("kind"))
+
+
+def is_definition(obj: object) -> bool:
+    """Tell whether an object is a CustomResourceDefinition, which defines a kind."""
+    return isinstance(obj, dict) and obj.get("kind") == "CustomResourceDefinition"

@@ -291,7 +291,9 @@ spec:
   headGroupSpec:
     template: {spec: {containers: [{name: head, image: i}]}}
   workerGroupSpecs:
-  - template:
+  - replicas: 2
+    numOfHosts: 2
+    template:
       spec:
         containers: [{name: worker, image: i, resources: {claims: [{name: gpu}]}}]
         resourceClaims: [{name: gpu, resourceClaimTemplateName: large-gpu}]
@@ -301,7 +303,118 @@ spec:
 def test_pods_of_other_projects_are_scheduled(tmp_path: Path) -> None:
     (tmp_path / "ray.yaml").write_text(RAY)
     answers = simulated(tmp_path / "ray.yaml", "--cluster", CLUSTER)
-    assert [each["name"].startswith("ray-") for each in answers] == [True, True]
+    assert [each["name"] for each in answers] == ["ray-0-XXXXX", *(f"ray-1-XXXXX-{index}" for index in range(4))]
+
+
+def test_a_runtime_makes_pods_for_those_who_use_it(tmp_path: Path) -> None:
+    runtime = tmp_path / "runtime.yaml"
+    runtime.write_text(
+        """
+        apiVersion: serving.kserve.io/v1alpha1
+        kind: ClusterServingRuntime
+        metadata: {name: vllm}
+        spec:
+          containers: [{name: kserve-container, image: i, resources: {claims: [{name: gpu}]}}]
+          resourceClaims: [{name: gpu, resourceClaimTemplateName: large-gpu}]
+        """
+    )
+    done = draguard("simulate", runtime, "--cluster", CLUSTER)
+    assert (done.code, "runtimes and templates make pods only where others use them" in done.err) == (2, True)
+    service = tmp_path / "service.yaml"
+    spec = "{predictor: {minReplicas: 2, maxReplicas: 5, model: {runtime: vllm}}}"
+    metadata = "{name: llm, namespace: team-y}"
+    service.write_text(
+        f"{{apiVersion: serving.kserve.io/v1beta1, kind: InferenceService, metadata: {metadata}, spec: {spec}}}"
+    )
+    done = draguard("simulate", service, runtime, "--cluster", CLUSTER, "--output", "json")
+    assert [each["namespace"] for each in json.loads(done.out)] == ["team-y", "team-y"]
+    note = (
+        "note: InferenceService team-y/llm: 2 pods are simulated: spec.predictor.maxReplicas lets an autoscaler change"
+    )
+    assert note in done.err
+
+
+def test_a_workload_without_pods_is_explained(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t, namespace: ml}, "
+        "spec: {runtimeRef: {name: torch}}}"
+    )
+    done = draguard("simulate", job, "--cluster", CLUSTER)
+    why = "TrainJob ml/t: no pods are simulated: ClusterTrainingRuntime torch is not among the manifests"
+    assert (done.code, f"no pods to schedule: {why}" in done.err) == (2, True)
+
+
+def test_a_claim_of_the_manifests_keeps_its_status_in_the_cluster(tmp_path: Path) -> None:
+    pods, cluster = tmp_path / "pods.yaml", tmp_path / "cluster.yaml"
+    device = "{driver: nic.example.com, pool: rack, device: nic-3, request: nic}"
+    allocated = f"{{allocation: {{devices: {{results: [{device}]}}}}}}"
+    claim_of_cluster = yaml.safe_load(PER_DEVICE.split("---")[4])
+    claim_of_cluster["status"] = yaml.safe_load(allocated)
+    cluster.write_text("---".join(PER_DEVICE.split("---")[:4]) + "\n---\n" + yaml.safe_dump(claim_of_cluster))
+    pods.write_text("---".join(PER_DEVICE.split("---")[4:]).replace("nodeSelector: {kubernetes.io/hostname: n2}", ""))
+    (answer,) = simulated(pods, "--cluster", cluster)
+    assert "nic-3" in json.dumps(answer["claims"])
+
+
+class TestObjectsGivenTwice:
+    POD = (
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: team-y, labels: {{a: {label}}}}}, "
+        "spec: {{containers: [{{name: c, image: i}}], "
+        "resourceClaims: [{{name: g, resourceClaimTemplateName: {template}}}]}}}}"
+    )
+
+    def simulated(self, tmp_path: Path, *manifests: str) -> tuple[list[str], str]:
+        (tmp_path / "twice.yaml").write_text("\n---\n".join(manifests))
+        done = draguard("simulate", tmp_path / "twice.yaml", "--cluster", CLUSTER, "--output", "json")
+        return [each["name"] for each in json.loads(done.out)], done.err
+
+    def test_equal_pods_are_one(self, tmp_path: Path) -> None:
+        names, notes = self.simulated(tmp_path, *[self.POD.format(label="a", template="large-gpu")] * 2)
+        assert names == ["p"]
+        assert "Pod team-y/p is given twice: it is simulated once" in notes
+
+    def test_an_update_wins(self, tmp_path: Path) -> None:
+        pods = [self.POD.format(label=label, template="large-gpu") for label in "ab"]
+        names, notes = self.simulated(tmp_path, *pods)
+        assert names == ["p"]
+        assert "it is simulated with the second, as kubectl apply updates an object" in notes
+
+    def test_an_update_that_is_refused_changes_nothing(self, tmp_path: Path) -> None:
+        pods = [self.POD.format(label="a", template=template) for template in ("large-gpu", "other")]
+        names, notes = self.simulated(tmp_path, *pods)
+        assert names == ["p"]
+        assert "and the first is simulated: the second is refused, spec: Forbidden: pod updates may not change" in notes
+
+    def test_claims_are_updated_as_well(self, tmp_path: Path) -> None:
+        claims = [
+            "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c, namespace: team-y}, "
+            f"spec: {{devices: {{requests: [{{name: r, exactly: {{deviceClassName: {name}}}}}]}}}}}}"
+            for name in "ab"
+        ]
+        _, notes = self.simulated(tmp_path, self.POD.format(label="a", template="large-gpu"), *claims)
+        assert "ResourceClaim team-y/c is given twice, and the first is simulated" in notes
+
+    def test_workloads_of_one_name_have_pods_of_their_own(self, tmp_path: Path) -> None:
+        template = (
+            "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
+        )
+        deployment = (
+            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, "
+            f"spec: {{selector: {{matchLabels: {{a: b}}}}, {template % 'Always'}}}}}"
+        )
+        job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{template % 'Never'}}}}}"
+        assert self.simulated(tmp_path, deployment, job)[0] == ["w-XXXXX", "w-XXXXX-2"]
+
+    def test_a_pod_in_the_place_of_a_workloads_is_refused(self, tmp_path: Path) -> None:
+        pod = "{apiVersion: v1, kind: Pod, metadata: {name: w-0}, spec: {containers: [{name: c, image: i}]}}"
+        template = "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}"
+        workload = (
+            "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: w}, "
+            f"spec: {{serviceName: s, selector: {{matchLabels: {{a: b}}}}, {template}}}}}"
+        )
+        names, notes = self.simulated(tmp_path, pod, workload)
+        assert (names, "Pod default/w-0 is made twice: the API server refuses the second" in notes) == (["w-0"], True)
 
 
 def test_kustomizations_are_rendered(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
     given = [clusters.pod("p", {"d": "c"}), clusters.pod("q", {"d": "shared"}), clusters.pod("r")]
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all({**each, "apiVersion": "v1"} for each in given))
-    paths = tmp_path / "pods.yaml", "--cluster", tmp_path / "cluster.yaml"
+    paths = (tmp_path / "pods.yaml", "--cluster", tmp_path / "cluster.yaml", "--kubernetes-version", "1.36")
     text = draguard("simulate", *paths).out
     assert "  a, request r: 3 devices, 3 of the class; 4 are wanted\n" in text
     assert text.count("does not apply DeviceTaintRules") == 1

@@ -86,7 +86,7 @@ class TestWhyAllowed:
 
     def test_a_policy_that_is_not_evaluated_is_reported(self, tmp_path: Path) -> None:
         case = f"{{object: {OBJECT.replace('NAME', 'x').replace('ConfigMap', 'Secret')}, expect: {{allowed: false}}}}"
-        result = "was allowed: p does not match the request, or has no binding that does"
+        result = "was allowed: no policy matches the CREATE of secrets"
         assert failure(tmp_path, case=case) == result
 
     def test_an_error_that_is_ignored_is_reported(self, tmp_path: Path) -> None:

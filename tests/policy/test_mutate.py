@@ -453,3 +453,26 @@ def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
     verdict = evaluate(POD, policies=policies)
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "old", "code", "message"),
+    [
+        ("namespace", "other", False, 400, "the namespace of the provided object does not match the namespace sent"),
+        ("namespace", "other", True, 400, "the namespace of the provided object does not match the namespace sent"),
+        ("namespace", "default", False, 0, ""),
+        ("name", "other", False, 0, ""),
+        ("name", "other", True, 422, 'metadata.name: Invalid value: "other": field is immutable'),
+        ("name", "", False, 422, "metadata.name: Required value: name or generateName is required"),
+    ],
+)
+def test_a_change_of_the_objects_identity_is_refused_by_every_failure_policy(
+    path: str, value: str, old: bool, code: int, message: str
+) -> None:
+    pod = POD | {"metadata": {"name": "p", "namespace": "default"}}
+    patch = f"[JSONPatch{{op: 'replace', path: '/metadata/{path}', value: '{value}'}}]"
+    for failure_policy in ("Fail", "Ignore"):
+        policies = load(mutating("m", patch, failurePolicy=failure_policy))
+        verdict = evaluate(pod, pod if old else None, policies=policies)
+        assert (verdict.allowed, verdict.code) == (not code, code)
+        assert verdict.message.startswith(message)

@@ -321,3 +321,73 @@ def test_all_errors_of_a_case_are_reported_at_once() -> None:
         "user",
         "authorizer",
     ]
+
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 6}}
+EXEC = {"apiVersion": "v1", "kind": "PodExecOptions", "container": "db"}
+EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db"}}
+BIND = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "db"}, "target": {"kind": "Node", "name": "n"}}
+
+
+def of_subresource(obj: dict[str, Any], *resources: str, group: str = "", **case: Any) -> tuple[str, ...]:
+    operations = ["CREATE", "UPDATE", "CONNECT"]
+    rules = {"apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": [*resources]}
+    resource = (
+        "request.resource.resource + '/' + request.subResource + ' ' + request.operation + ' ' + request.namespace"
+    )
+    validations = [{"expression": "false", "messageExpression": resource}]
+    manifests = [policy(rules=[rules], validations=validations), binding()]
+    return run({"object": obj, **case}, manifests=manifests).cases[0].failures
+
+
+@pytest.mark.parametrize(
+    ("obj", "resources", "case", "message"),
+    [
+        (SCALE, ["deployments/scale"], {}, "deployments/scale UPDATE default"),
+        (SCALE, ["deployments/scale"], {"subresource": "scale"}, "deployments/scale UPDATE default"),
+        (SCALE, ["*/scale"], {"subresource": "statefulsets/scale"}, "statefulsets/scale UPDATE default"),
+        (SCALE, ["*/scale"], {"resource": "replicasets.apps"}, "replicasets/scale UPDATE default"),
+    ],
+)
+def test_a_scale_is_sent_to_a_resource(obj: dict[str, Any], resources: list[str], case: Any, message: str) -> None:
+    expect = {"allowed": False, "message": message}
+    assert of_subresource(obj, *resources, group="apps", expect=expect, **case) == ()
+
+
+@pytest.mark.parametrize(
+    ("obj", "subresource", "operation"),
+    [(EXEC, "exec", "CONNECT"), (EVICTION, "eviction", "CREATE"), (BIND, "binding", "CREATE")],
+)
+def test_some_kinds_belong_to_subresources_of_pods(obj: dict[str, Any], subresource: str, operation: str) -> None:
+    expect = {"allowed": False, "message": f"pods/{subresource} {operation} default"}
+    for stated in ({}, {"subresource": subresource}, {"subresource": f"pods/{subresource}"}):
+        assert of_subresource(obj, f"pods/{subresource}", expect=expect, **stated) == ()
+
+
+@pytest.mark.parametrize(
+    ("obj", "case", "text"),
+    [
+        (SCALE, {"subresource": "scale"}, "objects of kind Scale are sent to one of deployments/scale, "),
+        (SCALE, {"resource": "pods"}, "objects of kind Scale are sent to one of "),
+        (SCALE, {"subresource": "status"}, "objects of kind Scale are sent to one of "),
+        (EXEC, {"subresource": "nothing/exec"}, "Kubernetes 1.37 does not serve a resource 'nothing'"),
+        (POD, {"subresource": "exec"}, "objects of kind Pod are not sent to a subresource 'exec'"),
+    ],
+)
+def test_an_object_without_such_a_subresource_is_an_error(obj: dict[str, Any], case: Any, text: str) -> None:
+    (failure,) = of_subresource(obj, "*", expect={"allowed": True}, **case)
+    assert text in failure
+
+
+def test_a_request_that_no_policy_matches_is_named() -> None:
+    (failure,) = of_subresource(EXEC, "pods/attach", expect={"allowed": False})
+    assert failure == "was allowed: no policy matches the CONNECT of pods/exec"
+    manifests = [
+        policy(rules=[{**RULE, "resources": ["pods/attach"]}], validations=[{"expression": "false"}]),
+        binding(),
+    ]
+    (case,) = run({"object": EXEC, "expect": {"allowed": True}}, manifests=manifests).cases
+    assert (case.passed, case.unmatched) == (True, "CONNECT of pods/exec")
+
+
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"]}

@@ -66,7 +66,7 @@ def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
         ((*on("a", taints=TAINT), asking()), "no node has an untainted device for request r: "),
         (
             (*on("a"), asking(selectors=[clusters.selector("device.attributes['gpu.example.com'].colour == 'red'")])),
-            "an error ends the scheduling of the pod on all nodes: claim default/c: selector #0: CEL runtime error: ",
+            "an error ends the scheduling of the pod on all nodes: claim default/c: selector #0 on device gpu.",
         ),
         ((*on("a"), asking(deviceClassName="gpus")), "request r: device class gpus does not exist"),
         ((), "no nodes available to schedule pods"),

@@ -242,7 +242,7 @@ STORIES: Final = {
             device_class("large", selectors=[selector(f'{GPU}.model == "a100"')]),
             preferring("large", "gpu"),
         ],
-        "class large: selector #0: CEL runtime error: no such key: model",
+        "class large: selector #0 on device gpu.example.com/a/d0: CEL runtime error: no such key: model",
         f'with the selector of DeviceClass large guarded: has({GPU}.model) && {GPU}.model == "a100"',
         lambda found: found["large"]["spec"].update(selectors=[selector(f'has({GPU}.model) && {GPU}.model == "a100"')]),
     ),

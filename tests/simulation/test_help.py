@@ -89,7 +89,9 @@ class TestHelp:
             },
         }
         other = devices("b", 1, attributes={"model": {"string": "x"}})
-        (answer,) = simulate([device_class(), devices("a"), other, *NODES, both], [pod(claims={"gpu": "c"})])
+        (answer,) = simulate(
+            [device_class(), devices("a"), other, *NODES, both], [pod(claims={"gpu": "c"})], kubernetes="1.36"
+        )
         assert answer["condition"]["message"].endswith("selector #0: CEL runtime error: no such key: model")
         note = "nodes fail with different errors, and the scheduler reports the one that it meets first"
         assert note in answer["why"]["notes"]
@@ -121,7 +123,7 @@ class TestHelp:
         spec["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
         counters = {"kind": "ResourceSlice", "metadata": {"name": "counters"}, "spec": spec}
         objects = [device_class(), partitions, counters, node("a"), claim()]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes="1.36")
         assert answer["node"] is None
         assert {"change": "on Kubernetes 1.36.3", "nodes": 1, "atLeast": False} in answer["why"]["help"]
         assert nodes(objects, pod(claims={"gpu": "c"}), kubernetes="1.36.3") == ["a"]

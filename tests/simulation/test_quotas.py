@@ -83,7 +83,7 @@ def test_devices_count_as_the_extended_resources_of_their_class() -> None:
         objects = cluster(quota(hard={key: "1"}), extendedResourceName="example.com/gpu")
         assert waiting(objects) == [exceeded(key, 2, 0, "1")]
         assert waiting(objects, kubernetes="1.34") == [""]
-        assert waiting(objects, feature_gates={"DRAExtendedResource": False}) == [""]
+        assert waiting(objects, kubernetes="1.36", feature_gates={"DRAExtendedResource": False}) == [""]
 
 
 def test_other_quotas_do_not_matter() -> None:

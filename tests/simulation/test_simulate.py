@@ -163,7 +163,7 @@ class TestClaims:
         spec = {"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}}
         rule = {"kind": "DeviceTaintRule", "metadata": {"name": "rule"}, "spec": spec}
         objects = [device_class(), devices("a", 2), node("a"), claim(count=count), rule]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
+        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})], kubernetes="1.36")
         assert len(answer["why"]["notes"]) == is_noted
 
 

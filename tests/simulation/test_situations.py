@@ -155,7 +155,7 @@ class TestMissingNames:
         better = "with deviceClassName: gpu in place of gpus in request r"
         assert cures(answer) == {f"{better} and with count 1 in request r": 1}
         (answer,) = simulate([node("a"), device_class(), unmet], [pod(claims={"gpu": "c"})])
-        assert (cures(answer), answer["why"]["tried"]) == ({}, 5)
+        assert (cures(answer), answer["why"]["tried"]) == ({}, 4)
 
     def test_no_claim_stays_behind(self) -> None:
         pods = [pod("p", claims={"gpu": "tt"}), pod("q", claims={"gpu": "t"})]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
+from webhook.simulation import simulate
 from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_workload, pods_of
 
@@ -148,3 +149,19 @@ def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: An
 def test_pods_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
     found = list(pods_of(obj, [node("a"), node("b")], Running([pod])))
     assert [each["metadata"]["name"] for each in found] == expected
+
+
+def test_programs_get_the_pods_of_other_projects_once() -> None:
+    spec = {"runtimeRef": {"name": "torch"}, "trainer": {"numNodes": 2}}
+    job = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "t"}, "spec": spec}
+    jobs = [{"name": "node", "template": {"spec": {"template": {"spec": {"containers": []}}}}}]
+    runtime = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "torch"},
+        "spec": {"template": {"spec": {"replicatedJobs": jobs}}},
+    }
+    assert [each["name"] for each in simulate([node("a"), runtime], [job])] == ["t-XXXXX-0", "t-XXXXX-1"]
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": []}}
+    with pytest.raises(ValueError, match="Pod default/p is made twice"):
+        simulate([node("a")], [pod, pod])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.command import draguard
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.workloads import pods_in
-from webhook.workloads.locations import LOCATIONS, MIXED
+from webhook.workloads.locations import LOCATIONS, PARTIAL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
-SPEC = {"containers": [CONTAINER], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
+SPEC: dict[str, Any] = {
+    "containers": [CONTAINER],
+    "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+}
 
 
-CASES = [(group, kind, path) for (group, kind), paths in LOCATIONS.items() for path in paths]
+CASES = [
+    (group, kind, path)
+    for (group, kind), places in LOCATIONS.items()
+    for path in dict.fromkeys(place.path for place in places)
+]
 
 
 def around(path: str, value: Any) -> Any:
@@ -42,7 +49,7 @@ def problems_of(api_version: str, kind: str, body: Any) -> list[Problem]:
 
 @pytest.mark.parametrize(("group", "kind", "path"), CASES)
 def test_pods_are_judged_where_their_kind_keeps_them(group: str, kind: str, path: str) -> None:
-    is_spec = path.endswith("podSpec") or group in MIXED
+    is_spec = path.endswith("podSpec") or group in PARTIAL
     (problem,) = problems_of(f"{group}/v1", kind, around(path, SPEC if is_spec else {"spec": SPEC}))
 
     place = path.replace("[]", "[0]").replace("*", "anything")
@@ -74,10 +81,99 @@ class TestUnknownKinds:
     def test_without_claims_nothing_is_said(self) -> None:
         assert problems_of("example.com/v1", "Trainer", around("spec.pod", {"containers": [{"name": "A"}]})) == []
 
+    @pytest.mark.parametrize(
+        ("item", "field"),
+        [
+            (
+                {"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"},
+                "spec.model.resourceClaims[1]",
+            ),
+            ({"name": "a"}, "spec.model.resourceClaims[1]"),
+            ({"name": "gpu", "resourceClaimName": "b"}, "spec.model.resourceClaims[1].name"),
+        ],
+    )
+    def test_claims_without_a_pod_spec_are_warned_of(self, item: dict[str, Any], field: str) -> None:
+        body = around("spec.model", {"resourceClaims": [*SPEC["resourceClaims"], item]})
+        (problem,) = problems_of("example.com/v1", "Model", body)
+        assert (problem.level, problem.field) == ("warning", field)
+
+    @pytest.mark.parametrize(
+        "claims",
+        [
+            [{"name": "a"}],
+            [{"name": "a", "resourceClaimName": "b", "size": "1Gi"}],
+            [{"name": "a", "resourceClaimName": "A"}, "b"],
+            {"a": {"resourceClaimName": "A"}},
+        ],
+    )
+    def test_lists_of_other_items_are_left_alone(self, claims: Any) -> None:
+        assert problems_of("example.com/v1", "Model", around("spec", {"resourceClaims": claims})) == []
+
     def test_paths_can_be_added(self) -> None:
         obj = workload("example.com/v1", "Trainer", around("spec.pods.*", {"spec": SPEC}))
         (problem,) = review(obj, pod_locations={("example.com", "Trainer"): ("spec.pods.*",)}).problems
         assert (problem.level, problem.field[:23]) == ("error", "spec.pods.anything.spec")
+
+
+class TestVirtualMachines:
+    DEVICES: ClassVar[dict[str, Any]] = {
+        "gpus": [{"name": "g", "claimName": "gpu", "requestName": "gpu"}, {"name": "old", "deviceName": "a/b"}],
+        "hostDevices": [{"name": "h", "claimName": "other"}],
+    }
+    NETWORKS: ClassVar[list[Any]] = [{"name": "n", "resourceClaim": {"claimName": "net", "requestName": "vf"}}]
+
+    @pytest.mark.parametrize(
+        ("kind", "at"),
+        [
+            ("VirtualMachine", "spec.template.spec"),
+            ("VirtualMachineInstance", "spec"),
+            ("VirtualMachineInstanceReplicaSet", "spec.template.spec"),
+        ],
+    )
+    def test_devices_and_networks_name_claims(self, kind: str, at: str) -> None:
+        machine = {
+            "domain": {"devices": self.DEVICES},
+            "networks": self.NETWORKS,
+            "resourceClaims": SPEC["resourceClaims"],
+        }
+        problems = problems_of("kubevirt.io/v1", kind, around(at, machine))
+        assert [each.field for each in problems] == [
+            f"{at}.domain.devices.hostDevices[0].claimName",
+            f"{at}.networks[0].resourceClaim.claimName",
+        ]
+        assert {(each.level, each.rule) for each in problems} == {("error", "container-claims")}
+
+    def test_a_machine_without_claims_has_no_problems(self) -> None:
+        machine = {"domain": {"devices": {"gpus": [{"name": "g", "deviceName": "a/b"}]}}}
+        assert problems_of("kubevirt.io/v1", "VirtualMachineInstance", around("spec", machine)) == []
+
+
+class TestDynamo:
+    def test_the_main_container_uses_claims_of_the_service(self) -> None:
+        service = {
+            "resources": {"claims": [{"name": "gpu"}, {"name": "a"}]},
+            "extraPodSpec": {
+                "mainContainer": {"image": "a", "resources": {"claims": [{"name": "b"}]}},
+                "containers": [{"name": "side", "image": "a", "resources": {"claims": [{"name": "c"}]}}],
+                "resourceClaims": SPEC["resourceClaims"],
+            },
+        }
+        problems = problems_of("nvidia.com/v1alpha1", "DynamoGraphDeployment", around("spec.services.*", service))
+        assert [each.field for each in problems] == [
+            "spec.services.anything.extraPodSpec.mainContainer.resources.claims[0]",
+            "spec.services.anything.resources.claims[1]",
+            "spec.services.anything.extraPodSpec.containers[0].resources.claims[0]",
+        ]
+
+    def test_a_claim_needs_no_container(self) -> None:
+        service = {"extraPodSpec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "A"}]}}
+        (problem,) = problems_of("nvidia.com/v1alpha1", "DynamoComponentDeployment", around("spec", service))
+        assert problem.field == "spec.extraPodSpec.resourceClaims[0].resourceClaimName"
+
+    def test_controllers_add_images(self) -> None:
+        container = {"name": "main", "resources": {"claims": [{"name": "gpu"}]}}
+        body = around("spec.components[].podTemplate", {"spec": {**SPEC, "containers": [container]}})
+        assert problems_of("nvidia.com/v1beta1", "DynamoGraphDeployment", body) == []
 
 
 class TestArgoWorkflows:
@@ -147,6 +243,11 @@ class TestClaimsThatAreLost:
         assert problem.field.endswith("template.spec.resourceClaims")
         assert problem.hint == "state them in the pod templates of its TrainingRuntime"
 
+    def test_a_train_job_states_no_claims_for_its_nodes(self) -> None:
+        body = around("spec.trainer.resourcesPerNode", {"claims": [{"name": "gpu"}]})
+        (problem,) = problems_of("trainer.kubeflow.org/v1alpha1", "TrainJob", body)
+        assert (problem.rule, problem.field) == ("claims-lost", "spec.trainer.resourcesPerNode.claims")
+
     def test_the_nim_operator_ignores_claims_in_resources(self) -> None:
         body = {"spec": {"resources": {"claims": [{"name": "gpu"}]}, "draResources": [{"resourceClaimName": "A"}]}}
         lost, bad = problems_of("apps.nvidia.com/v1alpha1", "NIMService", body)
@@ -181,6 +282,19 @@ class TestPathsThatUsersAdd:
         assert "warning container-claims" in draguard("validate", "-", stdin=self.MANIFEST).out
         done = draguard("validate", "--pod-template", self.PATH, "-", stdin=self.MANIFEST)
         assert (done.code, "error container-claims: spec.pods[0].template.spec" in done.out) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            ("spec.parts.*.extra", {"parts": {"a": {"extra": {"resourceClaims": [{"name": "gpu"}]}}}}),
+            ("spec.*.*.extra", {"parts": [{"extra": {"resourceClaims": [{"name": "gpu"}]}}]}),
+            ("spec.pod-template", {"pod-template": {"spec": {"resourceClaims": [{"name": "gpu"}]}}}),
+        ],
+    )
+    def test_a_star_is_for_maps_and_lists_and_no_container_is_needed(self, path: str, body: dict[str, Any]) -> None:
+        manifest = dump([workload("example.com/v1", "Trainer", {"spec": body})]).encode()
+        done = draguard("validate", "--pod-template", f"example.com/Trainer={path}", "-", stdin=manifest)
+        assert ("error one-source: spec." in done.out, "1 error\n" in done.out) == (True, True), done.out
 
     @pytest.mark.parametrize("path", ["example.com/Trainer=spec.pod[].template", "example.com/Trainer=spec"])
     def test_pods_elsewhere_are_guessed(self, path: str) -> None:

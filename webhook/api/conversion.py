@@ -10,7 +10,7 @@ from functools import cache
 
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
-from webhook.api.versions import GROUP, NEWEST, VERSIONS, find, target
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, target
 from webhook.schema import CREATE
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def to_v1(obj: JSONObject) -> JSONObject:
     return convert(obj, newest)
 
 
-def with_defaults(obj: JSONObject, release: Release = NEWEST) -> JSONObject:
+def with_defaults(obj: JSONObject, release: Release = DEFAULT) -> JSONObject:
     """Return an object as an API server decodes it: with defaults, without empty fields.
 
     Args:

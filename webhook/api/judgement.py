@@ -12,7 +12,7 @@ from itertools import islice
 from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH
-from webhook.api.versions import NEWEST, VERSIONS, find, others_with, release_of, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at
@@ -73,11 +73,11 @@ def judge(
     """
     release = release_of(kubernetes) if kubernetes else None
     kind = find(obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else None
-    if not isinstance(obj, dict) or kind is None or not kind.since <= (release or kind.until) <= kind.until:
+    if not isinstance(obj, dict) or kind is None or not kind.since <= (release or kind.default) <= kind.until:
         from webhook.api.unserved import unserved  # most objects are served
 
-        return unserved(obj, kind, release or NEWEST)
-    release = release or kind.until
+        return unserved(obj, kind, release or DEFAULT)
+    release = release or kind.default
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = frozenset(feature_gates.items()) if feature_gates else None
     admin = None if namespace_labels is None else _admin_namespace(namespace_labels, release)
@@ -224,7 +224,7 @@ def _plan(
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
     # A server that sends an object serves it, whatever its stated release.
-    release = served_kind.until if stated is None else min(max(stated, served_kind.since), served_kind.until)
+    release = served_kind.default if stated is None else min(max(stated, served_kind.since), served_kind.until)
     named = None if feature_gates is None else dict(feature_gates)
     gates_on = gates.every(release) if named is None else gates.enabled(release, gates.settable(named, release))
     declared = _is_declared(served_kind.type, release, named)
@@ -254,11 +254,11 @@ def stored(
         feature_gates: The gates that differ from the release's defaults.
     """
     release, kind = release_of(kubernetes) if kubernetes else None, find(obj.get("apiVersion"), obj.get("kind"))
-    if kind is None or not kind.since <= (release or kind.until) <= kind.until:
+    if kind is None or not kind.since <= (release or kind.default) <= kind.until:
         return obj
     stated = frozenset(feature_gates.items()) if feature_gates else None
     version, name = obj["apiVersion"], obj["kind"]
-    struct, _ = _plan_submitted(version, name, release or kind.until, CREATE, stated, admin_namespace=None)
+    struct, _ = _plan_submitted(version, name, release or kind.default, CREATE, stated, admin_namespace=None)
     kept = _without(obj, (misfit for misfit in examined(struct, obj)[0] if misfit.rule == GATE_OFF))
     drops_status = subresource != STATUS and any(warnings.status_dropped(struct, kept))
     return _less(kept, (STATUS,), {}) if drops_status else kept

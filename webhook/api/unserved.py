@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from webhook.api.versions import GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
+from webhook.api.versions import DEFAULT, GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
 from webhook.release import span
 from webhook.schema import OLDEST
@@ -47,7 +47,7 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
     return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
 
 
-def no_object(obj: object, release: Release = NEWEST) -> list[Problem]:
+def no_object(obj: object, release: Release = DEFAULT) -> list[Problem]:
     """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind.
 
     Args:

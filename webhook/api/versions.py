@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 NEWEST = Release(37)
 """The newest known Kubernetes 1.x release."""
 
+DEFAULT = Release(37)
+"""The release that judges if none is stated: the newest whose answers are recorded or published."""
+
 
 class Deprecation(NamedTuple):
     """The deprecation of a kind.
@@ -62,6 +65,11 @@ class Served(NamedTuple):
         """Its type, in the newest version that has it; loaded on first use, as most runs need few."""
         found: type[Object] = _declared(self.declared)
         return found
+
+    @property
+    def default(self) -> Release:
+        """The release that judges its objects if none is stated: the default one, or the nearest that serves them."""
+        return min(max(DEFAULT, self.since), self.until)
 
     @property
     def makes_pods(self) -> bool:

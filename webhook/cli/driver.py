@@ -6,7 +6,7 @@ import sys
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import UNREAD, code_of
@@ -78,7 +78,7 @@ def _from_cluster(paths: list[str]) -> int:
     if report.findings:
         return code_of(report.findings)
     slices = inventory.all(_SLICE)
-    fleet = Fleet(Catalog(slices), NEWEST, enabled(NEWEST))
+    fleet = Fleet(Catalog(slices), DEFAULT, enabled(DEFAULT))
     classes = {
         name_of(each): [
             (device.driver, {"attributes": device.attributes})

@@ -36,7 +36,11 @@ def run(arguments: Namespace) -> int:
                 recursive=arguments.recursive,
             )
     except UnknownNameError as error:
-        raise UsageError(str(error)) from error
+        from webhook.explain.answers import explain_reason  # most queries are names
+
+        text = explain_reason(name)
+        if not text:
+            raise UsageError(str(error)) from error
     print(text)
     return 0
 

@@ -11,7 +11,7 @@ from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
 from webhook.allocation.unused import unused
 from webhook.api.templates import pod_template
-from webhook.api.versions import release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
@@ -40,7 +40,6 @@ from webhook.references.rules import instead, listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
-from webhook.simulation.cluster import DEFAULT_RELEASE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Question(NamedTuple):
 def run(arguments: Namespace) -> int:
     """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
     release = kubernetes(arguments)
-    stated = release or DEFAULT_RELEASE
+    stated = release or f"1.{DEFAULT}"
     gates = feature_gates(arguments, stated)
     settings = Settings.of(stated, gates)
     _take_expressions(arguments)

@@ -17,6 +17,7 @@ from webhook.documents import STDIN, Document, Unreadable
 from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
+from webhook.objects import is_definition
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
@@ -45,7 +46,7 @@ def run(arguments: Namespace) -> int:
     faults = [unread(each) for each in read if isinstance(each, Unreadable)]
     documents = [each for each in read if isinstance(each, Document)]
     if sender:
-        sender.know(_namespaces(documents))
+        sender.know([*_namespaces(documents), *(each.data for each in documents if is_definition(each.data))])
     changes: list[_Changed] = []
     for document in documents:
         change = _Changed(document.data)
@@ -185,6 +186,7 @@ def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOp
     if change is None:
         return _Changed(document.data)
     findings = found_by_mutating(change, document)
+    findings += (found(each, document) for each in sender.refusals(change) if change.mutation.verdict.allowed)
     faults = [finding for finding in findings if finding.problem.level == ERROR]
     warnings = [finding for finding in findings if finding.problem.level != ERROR]
     rewrite = change.mutation.rewrite

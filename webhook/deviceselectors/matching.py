@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.judgement import judge
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet
 from webhook.problem import ERROR as REFUSED
 from webhook.records import NamedTuple
@@ -57,7 +57,7 @@ def match(
         ValueError: A selector cannot be compiled, or cannot be evaluated for this device; the device is malformed; the
             release or a gate is unknown.
     """
-    release = release_of(kubernetes) if kubernetes else NEWEST
+    release = release_of(kubernetes) if kubernetes else DEFAULT
     on = gates.enabled(release, feature_gates)
     published = _slice(device, driver)
     _check(published, feature_gates)

@@ -6,20 +6,16 @@ Only unambiguous text is read here; libyaml reads the rest, and all positions. T
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache, partial
 from sys import intern
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
-from webhook.later import Module
 from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Final
-
-    from webhook.documents.forms import Forms
 
 _LONGEST: Final = 1 << 20
 """The most characters of a text to read here: its lines take many times the memory."""
@@ -59,65 +55,24 @@ _Line = tuple[_Form, "Any"]
 """A line and its value."""
 _BLANK: Final[_Line] = None, None
 
-_OFTEN: Final = 16
-"""How many texts of a form are read before that form is remembered."""
-_MADE: Final = 256
-"""The most remembered forms, and the most lines of their texts."""
-_forms: Final = Module("webhook.documents.forms")
-
 
 class _NotSimpleError(Exception):
     """A line is ambiguous."""
 
 
-class Reader:
-    """Reads texts, and learns which forms are frequent."""
+def read_blocks(text: str) -> dict[str, Any] | None:
+    """Read a text that is a single block mapping; None if libyaml has to read it.
 
-    def __init__(self) -> None:
-        self._met: Counter[tuple[_Form, ...]] = Counter()
-        self._often: Forms | None = None
-
-    def read(self, text: str) -> dict[str, Any] | None:
-        """Read a text that is a single block mapping; None if libyaml has to read it.
-
-        Args:
-            text: A YAML document.
-        """
-        if len(text) > _LONGEST:
-            return None
-        try:
-            if self._often is not None and (root := self._often.read(text)):
-                return root
-            lines = text.split("\n")
-            if is_short := max(map(len, lines)) < _REMEMBERED_LENGTH:
-                read = [*map(_known, lines)]
-            else:
-                read = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in lines]
-        except (ScalarError, _NotSimpleError):
-            return None
-        forms, values = zip(*read, strict=True)
-        if not is_short or len(forms) > _MADE:  # else keys of any length would be kept
-            return _mapping(forms, values)
-        if self._often is not None and (root := self._often.make(forms, lines, values)):
-            return root
-        root = _mapping(forms, values)
-        if root is not None:
-            self._note(lines, forms, values)
-        return root
-
-    def _note(self, lines: Sequence[str], forms: tuple[_Form, ...], values: Sequence[Any]) -> None:
-        """Count a form; remember it if it is frequent."""
-        if self._often is None or len(self._often) < _MADE:
-            if len(self._met) >= 4 * _MADE:
-                self._met.clear()
-            self._met[forms] += 1
-            if self._met[forms] == _OFTEN:
-                if self._often is None:
-                    self._often = _forms.Forms(_known, _REMEMBERED_LENGTH)
-                self._often.add(forms, _forms.Form(lines, forms, values, partial(_mapping, forms)))
-
-
-read_blocks: Final = Reader().read
+    Args:
+        text: A YAML document.
+    """
+    if len(text) > _LONGEST:
+        return None
+    try:
+        lines = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")]
+    except (ScalarError, _NotSimpleError):
+        return None
+    return _mapping(lines)
 
 
 def offset_of(text: str, path: Sequence[str | int]) -> int | None:
@@ -181,13 +136,13 @@ def _read(line: str) -> _Line:
 _known: Final = lru_cache(_REMEMBERED)(_read)
 
 
-def _mapping(forms: Sequence[_Form], values: Iterable[Any]) -> dict[str, Any] | None:  # noqa: C901 - as it says
+def _mapping(lines: Iterable[_Line]) -> dict[str, Any] | None:  # noqa: C901 - as it says
     """Build a mapping from lines; a hot loop, which therefore calls no functions."""
     root: dict[str, Any] = {}
     within: Any = root
     around: list[tuple[int, Any]] = []
     column, pending = 0, None
-    for form, read in zip(forms, values, strict=True):
+    for form, read in lines:
         if form is None:
             continue
         start, inside, key, is_item, which = form

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from webhook.api.judgement import judge
+from webhook.objects import text
+from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import ERROR
 from webhook.schema import STATUS
 
@@ -14,15 +16,15 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.objects import JSONObject
+    from webhook.policy.manifest.kinds import Kinds
     from webhook.problem import Problem
-    from webhook.release import Release
 
 _JUDGED: Final = ("", STATUS)
 """The subresources whose updates are judged."""
 
 
 def made_invalid(
-    changed: Any, sent: JSONObject | None, old: JSONObject | None, subresource: str, release: Release
+    changed: Any, sent: JSONObject | None, old: JSONObject | None, subresource: str, kinds: Kinds
 ) -> Iterator[str]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
@@ -33,13 +35,17 @@ def made_invalid(
         sent: The object before them; None for a deletion.
         old: The stored object; None for a new one.
         subresource: The updated subresource.
-        release: The Kubernetes release, as the minor of 1.x.
+        kinds: The known kinds, and the release.
     """
     if sent is None or changed == sent or subresource not in _JUDGED:
         return
 
     def refusals(obj: Any) -> list[Problem]:
-        problems = judge(obj, old, kubernetes=f"1.{release}", subresource=subresource)
+        if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+            completed = custom.completed(obj, kinds.release)
+            problems = custom.refusals(completed, old, kinds.release, subresource)
+        else:
+            problems = judge(obj, old, kubernetes=f"1.{kinds.release}", subresource=subresource)
         return [problem for problem in problems if problem.level == ERROR]
 
     before = Counter(map(_kind_of, refusals(sent)))

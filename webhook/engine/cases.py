@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate
 from webhook.objects import text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import Given
-from webhook.policy.evaluation.request import OPERATIONS
-from webhook.policy.manifest.kinds import kind_of, meant
+from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, request_of
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, kind_of, meant
+from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.request import Request as AdmissionRequest
     from webhook.policy.evaluation.verdict import Verdict
-    from webhook.policy.manifest.kinds import Kind, Kinds
+    from webhook.policy.manifest.kinds import Kind, Kinds, Resource
     from webhook.release import Release
 
 CASES: Final = Path(("cases",))
@@ -41,6 +44,7 @@ CASE_FIELDS: Final = (
     "oldObject",
     "patch",
     "operation",
+    "resource",
     "subresource",
     "user",
     "context",
@@ -125,6 +129,7 @@ class Request(NamedTuple):
     subresource: str
     user: Mapping[str, Any] | None
     authorizer: Authorizer
+    resource: Resource | None = None
 
     @classmethod
     def of(
@@ -158,8 +163,36 @@ class Request(NamedTuple):
                 raise SuiteError(where / "user", "must be a map with username and groups")
         with errors.collected():
             authorizer = _authorizer(fields, where / "authorizer")
-        subresource = str(fields.get("subresource") or "")
-        return cls(obj, old, operation, subresource, user, authorizer)
+        resource, subresource = None, ""
+        with errors.collected():
+            resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
+        if not operation and obj is not None and policies.kinds.sent_to(_kind(obj)):
+            operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
+        return cls(obj, old, operation, subresource, user, authorizer, resource)
+
+    def is_matched(self, policies: PolicySet) -> bool:
+        """Tell whether a rule of a policy matches, whatever the labels of the object and its namespace are."""
+        request = self._request(policies)
+        rules = (
+            each.match._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in policies.policies
+        )
+        return any(match(each, request, policies.kinds, policies.namespace_labels) for each in rules)
+
+    def shown(self, policies: PolicySet) -> str:
+        """Return the operation and the resource, such as ``UPDATE of deployments.apps/scale``."""
+        request = self._request(policies)
+        resource = ".".join(filter(None, (request.resource.resource, request.resource.group)))
+        return f"{request.operation} of {'/'.join(filter(None, (resource, request.subresource)))}"
+
+    def _request(self, policies: PolicySet) -> AdmissionRequest:
+        return request_of(
+            self.obj,
+            self.old,
+            kinds=policies.kinds,
+            operation=self.operation,
+            subresource=self.subresource,
+            resource=self.resource,
+        )
 
     def verdict(self, policies: PolicySet) -> Verdict:
         """Evaluate policies."""
@@ -169,6 +202,7 @@ class Request(NamedTuple):
             policies=policies,
             operation=self.operation,
             subresource=self.subresource,
+            resource=self.resource,
             user=self.user,
             authorizer=self.authorizer,
         )
@@ -206,6 +240,54 @@ def _unserved(kind: Kind, kinds: Kinds) -> str:
         return f"{what} by Kubernetes 1.{kinds.release}"
     near = meant(kind.api_version, kind.kind)
     return f'{what} by any release; did you mean "{near}"?' if near else ""
+
+
+def _kind(obj: JSONObject) -> Kind:
+    return kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+
+
+def _sent_to(
+    fields: Mapping[str, Any], obj: JSONObject | None, where: Path, policies: PolicySet
+) -> tuple[Resource | None, str]:
+    """Return the resource to which the object of a case is sent, None for that of its kind, and the subresource.
+
+    Raises:
+        SuiteError: The resource does not exist, is not stated, or is not one of the object's kind.
+    """
+    holder, _, below = str(fields.get("subresource") or "").rpartition("/")
+    stated, kinds, kind = str(fields.get("resource") or ""), policies.kinds, _kind(obj or {})
+    where, name = where / ("resource" if stated else "subresource"), stated or holder
+    resource = kinds.named(name) if name else None
+    if name and resource is None:
+        raise SuiteError(where, f"Kubernetes 1.{kinds.release} does not serve a resource {name!r}")
+    places = kinds.sent_to(kind)
+    if not places:
+        if below and below not in OF_OBJECT and kinds.find(kind) and not kinds.is_custom(kind):
+            raise SuiteError(where, f"objects of kind {kind.kind} are not sent to a subresource {below!r}")
+        return resource, below
+    below = below or places[0].partition("/")[2]
+    fitting = [each for each in places if each.endswith(f"/{below}")]
+    if resource is None:
+        found = fitting if len(fitting) == 1 else _ruled(below, policies)
+        resource = kinds.named(found[0].partition("/")[0]) if len(found) == 1 else None
+    elif f"{resource.resource}/{below}" not in fitting and kinds.has_group(resource.group):
+        resource = None
+    if resource is None:
+        raise SuiteError(where, f"objects of kind {kind.kind} are sent to one of {', '.join(places)}: write which")
+    return resource, below
+
+
+def _ruled(subresource: str, policies: PolicySet) -> list[str]:
+    """List the resources whose subresource the rules of policies name."""
+    found = {
+        ".".join(filter(None, (name, group)))
+        for policy in policies.policies
+        for rule in policy.match.rules
+        for name, below in rule.resources
+        for group in rule.groups
+        if below == subresource and "*" not in {name, group}
+    }
+    return sorted(found)
 
 
 def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:
@@ -306,7 +388,7 @@ def release_of_suite(document: Mapping[str, Any]) -> Release:
     """
     stated = document.get("kubernetes")
     if stated is None:
-        return NEWEST
+        return DEFAULT
     try:
         return release_of(stated)
     except ValueError as error:

@@ -44,7 +44,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
     known = find(new.get("apiVersion"), new.get("kind"))
     if known is None or not isinstance(old, dict):
         return ""
-    release = release_of(kubernetes) if kubernetes else known.until
+    release = release_of(kubernetes) if kubernetes else known.default
     struct = compile_struct(known.type, target(new["apiVersion"], release, UPDATE))
     # Defaults that the server has set do not count as changes.
     before, after = (value_at(struct.canonical(each), problem.path, _ABSENT) for each in (old, new))

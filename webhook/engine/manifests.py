@@ -13,7 +13,7 @@ from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import makes_pods, pod_template
 from webhook.api.versions import GROUP, NEWEST, find, is_own, release_of
-from webhook.problem import NOT_DECODED, WARNING, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -108,11 +108,13 @@ def review(
     sent = change.manifest if change and allowed else obj
     if rules:
         problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
-    problems = [*problems, *switched_off]
+    refusals = sender.refusals(change) if sender and change and allowed else []
+    problems = [*refusals, *problems, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
     warnings = never_runs(sent) if names_node else ()
-    is_validated = allowed and not any(each.reason in NOT_DECODED for each in problems)
+    is_refused = any(each.level == ERROR for each in refusals)
+    is_validated = allowed and not is_refused and not any(each.reason in NOT_DECODED for each in problems)
     verdict = sender.validate(change) if sender and change and is_validated else None
     return Outcome(sent, problems, change, verdict, warnings)
 

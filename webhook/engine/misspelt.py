@@ -5,7 +5,7 @@ from __future__ import annotations
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.templates import makes_pods
 from webhook.api.unserved import no_match
-from webhook.api.versions import NEWEST, VERSIONS, find, is_own, release_of
+from webhook.api.versions import DEFAULT, VERSIONS, find, is_own, release_of
 from webhook.policy.manifest.kinds import meant
 from webhook.problem import ERROR, Fix, Path, Problem
 
@@ -28,7 +28,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
         return []
     near = meant(version, kind)
     if not near:
-        return no_match(obj, release_of(kubernetes) if kubernetes else NEWEST) if _has_claims(obj) else []
+        return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT) if _has_claims(obj) else []
     message = f'no matches for kind "{kind}" in version "{version}"'
     fix = Fix("replace", near, safe=False)
     return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, f'did you mean "{near}"?', fix=fix)]

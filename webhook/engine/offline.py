@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.versions import find, release_of
-from webhook.budget import DOCUMENT, Budget, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import text
@@ -15,9 +15,11 @@ from webhook.policy.evaluation.request import as_stated, in_namespace, request_o
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.problem import BAD_REQUEST
+from webhook.policy.manifest.kinds import kind_of
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.structural import SCHEMA
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import Given, PolicySet
     from webhook.policy.evaluation.request import Request
-    from webhook.problem import Problem
+    from webhook.policy.manifest.kinds import Resource
     from webhook.release import Release
 
 
@@ -175,13 +177,32 @@ class Sender:
             return []
         return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
 
+    def awaits_definition(self, obj: Any) -> bool:
+        """Tell whether a CustomResourceDefinition could still say something of a manifest."""
+        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+        kinds = self._set.kinds
+        return not kinds.has_group(kind.group) and kinds.custom(kind) is None
+
+    def refusals(self, change: Change) -> list[Problem]:
+        """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
+        kinds, request = change.policies.kinds, change.request
+        custom = kinds.custom(request.kind)
+        if custom is None or request.object is None:
+            return []
+        request = before_validation(defaulted(request, kinds), kinds)
+        try:
+            with limited(Budget(DOCUMENT, is_offline=True)):
+                return custom.refusals(request.object or {}, request.old_object, kinds.release, request.subresource)
+        except BudgetExceededError as error:
+            return [Problem(ERROR, SCHEMA, "InternalError", Path(), str(error))]
+
     def validate(self, change: Change) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
 
     def _release(self, obj: Mapping[str, Any]) -> Release:
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.until
+        return minor if known is None or known.since <= minor <= known.until else known.default
 
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
@@ -202,6 +223,7 @@ def evaluate(
     namespace: str = "default",
     authorizer: Authorizer = DENY_ALL,
     budget: Budget | None = None,
+    resource: Resource | None = None,
 ) -> Verdict:
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
@@ -219,6 +241,7 @@ def evaluate(
         namespace: The namespace of a namespaced object that states none.
         authorizer: Decides what the user may do.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
+        resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
     request = request_of(
         obj,
@@ -229,6 +252,7 @@ def evaluate(
         user=user,
         dry_run=dry_run,
         namespace=namespace,
+        resource=resource,
     )
     refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
     if refused:

@@ -54,7 +54,7 @@ def before_mutation(request: Request, kinds: Kinds) -> Request:
     if obj and metadata_of(obj):
         if request.operation == UPDATE and old:
             stated = {name: obj[name] for name in ("spec", STATUS) if obj.get(name)}
-            obj = _kept(obj, old, request.subresource) | stated
+            obj = _kept(obj, old, request, kinds) | stated
         elif request.operation == CREATE:
             obj = obj | {"metadata": {**metadata_of(obj), "managedFields": _managers(obj, _now())}}
         obj = _with_status(obj, obj.get(STATUS) or {})
@@ -73,9 +73,11 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if request.operation == CREATE and not request.subresource:
         obj = _stored(request.object, request, kinds)
         obj = _with_status(obj, _first_status(obj))
+        if (custom := kinds.custom(request.kind)) and custom.has_status:
+            obj = _with_status_of(obj, {})
         return request._replace(object=obj, name=text(metadata_of(obj), "name"))
     if request.operation == UPDATE and request.old_object:
-        obj = _kept(request.object, request.old_object, request.subresource)
+        obj = _kept(request.object, request.old_object, request, kinds)
         if request.subresource == STATUS:
             obj = _with_new_status(obj, request.old_object, request.kind, kinds)
         return request._replace(object=obj)
@@ -200,11 +202,19 @@ def _maps(value: Any) -> Iterable[Mapping[str, Any]]:
     return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
 
 
-def _kept(obj: JSONObject, old: JSONObject, subresource: str) -> JSONObject:
+def _with_status_of(obj: JSONObject, old: JSONObject) -> JSONObject:
+    """Return a custom resource with the status of another one, or without a status if that has none."""
+    kept = {name: each for name, each in obj.items() if name != STATUS}
+    return kept | {STATUS: old[STATUS]} if STATUS in old else kept
+
+
+def _kept(obj: JSONObject, old: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
     """Return an update, with the fields that it does not state or cannot change taken from the stored object."""
-    metadata, stored = metadata_of(obj), metadata_of(old)
+    metadata, stored, subresource = metadata_of(obj), metadata_of(old), request.subresource
     kept = {name: stored[name] for name in _SERVER_SETS if stored.get(name) and not metadata.get(name)}
     updated = {**obj, "metadata": {**metadata, **kept}}
+    if custom := kinds.custom(request.kind):
+        return updated if subresource or not custom.has_status else _with_status_of(updated, old)
     if not _has_status(obj):
         return updated
     untouched = "spec" if subresource == STATUS else STATUS

@@ -12,7 +12,7 @@ A suite is a document beside the policies::
         patch: [...]                  # the differences, as a JSON Patch
         oldObject: claim              # for UPDATE and DELETE
         operation: UPDATE             # if not clear from the objects
-        subresource: status
+        subresource: status           # or deployments/scale, for an object of another kind such as Scale
         user: {username: jane, groups: [dev]}
         context: [...]                # further objects for this case
         authorizer: {rules: [...]}    # what users may do
@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.allowing import why_allowed
 from webhook.engine.cases import (
@@ -89,12 +89,14 @@ class CaseResult(NamedTuple):
         found: The differences between the verdict and the expected one.
         verdict: The verdict of the policies; None if the case is malformed.
         place: Its place among the cases of its suite.
+        unmatched: The request, if no policy matches it, and it is expected to be allowed; otherwise empty.
     """
 
     name: str
     found: tuple[Failure, ...]
     verdict: Verdict | None = None
     place: int = 0
+    unmatched: str = ""
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -168,7 +170,7 @@ def _read(
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
     cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
-    errors, minor = SuiteErrors(), release or NEWEST
+    errors, minor = SuiteErrors(), release or DEFAULT
     with errors.collected():
         expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():
@@ -225,12 +227,16 @@ def _run_case(
         request = Request.of(fields, where, policies, templates, errors)
         errors.expect_none()
         verdict = request.verdict(policies)
+        unmatched = "" if request.is_matched(policies) else request.shown(policies)
+        if unmatched and verdict.allowed and not expected["allowed"]:
+            found = [Failure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
+            return CaseResult(name, tuple(found), verdict)
         found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
-            refusals = made_invalid(verdict.object, request.obj, request.old, request.subresource, policies.release)
+            refusals = made_invalid(verdict.object, request.obj, request.old, request.subresource, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
             found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
-        return CaseResult(name, tuple(found), verdict)
+        return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
     malformed = dict.fromkeys(Failure(each.path, each.text) for each in errors.found)
     return CaseResult(name, tuple(malformed))
 

@@ -161,11 +161,11 @@ class _Trials:
 
     def _refusals(self, changed: Any, obj: JSONObject, budget: Budget) -> list[str]:
         """List the refusals of a changed object that no other policy prevents."""
-        alone = list(made_invalid(changed, obj, None, "", self._release))
+        alone = list(made_invalid(changed, obj, None, "", self._policies.kinds))
         if not alone or self._has_unknown_changes(obj):
             return []
         final = evaluate(obj, None, policies=self._together, budget=budget).object
-        return [each for each in made_invalid(final, obj, None, "", self._release) if each in alone]
+        return [each for each in made_invalid(final, obj, None, "", self._policies.kinds) if each in alone]
 
     def _has_unknown_changes(self, obj: JSONObject) -> bool:
         """Tell whether a mutating policy with parameters may apply to an object."""

@@ -1,16 +1,20 @@
-"""Finds what an answer of Kubernetes is about, as kubectl and events print it: fields, a kind, or another command."""
+"""Finds which component an answer of Kubernetes comes from, as kubectl and events print it, and what it is about."""
 
 from __future__ import annotations
 
 import re
 
+from webhook.explain.components import API_SERVER, COMPONENTS
 from webhook.explain.query import UnknownNameError, explain, only_kind_with
+from webhook.explain.text import of_component
 from webhook.problem import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Final
+
+    from webhook.explain.components import Component
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
 _FIELD: Final = re.compile(r"(?:\[|, |: |\* |\A)((?:metadata|spec|status|webhooks)[^\s:,]*): ")
@@ -19,69 +23,101 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
 _NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
-_OF_SCHEDULER: Final = re.compile(
-    r'nodes are available: |running (?:\w+ plugin )?"DynamicResources"|cannot allocate all claims|'
-    r"cannot schedule extended resource claim|invalid resource pools|timed out trying to allocate|"
-    r"waiting for binding conditions|Scheduling is blocked|device class \S+ does not exist|"
-    r"(?:deallocation|deletion) of ResourceClaim completed|"
-    r"(?i:resource ?claim) (?:in use|.*not (?:allocated|available|created|reserved))|"
-    r"\bnode\(s\) |\bInsufficient [\w./-]+"
-)
-_OTHERS: Final = (
-    (
-        re.compile(r"(\w+AdmissionPolicy) '?([\w.-]+)'? with binding"),
-        r"\1 \2 of the cluster says this: `draguard validate --policies POLICIES MANIFESTS` shows the expression",
-    ),
-    (
-        _OF_SCHEDULER,
-        "The scheduler says this: `draguard simulate --cluster CLUSTER` explains why the pod stays pending",
-    ),
-    (
-        re.compile(r'cannot (\S+) resource "([^"]+)" in API group "([^"]*)"'),
-        r'RBAC says this: no role of the user has a rule with apiGroups: ["\3"], resources: ["\2"], verbs: ["\1"]',
-    ),
-)
-"""Answers that are not about a field, and who explains them."""
+_EVENT: Final = re.compile(r"\n(?=\s*(?:\S+\s+)?(?:Warning|Normal)\s)")
+"""Ends an event in the output of kubectl."""
+_EVENTS: Final = "\nEvents:"
+"""Comes before the events in the output of ``kubectl describe``."""
 _MOST: Final = 5
-"""The most fields of one answer that are described."""
+"""The most fields of an answer, and the most events, that are described."""
 _LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
 
 
 def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
-    """Describe what an answer of Kubernetes is about.
+    """Describe which component an answer of Kubernetes comes from, why, what to do, and the fields that it is about.
 
     Args:
         answer: The answer, such as ``The ResourceClaim "gpu" is invalid: spec.devices.requests: Required value``.
         kubernetes: The release whose fields and rules are shown; None for all releases.
 
     Raises:
-        UnknownNameError: It names no field and no kind.
+        UnknownNameError: It is no answer of a known component, and names no field and no kind.
         ValueError: ``kubernetes`` is not a known version.
     """
-    answer = answer[:_LONGEST]
-    parts = _described(_subjects(answer), kubernetes)
-    for pattern, says in () if parts else _OTHERS:
-        if found := pattern.search(answer):
-            return found.expand(says)
+    answer = answer.rpartition(_EVENTS)[2][:_LONGEST]
+    parts = list(
+        dict.fromkeys(part for event in _EVENT.split(answer)[:_MOST] for part in _explained(event, kubernetes))
+    )
     if not parts:
         parts = _described(_without_kind(answer, kubernetes), kubernetes)
     if not parts:
-        what = "neither a name nor an answer of the API server that names a field"
+        what = "neither a name nor an answer of a component that is known, and names no field of a kind"
         raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
-    return "\n\n".join([*parts[:_MOST], _END])
+    return "\n\n".join(parts)
+
+
+def explain_reason(reason: str) -> str:
+    """Describe which component gives a reason in events or conditions, and why; empty if none is known.
+
+    Args:
+        reason: The reason, such as ``UnexpectedAdmissionError``.
+    """
+    return "\n\n".join(_explained(reason, None))
+
+
+def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
+    """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
+    component = _speaker(answer)
+    if component is None:
+        return
+    said, quoted = _said(component, answer)
+    if said:
+        yield of_component(component.name, said)
+    if quoted:
+        yield from _explained(quoted, kubernetes)
+    elif component is API_SERVER:
+        yield from _described(_subjects(answer), kubernetes)
+
+
+def _speaker(answer: str) -> Component | None:
+    """Return the component whose text comes first; all others are quoted."""
+    firsts = [
+        (found.start(), place)
+        for place, each in enumerate(COMPONENTS)
+        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
+        if (found := pattern.search(answer))
+    ]
+    return COMPONENTS[min(firsts)[1]] if firsts else None
+
+
+def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
+    """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
+    text = " ".join(answer.split())
+    matches = [
+        (found.start(), place, found)
+        for place, each in enumerate(component.sayings)
+        if (found := each.pattern.search(text))
+    ]
+    end, said, quoted = 0, [], ""
+    for start, place, found in sorted(matches, key=lambda each: each[:2]):
+        if start >= end:
+            saying = component.sayings[place]
+            said.append((found.expand(saying.meaning), found.expand(saying.cure)))
+            quoted = found.groupdict().get("answer") or quoted
+            end = found.end()
+    return said or list(component.general), quoted
 
 
 def _described(subjects: Iterable[tuple[str, str | None]], kubernetes: str | None) -> list[str]:
     """Describe fields or kinds, each with its API version, if that is stated."""
     parts = []
-    for name, api_version in dict.fromkeys(subjects):
+    for name, api_version in list(dict.fromkeys(subjects))[:_MOST]:
         try:
             parts.append(explain(name, api_version=api_version, kubernetes=kubernetes))
         except UnknownNameError as error:
             parts.append(str(error))
-    return parts
+    return [*parts, _END] if parts else []
 
 
 def _without_kind(answer: str, kubernetes: str | None) -> Iterator[tuple[str, str | None]]:

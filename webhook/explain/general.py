@@ -153,6 +153,7 @@ OF_POLICIES: Mapping[str, str] = {
 OF_SUITES: Mapping[str, str] = {
     "suite": "A suite of `draguard policy test` is malformed.",
     "case": "A case of a suite does not have the expected result, or is malformed.",
+    "not-matched": "No policy matches the request of a case that expects it to be allowed.",
     "not-covered": "No case sees the validation both true and false, or none sees the mutation change anything.",
     "not-tested": "The policy has no test suite for `draguard policy test`.",
 }
@@ -176,6 +177,11 @@ EVERY_OBJECT: Mapping[str, str] = {
         "The release does not serve the object's kind in the object's apiVersion.",
         "The hint lists the API versions that the release serves, and the fields that moved. `draguard explain` "
         "shows which releases serve a kind.",
+    ),
+    "schema": _paragraphs(
+        "The schema in the CustomResourceDefinition of the object's kind, or one of its validation rules, refuses the "
+        "object.",
+        "It is judged where the CustomResourceDefinition is among the files, and policies are.",
     ),
     "not-an-object": "The submitted value is not a JSON object.",
     "too-deep": "The object is nested too deeply for draguard.",

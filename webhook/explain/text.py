@@ -114,6 +114,23 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
     return "\n".join(lines)
 
 
+def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
+    """Describe what a component says.
+
+    Args:
+        name: The component.
+        said: Why it says so, and what to do, for each of its texts.
+    """
+    parts = [[*_labelled("MEANING", meaning), *_labelled("TRY", cure)] for meaning, cure in said]
+    return "\n\n".join("\n".join(part) for part in [[*_labelled("SAID BY", name), *parts[0]], *parts[1:]])
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=f"{label + ':':13}", subsequent_indent=" " * 13, break_on_hyphens=False
+    )
+
+
 def releases(served: Served) -> str:
     """Name the first and the last release that serves a kind."""
     return span(served.since, served.until)

@@ -6,7 +6,7 @@ Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/
 from __future__ import annotations
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
@@ -46,7 +46,7 @@ class ExtendedResources:
         is_on: Whether device classes provide extended resources.
     """
 
-    def __init__(self, classes: Iterable[JSONObject], release: Release = NEWEST, *, is_on: bool = True) -> None:
+    def __init__(self, classes: Iterable[JSONObject], release: Release = DEFAULT, *, is_on: bool = True) -> None:
         self._is_on = is_on
         self._is_first = release < _CACHED_SINCE
         self._classes: dict[str, str] = {}

@@ -69,6 +69,8 @@ class Inventory:
         self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
         self._older: dict[str, set[tuple[str, str]]] = {}
         """Objects still in an older version, since they have not been read yet."""
+        self.definitions: list[JSONObject] = []
+        """CustomResourceDefinitions, which only policies need."""
         for obj in objects:
             self.add(obj)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webhook.api.versions import GROUP, NEWEST, VERSIONS, served
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, served
 from webhook.release import Release
 
 TYPE_CHECKING = False
@@ -46,8 +46,8 @@ class Wanted:
         """
         if self.version and (found := _not_newer(kind, f"{GROUP}/{self.version}", with_older=not self.releases)):
             return found
-        every = [set(served(kind, release)) for release in self.releases or (NEWEST,)]
-        among = [name for name in served(kind, max(self.releases or (NEWEST,))) if all(name in each for each in every)]
+        every = [set(served(kind, release)) for release in self.releases or (DEFAULT,)]
+        among = [name for name in served(kind, max(self.releases or (DEFAULT,))) if all(name in each for each in every)]
         return next((name for name in among if name.startswith(GROUP)), "")
 
     @property
@@ -58,7 +58,7 @@ class Wanted:
     @property
     def newest(self) -> Release:
         """The newest release that the objects are for."""
-        return max(self.releases, default=NEWEST)
+        return max(self.releases, default=DEFAULT)
 
 
 def _not_newer(kind: str, wanted: str, *, with_older: bool) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.objects import metadata_of, text
+from webhook.policy.change.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.quick import quick_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def load(
     given: Iterable[Given | JSONObject],
-    release: Release = NEWEST,
+    release: Release = DEFAULT,
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,
@@ -66,14 +67,14 @@ class _Read:
         self._refused: set[Name] = set()
         """The policies that refused manifests would have defined or bound."""
         self._findings: list[PolicyFinding] = []
-        self._objects: dict[Kind, list[JSONObject]] = {}
+        self._objects: dict[Kind, list[Given]] = {}
 
     def take(self, each: Given) -> None:
         """Add an object; errors in a policy or binding become findings."""
         obj = each.object
         if not is_policy(obj):
             if isinstance(obj, dict):
-                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(obj)
+                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(each)
             return
         problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
@@ -102,18 +103,30 @@ class _Read:
         """Bind the policies, and compile those that are bound."""
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
-            each for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
+            each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
         )
+        kinds = Kinds(self._release, definitions)
+        self._findings += self._refused_params(kinds)
         return PolicySet(
             release=self._release,
-            kinds=Kinds(self._release, definitions),
+            kinds=kinds,
             validating=tuple(self._hooks(VALIDATING)),
             mutating=tuple(self._hooks(MUTATING)),
             policies=tuple(self._policies.values()),
             findings=tuple(self._findings),
-            objects={kind: tuple(group) for kind, group in self._objects.items()},
+            objects={kind: tuple(each.object for each in group) for kind, group in self._objects.items()},
             origins=self._origins,
         )
+
+    def _refused_params(self, kinds: Kinds) -> Iterator[PolicyFinding]:
+        """Find parameters of custom kinds that the API server refuses, so that no policy finds them."""
+        for kind in {policy.param_kind for policy in self._policies.values()}:
+            if kind is None or (custom := kinds.custom(kind)) is None:
+                continue
+            for each in self._objects.get(kind, ()):
+                completed = custom.completed(each.object, self._release)
+                problems = undecodable(each.object, kinds) or custom.refusals(completed, None, self._release)
+                yield from (PolicyFinding(each, problem) for problem in problems)
 
     def _hooks(self, kind: str) -> Iterator[Hook]:
         for policy in self._policies.values():

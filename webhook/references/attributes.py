@@ -24,7 +24,8 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
     from typing import Any, Final
 
     from webhook.cel.syntax.ast import Expression
@@ -149,6 +150,13 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
             types = around.types_of(read)
             if types and _METHODS[method] not in types:
                 message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, which has no .{method}()'
+                yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
+        for read, function in _passed(selector.parts.nodes):
+            types = around.types_of(read)
+            if types and types.isdisjoint(_TAKEN[function]):
+                message = (
+                    f'attribute "{read.domain}/{read.name}" is of type {min(types)}, which {function}() does not take'
+                )
                 yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
@@ -287,6 +295,30 @@ _COMPARED: Final = {
     "bool": "true and false are conditions themselves",
 }
 """How attributes of each type are compared."""
+
+
+_TAKEN: Final[Mapping[str, AbstractSet[str]]] = {
+    function: frozenset(types.split())
+    for types, functions in {
+        "string": "semver isSemver quantity isQuantity size duration timestamp ip isIP cidr isCIDR url isURL "
+        "startsWith endsWith contains matches",
+        "version": "isGreaterThan isLessThan compareTo",
+        "int string": "int uint double",
+        "bool string": "bool",
+        "bool int string": "string",
+    }.items()
+    for function in functions.split()
+}
+"""The types of attributes that functions and methods take as an argument."""
+
+
+def _passed(nodes: Iterable[Expression]) -> Iterator[tuple[Read, str]]:
+    """Find the functions to which attributes are passed."""
+    for each in nodes:
+        for argument in each.arguments if isinstance(each, Call) and each.function in _TAKEN else ():
+            read = read_of(argument)
+            if read and read.holder == "attributes" and isinstance(each, Call):
+                yield read, each.function
 
 
 def _called(nodes: Iterable[Expression]) -> Iterator[tuple[Read, str]]:

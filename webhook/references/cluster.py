@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
-from webhook.api.versions import NEWEST, find, release_of
+from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
 from webhook.objects import mapping
@@ -33,7 +33,7 @@ class Surroundings:
     def __init__(
         self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
     ) -> None:
-        release = release_of(kubernetes) if kubernetes else NEWEST
+        release = release_of(kubernetes) if kubernetes else DEFAULT
         on = enabled(release, settable(feature_gates, release) if feature_gates else None)
         every_rule()
         self._context = Context(inventory, release, on)

@@ -131,9 +131,9 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
 
 
 def every_rule() -> dict[str, Rule]:
-    """Return all rules."""
+    """Return all rules, in order, whichever was imported first."""
     _declare(_ORDER)
-    return RULES
+    return dict(sorted(RULES.items(), key=lambda item: _place(item[1])))
 
 
 @cache

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
-def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JSONObject:
+def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:
     """Return a pod of a workload.
 
     Args:
         owner: The workload, or the pod itself.
         template: Its pod template, or the pod itself.
         namespace: Its namespace; empty for its stated one.
+        pods: How many such pods the workload makes; None for what its fields say.
 
     Returns:
         The pod, with an ``owner`` that has the workload's kind and labels, and ``pods``: their number at a time, or,
@@ -27,8 +28,9 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "") -> JS
     """
     metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
-    pods = 1 if owner is template else _pods(owner)
     about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
+    if pods is None:
+        about["pods"] = 1 if owner is template else _pods(owner)
     return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from webhook.findings import Finding, by_place, found
-from webhook.problem import ERROR, NOTE, WARNING, Problem
+from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -113,6 +113,10 @@ class SuiteRun(NamedTuple):
                 message = failure.text if case.name == f"cases[{case.place}]" else f"{case.name}: {failure.text}"
                 problem = Problem(ERROR, "case", "", failure.path, message)
                 yield found(problem, self.suite, self.kubernetes)
+            if case.unmatched:
+                path = Path(("cases", case.place))
+                message = f"{case.name}: no policy matches the {case.unmatched}, so that none was asked"
+                yield found(Problem(WARNING, "not-matched", "", path, message), self.suite, self.kubernetes)
 
 
 class Tested(NamedTuple):

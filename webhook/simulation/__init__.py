@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
-from webhook.simulation.cluster import DEFAULT_RELEASE, Cluster, Settings
+from webhook.simulation.cluster import Cluster, Settings
 from webhook.simulation.queue import in_order
 from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
-from webhook.simulation.workloads import is_workload, pods_of
+from webhook.simulation.workloads import distinct, is_workload, pods_of, stand_ins
+from webhook.workloads.runtimes import Templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
-__all__ = ["DEFAULT_RELEASE", "Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
+__all__ = ["Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 
 
 def _without_notes(*_: object) -> Callable[[dict[str, Any], Placement, dict[str, Any]], None]:
@@ -46,14 +47,19 @@ def simulate(
         annotator: Returns a function that adds notes about a placement to its answer, as
             :func:`webhook.references.pending.annotator` does.
     """
-    makers, others = _sorted(pods)
-    given = [*_listed(objects), *others]
+    cluster = list(_listed(objects))
+    makers, others = _sorted(pods, cluster)
+    given = [*cluster, *others]
     inventory = Inventory(given)
     nodes = inventory.all("Node")
     running = Running(inventory.running())
     workloads = makers or list(inventory.pending())
-    made = ((each, pod) for each in workloads for pod in pods_of(_typed(each), nodes, running))
-    wanted = [(each, taken) for each, pod in made if (taken := inventory.take(pod))]
+    made = [(each, pod) for each in workloads for pod in pods_of(_typed(each), nodes, running)]
+    twice: list[str] = []
+    named = list(distinct((pod for _, pod in made), twice))
+    if twice:
+        raise ValueError(twice[0])
+    wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
     tell, annotate = Answers(scheduler), annotator(scheduler.cluster, given, feature_gates)
     answers: dict[int, dict[str, Any]] = {}
@@ -65,7 +71,9 @@ def simulate(
     return [answers[index] for index in range(len(wanted))]
 
 
-def _sorted(objects: Iterable[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _sorted(
+    objects: Iterable[Any], cluster: Iterable[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the pods and workloads among some objects, and the others.
 
     Raises:
@@ -73,8 +81,15 @@ def _sorted(objects: Iterable[Any]) -> tuple[list[dict[str, Any]], list[dict[str
     """
     makers: list[dict[str, Any]] = []
     others: list[dict[str, Any]] = []
-    for each in _listed(objects):
-        (makers if is_workload(_typed(each)) else others).append(each)
+    every = list(_listed(objects))
+    templates = Templates([*cluster, *every])
+    for each in every:
+        if is_workload(_typed(each)):
+            makers.append(each)
+        elif made := stand_ins(each, templates).workloads:
+            makers += made
+        else:
+            others.append(each)
     if others and not makers:
         kinds = ", ".join(dict.fromkeys(str(each.get("kind")) for each in others))
         raise ValueError(f"pods has neither pods nor workloads that make them, only {kinds}")

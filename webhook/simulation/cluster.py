@@ -10,7 +10,7 @@ from itertools import islice
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
-from webhook.api.versions import NEWEST, patch_of, release_of
+from webhook.api.versions import DEFAULT, NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
 from webhook.inventory.extended import ExtendedResources
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.inventory.claims import Consumer
     from webhook.objects import JSONObject
-
-DEFAULT_RELEASE: Final = "1.36"
-"""The newest release whose scheduler has been recorded."""
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
@@ -80,11 +77,12 @@ class Settings(NamedTuple):
         Raises:
             ValueError: The release or a gate is unknown.
         """
-        release = release_of(kubernetes or DEFAULT_RELEASE)
+        kubernetes = kubernetes or f"1.{DEFAULT}"
+        release = release_of(kubernetes)
         if release < _OLDEST:
             raise ValueError(f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later")
         stated = tuple((feature_gates or {}).items())
-        return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes or DEFAULT_RELEASE), stated)
+        return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes), stated)
 
     def __str__(self) -> str:
         """Return the version, such as ``1.36`` or ``1.36.3``."""

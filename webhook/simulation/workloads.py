@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from webhook.api.templates import pod_template
+from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE, uid_of
-from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 from webhook.simulation.running import Running
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any, Final
 
     from webhook.objects import JSONObject
+    from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
 _TOLERATED: Final = (
@@ -34,6 +37,48 @@ _OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "ef
 def is_workload(obj: JSONObject) -> bool:
     """Tell whether an object is a pod, or creates pods."""
     return pod_template(obj) is not None
+
+
+class StandIns(NamedTuple):
+    """ReplicaSets that make the pods of another project's workload.
+
+    Args:
+        workloads: The ReplicaSets, one for each pod template.
+        notes: Why there may be other pods.
+    """
+
+    workloads: list[JSONObject]
+    notes: Sequence[str] = ()
+
+
+def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
+    """Return ReplicaSets that make the pods of another project's workload.
+
+    Args:
+        obj: An object of any kind.
+        templates: The runtimes and templates that it may use; they make no pods themselves.
+    """
+    if find(obj.get("apiVersion"), obj.get("kind")):
+        return StandIns([])
+    from webhook.workloads import is_template, pods_in  # most objects are of Kubernetes itself
+
+    if is_template(obj):
+        return StandIns([])
+    made = list(pods_in(templates.applied(obj)))
+    workloads: list[JSONObject] = []
+    for index, pods in enumerate(made):
+        metadata = dict(pods.manifest["metadata"])
+        if len(made) > 1:
+            metadata["name"] += f"-{index}"
+        spec = {"replicas": pods.number, "template": pods.manifest["template"]}
+        workloads.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec})
+    pod = "1 pod is" if (total := sum(each.number for each in made)) == 1 else f"{total:,} pods are"
+    notes = [f"{pod} simulated: {each}" for each in dict.fromkeys(pods.unsure for pods in made) if each]
+    none = (pods.place(("template", "spec")) for pods in made if not pods.number)
+    notes += (f"no pods of {each} are simulated: their number is 0" for each in none)
+    if not made and (missing := templates.missing(obj)):
+        notes = [f"no pods are simulated: {missing} is not among the manifests"]
+    return StandIns(workloads, notes)
 
 
 _NONE: Final = Running()
@@ -70,6 +115,25 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running = _NO
         yield from there
         for index in range(count - len(there)):
             yield _named(one, obj, MADE if count == 1 else f"{MADE}-{index}")
+
+
+def distinct(pods: Iterable[JSONObject], notes: list[str]) -> Iterator[JSONObject]:
+    """Return pods with different names: the API server refuses others, and makes up other random suffixes.
+
+    Args:
+        pods: The pods.
+        notes: Takes a note about each pod that is left out.
+    """
+    known: dict[tuple[str, str], int] = {}
+    for pod in pods:
+        key = namespace_of(pod), name_of(pod)
+        times = known[key] = known.get(key, 0) + 1
+        if times == 1 or not key[1]:
+            yield pod
+        elif MADE in key[1]:
+            yield {**pod, "metadata": {**pod["metadata"], "name": f"{key[1]}-{times}"}}
+        else:
+            notes.append(f"Pod {full_name_of(pod)} is made twice: the API server refuses the second")
 
 
 def sample(obj: JSONObject) -> JSONObject | None:
@@ -121,13 +185,12 @@ def replicas_of(obj: JSONObject) -> int:
 
 
 def is_suspended(obj: JSONObject) -> bool:
-    """Tell whether a Job or a CronJob makes no pods until it is resumed.
+    """Tell whether a workload, such as a Job or a CronJob, makes no pods until it is resumed.
 
     Args:
-        obj: A pod, or a workload with a pod template.
+        obj: A pod, or a workload.
     """
-    job = ("jobTemplate", "spec", "suspend")
-    fields = {"Job": (job[2:],), "CronJob": (job[2:], job)}.get(text(obj, "kind"), ())
+    fields = (("suspend",), ("jobTemplate", "spec", "suspend"), ("runPolicy", "suspend"))
     return any(at(obj, "spec", *field) is True for field in fields)
 
 

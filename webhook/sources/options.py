@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 
 from webhook.api.runtimeconfig import is_served
-from webhook.api.versions import NEWEST, VERSIONS
+from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
@@ -56,7 +56,7 @@ class RenderOptions(NamedTuple):
     values: Sequence[str] = ()
     sets: Sequence[str] = ()
     namespace: str = "default"
-    release: Release = NEWEST
+    release: Release = DEFAULT
     runtime_config: Mapping[str, bool] | None = None
     progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None

@@ -4,3 +4,12 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema`` and ``pkg/apiserver/val
 ``pkg/validation/validate``. :func:`webhook.structural.validation.validate` judges a JSON value by a schema with rules;
 :mod:`webhook.structural.definition` reads CustomResourceDefinitions.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+SCHEMA: Final = "schema"
+"""The name of the rule that a schema has no other name for."""

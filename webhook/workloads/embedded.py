@@ -24,12 +24,16 @@ class PodsIn(NamedTuple):
         places: Where parts of that manifest are in the object: pairs of paths, the longest first.
         is_known: Whether the object's kind is known to keep pods there, or only seems to.
         is_of_job: Whether Jobs make the pods.
+        number: How many such pods the object makes; 1 if that is not known.
+        unsure: Why the number may be another one; empty if it is certain.
     """
 
     manifest: JSONObject
     places: tuple[tuple[Steps, Steps], ...]
     is_known: bool = True
     is_of_job: bool = False
+    number: int = 1
+    unsure: str = ""
 
     def place(self, path: Iterable[str | int]) -> Path:
         """Return the path in the object of a path in the manifest."""

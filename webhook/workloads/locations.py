@@ -1,76 +1,226 @@
-"""A table of the places where workloads of other projects keep their pods.
+"""A table of the places where workloads of other projects keep their pods, and of what tells their number.
 
-A path names fields; ``[]`` goes into each item of a list, ``*`` into each value of a map. It ends at a pod template
-or at a pod spec. The sources are the projects' API types, as of mid-2026.
+A path names fields; ``[]`` goes into each item of a list, ``*`` into each value of a map or list. It ends at a pod
+template or at a pod spec. The sources are the projects' API types and controllers, as of mid-2026.
 """
 
 from __future__ import annotations
+
+from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final
 
-_JOB_SET: Final = "replicatedJobs[].template.spec.template"
-_RAY: Final = ("headGroupSpec.template", "workerGroupSpecs[].template")
-_RAY_JOB: Final = (*(f"rayClusterSpec.{path}" for path in _RAY), "submitterPodTemplate")
-_LEADER_WORKER: Final = ("leaderWorkerTemplate.leaderTemplate", "leaderWorkerTemplate.workerTemplate")
-_SERVING: Final = ("predictor", "predictor.workerSpec", "transformer", "explainer")
-_LLM: Final = ("template", "worker", "prefill.template", "prefill.worker", "router.scheduler.template")
+
+class Times(NamedTuple):
+    """A number that multiplies the pods of a template.
+
+    Args:
+        path: The field that states it; its wildcards stand for the same items as those of the template's path.
+        default: The number without the field.
+        otherwise: The field that states it where the first does not.
+        least: The field with a lower limit.
+        most: The field with an upper limit.
+        over: The field that divides it.
+        beside: A field with the template of one of these pods, if it is there.
+        group: The list whose items state it for some templates only.
+        members: The field of such an item with the names of its templates.
+        member: The field with the template's name.
+    """
+
+    path: str
+    default: int = 1
+    otherwise: str = ""
+    least: str = ""
+    most: str = ""
+    over: str = ""
+    beside: str = ""
+    group: str = ""
+    members: str = ""
+    member: str = ""
+
+    def below(self, prefix: str) -> Times:
+        """Return the number with its fields below another one."""
+        stated = (self.path, self.otherwise, self.least, self.most, self.over, self.beside)
+        path, otherwise, least, most, over, beside = (each and f"{prefix}.{each}" for each in stated)
+        return self._replace(path=path, otherwise=otherwise, least=least, most=most, over=over, beside=beside)
+
+
+class Place(NamedTuple):
+    """A place of pods.
+
+    Args:
+        path: The path of the pod template or the pod spec.
+        times: The numbers whose product is the number of pods.
+        scaled: A field; if it is there and not false, an autoscaler changes the number.
+    """
+
+    path: str
+    times: tuple[Times, ...] = ()
+    scaled: str = ""
+
+    def below(self, prefix: str, *more: Times) -> Place:
+        """Return the place in an object that holds this one's at a path; there may be several of it."""
+        times = (*more, *(each.below(prefix) for each in self.times))
+        return Place(f"{prefix}.{self.path}", times, self.scaled and f"{prefix}.{self.scaled}")
+
+
+def _below(prefix: str, places: tuple[Place, ...], *more: Times) -> tuple[Place, ...]:
+    return tuple(each.below(prefix, *more) for each in places)
+
+
+_JOB: Final = Times("replicatedJobs[].template.spec.parallelism", most="replicatedJobs[].template.spec.completions")
+_JOB_SET: Final = (
+    Place("replicatedJobs[].template.spec.template", (Times("replicatedJobs[].replicas"), _JOB)),
+)  # jobset_types.go
+_WORKERS: Final = Times(
+    "workerGroupSpecs[].replicas", 0, least="workerGroupSpecs[].minReplicas", most="workerGroupSpecs[].maxReplicas"
+)  # kuberay, GetWorkerGroupDesiredReplicas in util.go
+_RAY: Final = (
+    Place("headGroupSpec.template"),
+    Place("workerGroupSpecs[].template", (_WORKERS, Times("workerGroupSpecs[].numOfHosts")), "enableInTreeAutoscaling"),
+)
+_RAY_JOB: Final = (*_below("rayClusterSpec", _RAY), Place("submitterPodTemplate"))
+_LEADER: Final = "leaderWorkerTemplate.leaderTemplate"
+_LEADER_WORKER: Final = (
+    Place(_LEADER, (Times("replicas"),)),
+    Place(
+        "leaderWorkerTemplate.workerTemplate", (Times("replicas"), Times("leaderWorkerTemplate.size", beside=_LEADER))
+    ),
+)  # leaderworkerset_types.go
+_TASKS: Final = (Place("tasks[].template", (Times("tasks[].replicas", 0),)),)  # volcano-sh/apis, job.go: no default
+_SERVING: Final = tuple(
+    place
+    for name in ("predictor", "transformer", "explainer")
+    for place in (
+        Place(name, (Times(f"{name}.minReplicas"),), f"{name}.maxReplicas"),
+        Place(
+            f"{name}.workerSpec",
+            (Times(f"{name}.minReplicas"), Times(f"{name}.workerSpec.pipelineParallelSize", beside=name)),
+        ),
+    )
+)  # kserve, component.go and predictor.go
+_LLM_REPLICAS: Final = Times("replicas", otherwise="scaling.minReplicas")
+_LLM_SIZE: Final = Times(
+    "parallelism.data", otherwise="parallelism.pipeline", over="parallelism.dataLocal", beside="template"
+)  # kserve, GetSize in llm_inference_service_types_func.go
+_LLM_WORKLOAD: Final = (
+    Place("template", (_LLM_REPLICAS,), "scaling"),
+    Place("worker", (_LLM_REPLICAS, _LLM_SIZE), "scaling"),
+)
+_SCHEDULER: Final = Place("router.scheduler.template", (Times("router.scheduler.replicas"),))
+_LLM: Final = (*_LLM_WORKLOAD, *_below("prefill", _LLM_WORKLOAD), _SCHEDULER)
+_SPARK: Final = (
+    Place("driver.template"),
+    Place(
+        "executor.template",
+        (Times("executor.instances", otherwise="dynamicAllocation.initialExecutors"),),
+        "dynamicAllocation.enabled",
+    ),
+)  # spark-operator, defaults.go
+_COMPONENT: Final = Place("podTemplate", (Times("replicas"), Times("multinode.nodeCount")))  # dynamo, v1beta1
 _TRAINING: Final = {
     "JAXJob": "jaxReplicaSpecs",
-    "MPIJob": "mpiReplicaSpecs",
     "PaddleJob": "paddleReplicaSpecs",
     "PyTorchJob": "pytorchReplicaSpecs",
     "TFJob": "tfReplicaSpecs",
     "XGBoostJob": "xgbReplicaSpecs",
 }
+_MPI: Final = tuple(
+    Place(f"mpiReplicaSpecs.{role}.template", (Times(f"mpiReplicaSpecs.{role}.replicas", default),))
+    for role, default in (("Launcher", 1), ("Worker", 0))
+)  # mpi-operator, v2beta1/default.go
+_CLIQUES: Final = "template.cliques[].spec"
+_GROUPS: Final = "template.podCliqueScalingGroups"
 
 
-def _in_spec(*paths: str) -> tuple[str, ...]:
-    return tuple(f"spec.{path}" for path in paths)
-
-
-LOCATIONS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("apps.nvidia.com", "NIMService"): (),  # see projects.py
+LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
+    ("apps.nvidia.com", "NIMPipeline"): (),  # see projects.py
+    ("apps.nvidia.com", "NIMService"): (),
     ("argoproj.io", "ClusterWorkflowTemplate"): (),
     ("argoproj.io", "CronWorkflow"): (),
-    ("argoproj.io", "Experiment"): _in_spec("templates[].template"),
-    ("argoproj.io", "Rollout"): _in_spec("template"),
+    ("argoproj.io", "Experiment"): (Place("spec.templates[].template", (Times("spec.templates[].replicas"),)),),
+    ("argoproj.io", "Rollout"): (Place("spec.template", (Times("spec.replicas"),)),),
     ("argoproj.io", "Workflow"): (),
     ("argoproj.io", "WorkflowTemplate"): (),
-    ("batch.volcano.sh", "CronJob"): _in_spec("jobTemplate.spec.tasks[].template"),
-    ("batch.volcano.sh", "Job"): _in_spec("tasks[].template"),
-    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): _in_spec(
-        *(f"roles[].template.spec.{path}" for path in _LEADER_WORKER)
+    ("batch.volcano.sh", "CronJob"): _below("spec.jobTemplate.spec", _TASKS),
+    ("batch.volcano.sh", "Job"): _below("spec", _TASKS),
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): (
+        *_below("spec.roles[].spec", _LEADER_WORKER, Times("spec.slices")),
+        *_below("spec.roles[].template.spec", _LEADER_WORKER),  # before it was inlined
     ),
-    ("flow.volcano.sh", "JobTemplate"): _in_spec("tasks[].template"),
-    ("grove.io", "PodClique"): _in_spec("podSpec"),
-    ("grove.io", "PodCliqueSet"): _in_spec("template.cliques[].spec.podSpec"),
-    ("jobset.x-k8s.io", "JobSet"): _in_spec(_JOB_SET),
-    **{("kubeflow.org", kind): _in_spec(f"{field}.*.template") for kind, field in _TRAINING.items()},
-    ("kueue.x-k8s.io", "Workload"): _in_spec("podSets[].template"),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _in_spec(*_LEADER_WORKER),
-    ("ray.io", "RayCluster"): _in_spec(*_RAY),
-    ("ray.io", "RayCronJob"): _in_spec(*(f"jobTemplate.{path}" for path in _RAY_JOB)),
-    ("ray.io", "RayJob"): _in_spec(*_RAY_JOB),
-    ("ray.io", "RayService"): _in_spec(*(f"rayClusterConfig.{path}" for path in _RAY)),
-    ("serving.kserve.io", "ClusterServingRuntime"): ("spec", "spec.workerSpec"),
-    ("serving.kserve.io", "InferenceService"): _in_spec(*_SERVING),
-    ("serving.kserve.io", "LLMInferenceService"): _in_spec(*_LLM),
-    ("serving.kserve.io", "LLMInferenceServiceConfig"): _in_spec(*_LLM),
-    ("serving.kserve.io", "ServingRuntime"): ("spec", "spec.workerSpec"),
+    ("flow.volcano.sh", "JobTemplate"): _below("spec", _TASKS),
+    ("grove.io", "PodClique"): (Place("spec.podSpec", (Times("spec.replicas"),)),),
+    ("grove.io", "PodCliqueSet"): (
+        Place(
+            f"spec.{_CLIQUES}.podSpec",
+            (
+                Times("spec.replicas", 0),
+                Times(f"spec.{_CLIQUES}.replicas"),
+                Times(
+                    "replicas", group=f"spec.{_GROUPS}", members="cliqueNames", member="spec.template.cliques[].name"
+                ),
+            ),
+        ),
+    ),  # grove, podcliqueset.go
+    ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOB_SET),
+    **{
+        ("kubeflow.org", kind): (
+            Place(f"spec.{field}.*.template", (Times(f"spec.{field}.*.replicas"),), "spec.elasticPolicy"),
+        )
+        for kind, field in _TRAINING.items()
+    },
+    ("kubeflow.org", "MPIJob"): _below("spec", _MPI),
+    ("kubevirt.io", "VirtualMachine"): (),
+    ("kubevirt.io", "VirtualMachineInstance"): (),
+    ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): (),
+    ("kueue.x-k8s.io", "Workload"): (Place("spec.podSets[].template", (Times("spec.podSets[].count"),)),),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _below("spec", _LEADER_WORKER),
+    ("nvidia.com", "DynamoComponentDeployment"): (_COMPONENT.below("spec"),),
+    ("nvidia.com", "DynamoGraphDeployment"): (_COMPONENT.below("spec.components[]"),),
+    ("pool.kubevirt.io", "VirtualMachinePool"): (),
+    ("ray.io", "RayCluster"): _below("spec", _RAY),
+    ("ray.io", "RayCronJob"): _below("spec.jobTemplate", _RAY_JOB),
+    ("ray.io", "RayJob"): _below("spec", _RAY_JOB),
+    ("ray.io", "RayService"): _below("spec.rayClusterConfig", _RAY),
+    ("serving.kserve.io", "ClusterServingRuntime"): (Place("spec"), Place("spec.workerSpec")),
+    ("serving.kserve.io", "InferenceService"): _below("spec", _SERVING),
+    ("serving.kserve.io", "LLMInferenceService"): _below("spec", _LLM),
+    ("serving.kserve.io", "LLMInferenceServiceConfig"): _below("spec", _LLM),
+    ("serving.kserve.io", "ServingRuntime"): (Place("spec"), Place("spec.workerSpec")),
     ("serving.knative.dev", "Configuration"): (),
     ("serving.knative.dev", "Revision"): (),
     ("serving.knative.dev", "Service"): (),
-    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _in_spec(f"template.spec.{_JOB_SET}"),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): _below("spec.template", _SPARK),
+    ("sparkoperator.k8s.io", "SparkApplication"): _below("spec", _SPARK),
+    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _below("spec.template.spec", _JOB_SET),
     ("trainer.kubeflow.org", "TrainJob"): (),
-    ("trainer.kubeflow.org", "TrainingRuntime"): _in_spec(f"template.spec.{_JOB_SET}"),
+    ("trainer.kubeflow.org", "TrainingRuntime"): _below("spec.template.spec", _JOB_SET),
 }
-"""The paths of pods by API group and kind, whatever the version; none where projects.py finds them."""
+"""The places of pods by API group and kind, whatever the version; none where projects.py finds them."""
 
-OF_JOBS: Final = _JOB_SET
+OF_JOBS: Final = _JOB_SET[0].path
 """How paths of pods end that Jobs make; their controller states a restart policy if there is none."""
 
-MIXED: Final = frozenset({"serving.kserve.io"})
-"""Groups whose pod specs are mixed with other fields."""
+PARTIAL: Final = frozenset({"nvidia.com", "serving.kserve.io", "sparkoperator.k8s.io"})
+"""Groups whose pod specs are mixed with other fields, or lack some that their controllers add."""
+
+CLUSTER_SCOPED: Final = frozenset(
+    {
+        ("argoproj.io", "ClusterWorkflowTemplate"),
+        ("serving.kserve.io", "ClusterServingRuntime"),
+        ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
+    }
+)
+"""Kinds without a namespace: their pods run in the namespaces of the objects that use them."""
+
+TEMPLATES: Final = CLUSTER_SCOPED | {
+    ("argoproj.io", "WorkflowTemplate"),
+    ("flow.volcano.sh", "JobTemplate"),
+    ("serving.kserve.io", "LLMInferenceServiceConfig"),
+    ("serving.kserve.io", "ServingRuntime"),
+    ("trainer.kubeflow.org", "TrainingRuntime"),
+}
+"""Kinds that make no pods themselves: other objects use what they state."""

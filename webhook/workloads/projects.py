@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.objects import number
 from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import PodsIn, every_object, manifest
 
@@ -49,11 +50,12 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
             or _are_open(claims, containers, (holder for holder, _ in stated))
         ):
             continue
-        named = [{"name": f"c{number}", **_known(each)} for number, (_, each) in enumerate(containers)]
+        named = [{"name": f"c{place}", **_known(each)} for place, (_, each) in enumerate(containers)]
         places: list[tuple[Steps, Steps]] = []
-        places += [((*_CONTAINERS, number), steps) for number, (steps, _) in enumerate(containers)]
+        places += [((*_CONTAINERS, place), steps) for place, (steps, _) in enumerate(containers)]
         places += [(_CLAIMS, (*whose, "resourceClaims")), ((), here)]
-        yield PodsIn(manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}}), tuple(places))
+        pod = manifest(obj, {"spec": {"containers": named, "resourceClaims": claims}})
+        yield PodsIn(pod, tuple(places), unsure="its steps tell how often a template runs")
 
 
 def _are_open(claims: list[Any], containers: Sequence[Container], holders: Iterable[Any]) -> bool:
@@ -83,17 +85,25 @@ def _known(container: JSONObject) -> JSONObject:
 
 
 def _nim(obj: JSONObject) -> Iterator[PodsIn]:
-    """Make a pod of ``draResources`` (k8s-nim-operator, dra_types.go)."""
+    """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
+    if obj.get("kind") == "NIMPipeline":
+        for index, each in enumerate(_items(_mapping(obj, "spec"), "services")):
+            yield from _nim_service(obj, _mapping(each, "spec"), ("spec", "services", index, "spec"))
+    else:
+        yield from _nim_service(obj, _mapping(obj, "spec"), ("spec",))
+
+
+def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsIn]:
     claims: list[JSONObject] = []
     uses: list[JSONObject] = []
     places: list[tuple[Steps, Steps]] = []
-    for index, each in enumerate(_items(_mapping(obj, "spec"), "draResources")):
+    for index, each in enumerate(_items(spec, "draResources")):
         if not isinstance(each, dict) or "claimCreationSpec" in each:
             continue  # the operator makes the claim
-        there, name = ("spec", "draResources", index), f"claim-{index}"
-        for number, request in enumerate(_items(each, "requests") or [None]):
-            place = (*_CONTAINERS, 0, "resources", "claims", len(uses))
-            places.append(((*place, "request"), (*there, "requests", number)))
+        there, name = (*at, "draResources", index), f"claim-{index}"
+        for place, request in enumerate(_items(each, "requests") or [None]):
+            use = (*_CONTAINERS, 0, "resources", "claims", len(uses))
+            places.append(((*use, "request"), (*there, "requests", place)))
             uses.append({"name": name} if request is None else {"name": name, "request": request})
         places.append(((*_CLAIMS, len(claims)), there))
         sources = {field: each[field] for field in each if field.startswith("resourceClaim")}
@@ -101,12 +111,93 @@ def _nim(obj: JSONObject) -> Iterator[PodsIn]:
     if claims:
         container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
         template = {"spec": {"containers": [container], "resourceClaims": claims}}
-        yield PodsIn(manifest(obj, template), (*places, ((), ("spec", "draResources"))))
+        scaled = _mapping(spec, "scale").get("enabled") is True
+        unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
+        pod = manifest(obj, template)
+        yield PodsIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
+
+
+def _whole(value: JSONObject, name: str) -> int:
+    stated = number(value, name)
+    return 1 if stated is None else stated
+
+
+def _dynamo(obj: JSONObject) -> Iterator[PodsIn]:
+    """Make a pod of each service's ``extraPodSpec`` (dynamo, v1alpha1: ExtraPodSpec and Resources in common.go)."""
+    if obj.get("kind") == "DynamoComponentDeployment":
+        yield from _service(obj, _mapping(obj, "spec"), ("spec",))
+    for name, each in _mapping(obj, "spec", "services").items():
+        yield from _service(obj, each, ("spec", "services", name))
+
+
+def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
+    from webhook.api.core.podspec import PodSpec  # few kinds need it
+
+    extra = _mapping(service, "extraPodSpec")
+    if not extra.get("resourceClaims") and not extra.get("mainContainer"):
+        return
+    there = (*at, "extraPodSpec")
+    main = {"name": "main", "image": "unknown", **_mapping(extra, "mainContainer")}
+    places: list[tuple[Steps, Steps]] = [((*_CONTAINERS, 0), (*there, "mainContainer"))]
+    if claims := _items(_mapping(service, "resources"), "claims"):
+        own = _mapping(main, "resources")
+        main["resources"] = {**own, "claims": [*_items(own, "claims"), *claims]}
+        start = len(_items(own, "claims"))
+        used = (*_CONTAINERS, 0, "resources", "claims")
+        places = [
+            *(((*used, start + index), (*at, "resources", "claims", index)) for index in range(len(claims))),
+            *places,
+        ]
+    others = _items(extra, "containers")
+    places += [((*_CONTAINERS, index + 1), (*there, "containers", index)) for index in range(len(others))]
+    spec = {name: field for name, field in extra.items() if name in PodSpec.fields}
+    pod = manifest(obj, {"spec": {**spec, "containers": [main, *others]}})
+    nodes = _whole(_mapping(service, "multinode"), "nodeCount")
+    yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=_whole(service, "replicas") * nodes)
+
+
+_MACHINES: Final[dict[str, Steps]] = {
+    "VirtualMachine": ("spec", "template", "spec"),
+    "VirtualMachineInstance": ("spec",),
+    "VirtualMachineInstanceReplicaSet": ("spec", "template", "spec"),
+    "VirtualMachinePool": ("spec", "virtualMachineTemplate", "spec", "template", "spec"),
+}
+
+
+def _machine(obj: JSONObject) -> Iterator[PodsIn]:
+    """Make the pod of a virtual machine; its devices and networks use claims (kubevirt, schema.go: ClaimRequest)."""
+    at = _MACHINES.get(str(obj.get("kind")), ())
+    spec = _mapping(obj, *map(str, at))
+    requests: list[tuple[Steps, Any]] = []
+    for name in ("gpus", "hostDevices"):
+        devices = _items(_mapping(spec, "domain", "devices"), name)
+        requests += [((*at, "domain", "devices", name, index), each) for index, each in enumerate(devices)]
+    for index, each in enumerate(_items(spec, "networks")):
+        requests.append(((*at, "networks", index, "resourceClaim"), _mapping(each, "resourceClaim")))
+    uses: list[JSONObject] = []
+    places: list[tuple[Steps, Steps]] = []
+    for steps, each in requests:
+        if not isinstance(each, dict) or "claimName" not in each:
+            continue
+        here = (*_CONTAINERS, 0, "resources", "claims", len(uses))
+        places += [((*here, "request"), (*steps, "requestName")), (here, (*steps, "claimName"))]
+        uses.append({"name": each["claimName"]})
+        if "requestName" in each:
+            uses[-1]["request"] = each["requestName"]
+    claims = _items(spec, "resourceClaims")
+    if uses or claims:
+        container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
+        pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
+        count = _whole(_mapping(obj, "spec"), "replicas")
+        yield PodsIn(pod, (*places, (_CLAIMS, (*at, "resourceClaims")), ((), at)), number=count)
 
 
 PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
     "apps.nvidia.com": _nim,
     "argoproj.io": _workflow,
+    "kubevirt.io": _machine,
+    "nvidia.com": _dynamo,
+    "pool.kubevirt.io": _machine,
 }
 """The functions that find pods, for groups whose kinds are not in the table."""
 
@@ -128,7 +219,13 @@ def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
 
 
 def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
-    """A TrainJob patches the pods of its runtime, but not their claims (trainer, trainjob_types.go)."""
+    """A TrainJob patches the pods of its runtime, but not their claims (trainer, trainjob_types.go).
+
+    Of ``resourcesPerNode`` only limits and requests are used (trainer, pkg/runtime/core/trainingruntime.go).
+    """
+    trainer = ("spec", "trainer", "resourcesPerNode")
+    if _items(_mapping(obj, *trainer), "claims"):
+        yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
     for steps, value in every_object(_mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
         if value.get("resourceClaims"):
             yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME

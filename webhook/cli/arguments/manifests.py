@@ -241,7 +241,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
         default="",
         metavar="KIND[.FIELD]|RULE|GATE",
         help="a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version, a driver, "
-        "or, in quotes, what kubectl has printed of a refusal; - reads it from standard input "
+        "or, in quotes, what kubectl has printed of a refusal or an event; - reads it from standard input "
         "(default: list kinds and rules)",
     )
     parser.add_argument("--recursive", action="store_true", help="print the fields of fields, too, with their types")

@@ -148,7 +148,7 @@ def snapshot(parser: argparse.ArgumentParser) -> None:
 
 def _scheduler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.36)"
+        "--kubernetes-version", metavar="VERSION", help="the scheduler's release, such as 1.35 (default: 1.37)"
     )
     gates(parser, "the defaults of the release")
     reading.charts(parser)

@@ -59,8 +59,8 @@ def pod_templates(parser: argparse.ArgumentParser) -> None:
         parser,
         "--pod-template",
         metavar="GROUP/KIND=PATH",
-        help="the place of pod templates in another project's workloads, such as "
-        "example.com/Trainer=spec.workers[].template",
+        help="the place of pod templates or pod specs in another project's workloads, such as "
+        "example.com/Trainer=spec.workers[].template; * is for each value of a map or list",
     )
 
 

@@ -7,7 +7,7 @@ import stat
 import sys
 
 from webhook.api.runtimeconfig import parse
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.documents import STDIN, STDIN_NAME, Selection, Unreadable
 from webhook.documents.files import is_manifest, without_manifest
@@ -99,7 +99,7 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
         kubernetes: The release for which charts are rendered; None for the newest.
         namespace: The namespace for which they are rendered.
     """
-    release = release_of(kubernetes) if kubernetes else NEWEST
+    release = release_of(kubernetes) if kubernetes else DEFAULT
     values, sets, stated = tuple(arguments.helm_values), tuple(arguments.helm_set), runtime_config(arguments)
     return RenderOptions(values, sets, namespace, release, stated, note=_note)
 

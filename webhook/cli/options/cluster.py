@@ -9,6 +9,7 @@ from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import Selection, Unreadable, read
 from webhook.findings import UNREADABLE, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
+from webhook.objects import is_definition
 from webhook.problem import ERROR, Path, Problem
 
 TYPE_CHECKING = False
@@ -25,7 +26,12 @@ DETAILS: Final = "`draguard validate` has the details"
 
 
 def read_cluster(
-    paths: Sequence[str], report: Report, kinds: Sequence[str] = (*KINDS,), *, quiet: bool = True
+    paths: Sequence[str],
+    report: Report,
+    kinds: Sequence[str] = (*KINDS,),
+    *,
+    quiet: bool = True,
+    definitions: bool = False,
 ) -> Inventory:
     """Read the objects of a cluster; report those that cannot be read or decoded.
 
@@ -34,6 +40,7 @@ def read_cluster(
         report: Receives the problems.
         kinds: The kinds that the command needs; objects of others are ignored.
         quiet: Whether to show no progress on a terminal.
+        definitions: Whether CustomResourceDefinitions are needed, too, which are large.
     """
     inventory = Inventory()
     # Snapshots are large, and seldom committed.
@@ -44,6 +51,8 @@ def read_cluster(
             report.findings.append(unread(document))
             continue
         obj = document.data if isinstance(document.data, dict) else {}
+        if definitions and is_definition(obj):
+            inventory.definitions.append(obj)
         if obj.get("kind") not in kinds:
             continue
         try:

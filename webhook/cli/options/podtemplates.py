@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from webhook.workloads import Locations
 
-_STATED: Final = (
-    r"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=((?:[A-Za-z0-9]+(?:\[\])?|\*)(?:\.(?:[A-Za-z0-9]+(?:\[\])?|\*))*)"
-)
+_STEP: Final = r"(?:[A-Za-z0-9_-]+(?:\[\])?|\*)"
+_STATED: Final = rf"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=({_STEP}(?:\.{_STEP})*)"
 
 
 def pod_locations(arguments: Namespace) -> Locations | None:

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from itertools import chain
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.expressions import located, position
 from webhook.cli.options.namespaces import POLICY_HINT
@@ -77,7 +77,7 @@ def is_suite(obj: object) -> bool:
 
 def release(stated: str | None) -> Release:
     """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the newest."""
-    return release_of(stated) if stated else NEWEST
+    return release_of(stated) if stated else DEFAULT
 
 
 def load_policies(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from webhook.api import gates
-from webhook.api.versions import NEWEST, not_known_yet, release_of
+from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
 from webhook.cli.arguments import UsageError
 from webhook.release import releases
 from webhook.schema import OLDEST
@@ -107,7 +107,7 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
     """
     if not arguments.feature_gates:
         return None
-    release = release_of(stated) if stated else NEWEST
+    release = release_of(stated) if stated else DEFAULT
     try:
         wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
         gates.enabled(release, wanted)

@@ -21,7 +21,7 @@ from webhook.engine.cases import SuiteError
 from webhook.engine.suites import run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.policy.manifest.versions import is_policy
-from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 
@@ -78,6 +78,9 @@ def _lines(tested: Tested) -> Iterator[str]:
             line = ran.suite.position(("cases", case.place)).line
             outcome = "passed" if case.passed else "failed"
             yield f"{outcome}: {ran.suite.source}:{line}: {case.name} (Kubernetes {ran.kubernetes})"
+            for each in case.verdict.decisions if case.verdict else ():
+                if why := each.unused_message:
+                    yield f"  {each.policy.name} shows {quoted(each.message)}, not its messageExpression: {why}"
 
 
 def test(

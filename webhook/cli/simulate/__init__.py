@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
-from itertools import count, islice
+from itertools import chain, count, islice
 from time import monotonic
 
 from webhook.api.judgement import stored
-from webhook.api.versions import find
+from webhook.api.versions import DEFAULT
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
@@ -20,6 +20,7 @@ from webhook.cli.console.structured import show_structured
 from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.cli.options.refused import Refused, show_refusals
 from webhook.cli.options.release import feature_gates, kubernetes
+from webhook.cli.simulate.given import Given
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
 from webhook.documents import Unreadable
@@ -33,12 +34,12 @@ from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
-from webhook.simulation.cluster import DEFAULT_RELEASE
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
-from webhook.simulation.workloads import is_suspended, is_workload, pods_of, sample
+from webhook.simulation.workloads import distinct, pods_of
 from webhook.spelling import nearest
+from webhook.workloads.runtimes import Templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def run(arguments: Namespace) -> int:
 
 def _simulate(arguments: Namespace, deadline: float) -> int:
     namespace = arguments.namespace or DEFAULT_NAMESPACE
-    stated = kubernetes(arguments) or DEFAULT_RELEASE
+    stated = kubernetes(arguments) or f"1.{DEFAULT}"
     try:
         settings = Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
@@ -116,15 +117,16 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     def as_stored(obj: JSONObject) -> JSONObject:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
 
-    workloads = _workloads(documents, as_stored, refused, inventory, report)
+    data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
+    given = Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
+    _read(documents, as_stored, refused, given, report)
     if code := show_refusals(report, texts):
         return code
-    _note_suspended(workloads, arguments)
     if arguments.fit:
-        _check_fit(workloads)
+        _check_fit(given.workloads)
     _what_if(arguments, inventory, namespace)
-    pods = _pods(workloads, inventory, arguments, named)
-    _note_missing(pods.every, inventory, arguments)
+    pods = _pods(given, inventory, arguments, named)
+    _show_notes(given.notes, pods.every, inventory, arguments)
     if not pods.reported and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
@@ -143,19 +145,18 @@ def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
     return f"{arguments.timeout:g} seconds have passed{' while files were read' if is_reading else ''}"
 
 
-def _workloads(
+def _read(
     documents: Iterable[Document | Unreadable],
     as_stored: Callable[[JSONObject], JSONObject],
     refused: Refused,
-    inventory: Inventory,
+    given: Given,
     report: Report,
-) -> list[JSONObject]:
-    """Read the manifests: return pods and workloads, and add all other objects to the cluster.
+) -> None:
+    """Read the manifests: take pods and workloads, and add all other objects to the cluster.
 
     Manifests that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
     the cluster's objects are as it has stored them.
     """
-    found: list[JSONObject] = []
     for document in documents:
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
@@ -165,45 +166,11 @@ def _workloads(
         with guarded(document, report.findings):
             if findings := refused.of(document):
                 report.findings += findings
-            else:
-                found += _makers(as_stored(document.data), document, inventory, report)
-    return found
-
-
-def _makers(obj: JSONObject, document: Document, inventory: Inventory, report: Report) -> list[JSONObject]:
-    """Return the pods and workloads of an object, or add it to the cluster."""
-    try:
-        # A pod does not replace one of the cluster here: that may run already.
-        known = (Inventory() if is_workload(obj) else inventory).take(obj)
-        makers = [known or obj] if is_workload(obj) else _of_others(obj)
-        for each in makers:
-            _try_pod(each)
-    except MalformedError as error:
-        report.findings.append(malformed(error, document, DETAILS))
-        return []
-    return makers
-
-
-def _of_others(obj: JSONObject) -> list[JSONObject]:
-    """Return the pod templates of another project's workload, each assumed to make one pod."""
-    if find(obj.get("apiVersion"), obj.get("kind")):
-        return []
-    from webhook.workloads import pods_in  # most objects are of Kubernetes itself
-
-    made = [pods.manifest for pods in pods_in(obj)]
-    for number, each in enumerate(made if len(made) > 1 else ()):
-        each["metadata"]["name"] += f"-{number}"
-    return made
-
-
-def _try_pod(workload: JSONObject) -> None:
-    """Decode a pod of a workload, so that findings are located in its template.
-
-    Raises:
-        MalformedError: The pod cannot be decoded.
-    """
-    if (pod := sample(workload)) is not None:
-        Inventory().take(pod)
+                continue
+            try:
+                given.add(as_stored(document.data))
+            except MalformedError as error:
+                report.findings.append(malformed(error, document, DETAILS))
 
 
 def _what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
@@ -242,33 +209,35 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": the cluster has {listed(known) or 'none'}"
 
 
-def _pods(
-    workloads: Sequence[JSONObject], inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]
-) -> _Pods:
+def _pods(given: Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> _Pods:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
     running = Running(() if arguments.fit else inventory.running())
-    made = (pod for workload in workloads for pod in pods_of(workload, nodes, running))
-    found = [*named, *islice(made, _PODS_MAX + 1)]
+    made = (pod for workload in given.workloads for pod in pods_of(workload, nodes, running))
+    found = list(distinct(chain(named, islice(made, _PODS_MAX + 1)), given.notes))
     if len(found) > _PODS_MAX:
         raise UsageError(
             f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
         )
-    given = len(found)
+    asked = len(found)
     if arguments.pending or not (arguments.paths or named):
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
         why = "give manifests of pods or workloads, or --pending"
-        if workloads:
+        if given.notes:
+            why = given.notes[0]
+        elif given.workloads:
             why = "the workloads have no replicas, or are DaemonSets that no node takes"
+        elif given.templates.known:
+            why = "runtimes and templates make pods only where others use them, such as a TrainJob or a Workflow"
         raise UsageError(f"no pods to schedule: {why}")
     if not nodes:
         raise UsageError(not_found("nodes", arguments.cluster))
     holder = Inventory() if arguments.fit else inventory
     reported = [
-        index for index, pod in enumerate(found) if index < given or arguments.namespace in {None, namespace_of(pod)}
+        index for index, pod in enumerate(found) if index < asked or arguments.namespace in {None, namespace_of(pod)}
     ]
     return _Pods([holder.take(pod) or pod for pod in found], reported)
 
@@ -367,22 +336,15 @@ def _explained(scheduler: Scheduler, placement: Placement, limit: _Limit) -> JSO
     return answer
 
 
-def _note_suspended(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
-    """Name the workloads that make no pods until they are resumed."""
-    names = [f"{text(each, 'kind')} {full_name_of(each)}" for each in workloads if is_suspended(each)]
-    if not arguments.quiet:
-        notes = (f"note: {name} is suspended: its pods are simulated as if it were resumed" for name in names)
-        show_lines(notes, sys.stderr)
-
-
-def _note_missing(pods: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> None:
-    """Name the kinds of which the cluster has no objects, without which no pod gets devices."""
-    if arguments.quiet or not any(items(each, "spec", "resourceClaims") for each in pods):
+def _show_notes(notes: Sequence[str], pods: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> None:
+    """Print notes, and the kinds of which the cluster has no objects, without which no pod gets devices."""
+    if arguments.quiet:
         return
-    kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
-    missing = [several for kind, several in kinds if not inventory.knows(kind)]
-    notes = (f"note: {not_found(each, arguments.cluster)}" for each in missing)
-    show_lines(notes, sys.stderr)
+    missing: list[str] = []
+    if any(items(each, "spec", "resourceClaims") for each in pods):
+        kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
+        missing = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
+    show_lines((f"note: {each}" for each in (*notes, *missing)), sys.stderr)
 
 
 def _shape(pod: JSONObject) -> str:

@@ -56,7 +56,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
-    cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet)
+    cluster = read_cluster(arguments.cluster, first, quiet=arguments.quiet, definitions=bool(arguments.policies))
     if served := served_by(cluster):  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from itertools import chain, starmap
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
 from webhook.cli.console.reading import runtime_config
 from webhook.cli.options.driverprofiles import option_profiles
 from webhook.cli.options.namespaces import Namespaces
@@ -110,6 +110,8 @@ def judge_all(
         namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    for each in cluster.definitions:
+        judge.note(each)
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
     judge.runtime_config = runtime_config(arguments)
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
@@ -166,7 +168,7 @@ class _InOrder:
         try:
             self._report.files[document.source] = None
             self._report.documents += 1
-            self._judge.namespaces.note(document.data)
+            self._judge.note(document.data)
             if self._found.is_full(document.source):
                 self._references.note(document, "", accepted=False)
             else:
@@ -180,7 +182,7 @@ class _InOrder:
     def _now_or_later(self, document: Document) -> None:
         data, judge = document.data, self._judge
         served = judge.kind_of(data)
-        if served and not self._stated and served.until < NEWEST:
+        if served and not self._stated and served.until < DEFAULT:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         judgement = judge.alone(document, served, self._stated)
         if judgement is not None and judgement.passed:
@@ -191,7 +193,7 @@ class _InOrder:
         if judgement is None:
             self._defer(document, served)
             return
-        release = self._stated or f"1.{served.until if served else NEWEST}"
+        release = self._stated or f"1.{served.default if served else DEFAULT}"
         if judgement.accepted is None:
             self._references.note_cut()
         if served:
@@ -209,7 +211,7 @@ class _InOrder:
     def _pass(self, document: Document, served: Served | None) -> None:
         """Count a pod without claims; keep it if device classes that follow may provide its resources."""
         self._report.without_claims += 1
-        if self._references.note_resources(document, self._stated or f"1.{NEWEST}"):
+        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
             repeated = self._repeated(document, served)
             self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
             self._found.add(document.source, ())
@@ -257,7 +259,7 @@ class _InOrder:
 
     def finish(self) -> None:
         """Judge postponed documents, and report all findings."""
-        self._judge.know_namespaces()
+        self._judge.know_noted()
         using = [each for each in self._passed if self._gives_devices_to(each)]
         self._report.without_claims -= len(using)
         self._later += using
@@ -292,7 +294,7 @@ class _InOrder:
     def _release(self, document: Document, served: Served | None) -> str:
         """Return the release of an object, once all others are known."""
         if self._stated or served is None:
-            return self._stated or f"1.{NEWEST}"
+            return self._stated or f"1.{DEFAULT}"
         return f"1.{self._releases.beside(document.source, served)}"
 
     def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
@@ -366,7 +368,7 @@ class _Releases:
 
     def note(self, file: str, served: Served) -> None:
         """Add an object."""
-        known, window = self._files.get(file), (served.since, served.until)
+        known, window = self._files.get(file), (served.since, served.default)
         if known != window:
             self._files[file] = _common(known, window)
 
@@ -375,7 +377,7 @@ class _Releases:
         for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
             if since <= until:
                 return until
-        return served.until
+        return served.default
 
     @cached_property
     def _directories(self) -> dict[str, tuple[int, int]]:

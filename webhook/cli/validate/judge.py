@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
-from webhook.api.versions import GROUP, NEWEST, Served, find, release_of
+from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
+from webhook.objects import is_definition
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
@@ -81,6 +82,7 @@ class Judge:
         self._sender = sender
         self._gates = gates
         self.namespaces = namespaces
+        self._definitions: list[dict[str, Any]] = []
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
         self.runtime_config: Mapping[str, bool] | None = None
@@ -97,11 +99,13 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
 
-        is_about_claims = any(
-            not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations)
-        ) or any(lost(obj))
+        is_about_claims = (
+            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations))
+            or any(lost(obj))
+            or any(used_by(obj))
+        )
         return find("v1", "PodTemplate") if is_about_claims else None
 
     def _passes(self, document: Document) -> bool:
@@ -119,11 +123,17 @@ class Judge:
             or (before is not None and not is_pod_without_claims(before))
         )
 
-    def know_namespaces(self) -> None:
-        """Use the Namespaces among the manifests, as all of them have been read."""
+    def note(self, obj: Any) -> None:
+        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition."""
+        self.namespaces.note(obj)
+        if self._sender and is_definition(obj):
+            self._definitions.append(obj)
+
+    def know_noted(self) -> None:
+        """Use the Namespaces and CustomResourceDefinitions among the manifests, as all of them have been read."""
         self.namespaces.all_noted = True
         if self._sender:
-            self._sender.know(self.namespaces.found)
+            self._sender.know([*self.namespaces.found, *self._definitions])
 
     def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
         """Judge a document if this does not need others.
@@ -134,16 +144,18 @@ class Judge:
             stated: The Kubernetes release; None if that follows from the documents of a file.
 
         Returns:
-            The judgement; None if the release depends on other documents.
+            The judgement; None if the release or the schema depends on other documents.
         """
         try:
             if self._passes(document):
                 return PASSED
+            if self._sender and self._sender.awaits_definition(document.data):
+                return None
             if served is None:
                 return self._unknown(document, stated)
             if stated is None and is_everywhere(served):
                 return None
-            return self._judged(document, stated or f"1.{served.until}")
+            return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
@@ -193,7 +205,7 @@ class Judge:
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
-        found_here = (found(problem, document, stated or f"1.{NEWEST}") for problem in problems)
+        found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:

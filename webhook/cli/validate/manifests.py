@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
 from webhook.cli.console.reading import check_charts, paths_of, runtime_config
@@ -108,7 +108,7 @@ class Manifests:
             tuple(self._arguments.helm_values),
             tuple(self._arguments.helm_set),
             self._arguments.namespace,
-            release_of(kubernetes) if kubernetes else NEWEST,
+            release_of(kubernetes) if kubernetes else DEFAULT,
             runtime_config(self._arguments),
             self._progress,
             self._texts,

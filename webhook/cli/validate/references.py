@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
@@ -13,7 +14,8 @@ from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.findings import Finding, failed, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
 from webhook.inventory.quotas import QUOTA
-from webhook.objects import DEFAULT_NAMESPACE, items, mapping, namespace_of
+from webhook.later import cached_property
+from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
 from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from webhook.references.lookup import Lookup
     from webhook.release import Release
     from webhook.report.model import Report
-    from webhook.workloads import Locations, PodsIn
+    from webhook.workloads import Locations, PodsIn, Templates
 
 _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take: some twenty seconds."""
@@ -182,11 +184,18 @@ class References:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
-        from webhook.workloads import made_templates, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import made_templates, pods_in, used_by  # most objects are of Kubernetes itself
 
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
-        return any(pods_in(obj, self._locations))
+        self._templates.note(obj)
+        return any(pods_in(obj, self._locations)) or any(used_by(obj))
+
+    @cached_property
+    def _templates(self) -> Templates:
+        from webhook.workloads import Templates  # most objects are of Kubernetes itself
+
+        return Templates()
 
     def _note_name(self, obj: JSONObject, file: str) -> None:
         """Record the name of a manifest, so that references to it are not reported, too."""
@@ -274,7 +283,7 @@ class References:
 
         file, neighbours = given.document.source, self._neighbours
         for problem in problems:
-            needs = RULES[problem.rule].needs
+            needs = RULES[problem.rule].needs if problem.rule in RULES else ()
             is_found = problem.fix is not None or problem.hint.startswith(MEANT)
             if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
                 if not given.errors:
@@ -286,18 +295,55 @@ class References:
         """Look up the references of a manifest; return problems with their places in it."""
         from webhook.references import ReferenceFindings
 
+        found = [self._found_in(each, given, context) for each in self._namespaces(given.obj)]
+        problems, skipped = [*found[0].problems], found[0].skipped
+        for other in found[1:]:
+            problems += (each for each in other.problems if each not in problems)
+        if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
+            problems += self._templates.lost(given.obj)
+        if given.errors:
+            from webhook.cli.validate.refused import holds
+
+            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+        return ReferenceFindings(problems, skipped)
+
+    def _namespaces(self, obj: JSONObject) -> Sequence[str]:
+        """Return the namespaces of an object's pods, empty for its own.
+
+        A template without a namespace is used in others. If no user is known, it is the one that has most of what the
+        template names.
+        """
+        if find(obj.get("apiVersion"), obj.get("kind")) is None:
+            from webhook.workloads import is_cluster_scoped, pods_in  # most objects are of Kubernetes itself
+
+            if is_cluster_scoped(obj):
+                if users := self._templates.namespaces(obj):
+                    return users
+                from webhook.fixing.references import NAMED_BY
+                from webhook.inventory.claims import source
+
+                pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
+                claims = [each for pod in pods for each in items(pod, "spec", "resourceClaims")]
+                named = {(kind, source(each, NAMED_BY[kind])) for each in claims for kind in CLAIMS}
+                best = Counter[str]()
+                for kind in CLAIMS:
+                    for space, name in self._inventory.names(kind):
+                        best[space] += (kind, name) in named
+                return [space for space, _ in best.most_common(1)] or ("",)
+        return ("",)
+
+    def _found_in(self, namespace: str, given: _Noted, context: Any) -> ReferenceFindings:
+        """Look up the references of a manifest in a namespace, empty for its own."""
+        from webhook.references import ReferenceFindings
+
         data, problems = given.document.data, list[Problem]()
         skipped: Counter[Lookup] = Counter()
-        for obj, kind, place in _views(given.obj, self._locations):
+        for obj, kind, place in _views(given.obj, self._locations, namespace):
             seen: Counter[Lookup] = Counter()
             found_here = self._problems(obj, kind, context, seen, only_of_fields=bool(given.errors))
             problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
             for (needed, path), count in seen.items():
                 skipped[needed, _as_written(data, place(path)) if path else path] += count
-        if given.errors:
-            from webhook.cli.validate.refused import holds
-
-            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
 
     def _problems(
@@ -339,7 +385,47 @@ class References:
                 self._contexts[key].lists_classes = self._lists_classes
                 self._contexts[key].stored = self._stored
             self._around[around] = self._contexts[key]
-        return self._around[around]
+        context = self._around[around]
+        context.users_of = partial(self._users_of, given.document.source)
+        return context
+
+    def _users_of(self, file: str, namespace: str, claim: str) -> Sequence[JSONObject]:
+        """Return the pods that use a claim: those of the same file only, if several manifests have such a claim."""
+        users, claims = self._users
+        is_only_one = claims[namespace, claim] <= 1
+        return [pod for source, pod in users[namespace, claim] if is_only_one or source == file]
+
+    @cached_property
+    def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
+        """The pods that use each claim, with their files, and the number of manifests with such a claim."""
+        from webhook.inventory.claims import source
+        from webhook.references.views import pod_view  # only here once all manifests are read
+
+        claims: Counter[tuple[str, str]] = Counter()
+        pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
+        for each in self._documents.values():
+            for view, kind, _ in _views(each.obj, self._locations, ""):
+                if kind == "Pod":
+                    pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))
+                elif kind == "ResourceClaim":
+                    claims[_key_of(view)] += 1
+        if self._neighbours is None:
+            made_by = [(namespace, f"{name}-") for kind, namespace, name in pods if kind != "Pod"]
+            for pod in chain(self._inventory.running(), self._inventory.pending()):
+                namespace, name = _key_of(pod)
+                if not any(namespace == space and name.startswith(prefix) for space, prefix in made_by):
+                    pods.setdefault(("Pod", namespace, name), ("", pod_view(pod, pod)))
+        users = defaultdict[tuple[str, str], list[tuple[str, JSONObject]]](list)
+        for (_, namespace, _), known in pods.items():
+            for name in dict.fromkeys(
+                source(each, "resourceClaimName") for each in items(known[1], "spec", "resourceClaims")
+            ):
+                users[namespace, name].append(known)
+        return users, claims
+
+
+def _key_of(obj: JSONObject) -> tuple[str, str]:
+    return namespace_of(obj), name_of(obj)
 
 
 def _qualified(obj: Any) -> Iterator[str]:
@@ -382,7 +468,9 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
-def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
+def _views(
+    obj: JSONObject, locations: Locations | None, namespace: str
+) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
     from webhook.references.roles import ROLES
     from webhook.references.views import pod_view  # only here once all manifests are read
@@ -396,7 +484,8 @@ def _views(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[JSONO
         from webhook.workloads import pods_in  # most objects are of Kubernetes itself
 
         for pods in pods_in(obj, locations):
-            yield pod_view(obj, pods.manifest["template"]), "Pod", partial(_placed_in, pods)
+            view = pod_view(obj, pods.manifest["template"], namespace, pods=pods.number)
+            yield view, "Pod", partial(_placed_in, pods)
         return
     pod = value_at(obj, steps)
     if isinstance(pod, dict):

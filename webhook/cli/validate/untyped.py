@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.unserved import no_object
-from webhook.api.versions import NEWEST, release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.documents import Document, parse
 from webhook.findings import found
 from webhook.objects import is_object
@@ -36,11 +36,11 @@ class Untyped:
             document: The document.
             release: The Kubernetes release; None for the newest.
         """
-        problems = no_object(document.data, release_of(release) if release else NEWEST)
+        problems = no_object(document.data, release_of(release) if release else DEFAULT)
         is_meant = document.within or all(map(_is_misspelt, problems))
         if not problems or not (is_meant or self._is_beside_objects(document)):
             return []
-        return [found(each, document, release or f"1.{NEWEST}") for each in problems]
+        return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 
     def _is_beside_objects(self, document: Document) -> bool:
         if not document.mentions(_VERSION):

@@ -1,6 +1,7 @@
 """Decodes objects as the API server does, before policies are asked and after they have changed them.
 
-Known kinds are decoded with all their fields; of Kubernetes' remaining kinds, only the metadata is.
+Known kinds and those of CustomResourceDefinitions are decoded with all their fields; of Kubernetes' remaining kinds,
+only the metadata is.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
 from webhook.objects import text
 from webhook.policy.manifest.kinds import kind_of
-from webhook.problem import Path, quoted
+from webhook.problem import ERROR, Path, Problem, quoted
 from webhook.schema import CREATE, Target, compile_struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, as_reported, wrong_type
 from webhook.schema.derive.whole import whole
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.manifest.kinds import Kinds
-    from webhook.problem import Problem
     from webhook.release import Release
     from webhook.schema.decoding import Misfit
 
@@ -48,6 +48,14 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
     type_ = type_of(api_version, kind)
     if type_ is not None:
         return judgement.undecodable(obj, type_, kinds.release)
+    if served := kinds.unserved(kind_of(api_version, kind)):
+        message = f'no matches for kind "{kind}" in version "{api_version}"'
+        hint = f"its CustomResourceDefinition serves {', '.join(served)}"
+        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+    if custom := kinds.custom(kind_of(api_version, kind)):
+        found = judgement.undecodable(obj, Object, kinds.release)
+        of_metadata = [each for each in found if each.rule != UNKNOWN_FIELD or each.path[:1] == ("metadata",)]
+        return [*of_metadata, *custom.unknown_fields(obj)]
     if not kinds.has_group(kind_of(api_version, kind).group):
         return []
     found = judgement.undecodable(obj, Object, kinds.release)
@@ -61,6 +69,8 @@ def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
         obj: The object as submitted, which can be decoded.
         kinds: The known kinds, and the release.
     """
+    if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+        return custom.completed(obj, kinds.release)
     return conversion.with_defaults(obj, kinds.release)
 
 

@@ -21,7 +21,7 @@ def completed(request: Request, kinds: Kinds) -> Request:
         kinds: The known kinds, and the release.
     """
     obj, old = request.object, request.old_object
-    if request.subresource:
+    if request.subresource and kinds.custom(request.kind) is None:
         return request
     return request._replace(
         object=None if obj is None else decoded(obj, kinds),
@@ -36,7 +36,7 @@ def defaulted(request: Request, kinds: Kinds) -> Request:
         request: A completed request.
         kinds: The known kinds, and the release.
     """
-    if request.subresource or request.object is None:
+    if request.object is None or (request.subresource and kinds.custom(request.kind) is None):
         return request
     return request.with_object(decoded(request.object, kinds))
 

@@ -16,8 +16,10 @@ from webhook.schema.derive.shape import (
     ATOMIC,
     BOOLEAN,
     BYTES,
+    DURATION,
     INT_OR_STRING,
     INTEGER,
+    NUMBER,
     QUANTITY,
     SET,
     STRING,
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN: Final = ": field not declared in schema"
 _DUPLICATE: Final = ": duplicate entries for key "
-_ZEROS: Final[Mapping[str, Any]] = {STRING: "", INTEGER: 0, BOOLEAN: False, QUANTITY: "0"}
-_STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES})
+_ZEROS: Final[Mapping[str, Any]] = {STRING: "", INTEGER: 0, NUMBER: 0, BOOLEAN: False, QUANTITY: "0"}
+_STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES, DURATION})
 
 
 class MergeError(Exception):
@@ -195,7 +197,7 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
 
 
 def _scalar_error(value: Any, kind: str) -> str:
-    if kind == INTEGER:
+    if kind in {INTEGER, NUMBER}:
         fits = type(value) in {int, float}
         return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
     if kind in _STRINGS and not (kind == TIMESTAMP and isinstance(value, list | dict | Foreign)):

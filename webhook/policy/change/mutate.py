@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
@@ -24,10 +25,12 @@ from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.request import DELETE
+from webhook.policy.evaluation.request import DELETE, UPDATE
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
+from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
+from webhook.problem import BAD_REQUEST, quoted
 from webhook.schema.derive.plain import plain
 
 TYPE_CHECKING = False
@@ -53,7 +56,9 @@ _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
 _STEPS: Final = 4
 """How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
+_BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
+_UNPROCESSABLE: Final = 422
 _INTERNAL: Final = 500
 INTERNAL: Final = "InternalError"
 
@@ -123,11 +128,51 @@ def mutate(
         "audit_annotations": mutator.audit.published(),
     }
     if not mutator.errors:
-        return Verdict(allowed=True, **common)
+        return _lost(session.request, mutator, common) or Verdict(allowed=True, **common)
     texts = tuple(_refusal(each) for each in mutator.errors)
     return Verdict(
         allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=texts[0], causes=texts, **common
     )
+
+
+def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Verdict | None:
+    """Return the refusal of an object that is no longer the one of the request; None if it is.
+
+    It comes after all mutations, whatever the failure policy is (apiserver ``pkg/registry/rest/create.go``, update.go).
+    """
+    blamed = next((each for each in reversed(mutator.decisions) if each.changed), None)
+    refused = None if blamed is None else _other_identity(request, mutator.object)
+    if blamed is None or refused is None:
+        return None
+    code, reason, message = refused
+    decision = replace(blamed, denied=True, is_error=True, changed=False, message=message, reason=reason, refuses=True)
+    decisions = (*common["decisions"], decision)
+    texts = {"message": message, "causes": (message,), "decisions": decisions}
+    return Verdict(allowed=False, code=code, reason=reason, **{**common, **texts})
+
+
+def _other_identity(request: Request, obj: JSONObject | None) -> tuple[int, str, str] | None:
+    """Return the status, the reason and the message of the refusal of a changed namespace, name or uid."""
+    if obj is None or request.subresource:
+        return None
+    metadata, stored = metadata_of(obj), metadata_of(request.old_object)
+    namespace = text(metadata, "namespace")
+    if request.namespace and not request.is_namespace and namespace not in {"", request.namespace}:
+        return (
+            _BAD_REQUEST,
+            BAD_REQUEST,
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    if request.operation == UPDATE:
+        for field in ("name", "uid"):
+            before, after = text(stored, field), text(metadata, field)
+            if before and after and before != after:
+                return _UNPROCESSABLE, INVALID, f"metadata.{field}: Invalid value: {quoted(after)}: field is immutable"
+        return None
+    sent = metadata_of(request.object)  # in a test, it may have no name
+    if text(sent, "name") and not text(metadata, "name") and not text(metadata, "generateName"):
+        return _UNPROCESSABLE, INVALID, "metadata.name: Required value: name or generateName is required"
+    return None
 
 
 def _refusal(error: Decision) -> str:
@@ -228,7 +273,7 @@ class _Mutator:
     def _as_decoded(self, obj: JSONObject | None) -> JSONObject | None:
         """Return an object as expressions see it: after each change, the API server decodes it and sets defaults."""
         if obj is None or obj is self._sent or schema_of(text(obj, "apiVersion"), text(obj, "kind")) is None:
-            return obj
+            return obj  # custom resources are completed whenever they change
         if obj is not self._decoded[0]:
             self._decoded = obj, with_defaults(obj, self._session.policies.release)
         return self._decoded[1]
@@ -308,7 +353,8 @@ def _changed(
         DecodingError: The mutated object cannot be decoded.
     """
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    schema = schema_of(api_version, kind)
+    schema = policies.kinds.schema_of(kind_of(api_version, kind))
+    custom = policies.kinds.custom(kind_of(api_version, kind))
     natives = Natives((obj, *bindings.values()))
     try:
         if current().is_offline:  # a review has a deadline
@@ -316,7 +362,7 @@ def _changed(
         if mutation.patch_type == "JSONPatch":
             changed = with_identity(_patched(obj, bindings["object"], value, natives), obj)
             expect_decodable(changed, obj, policies)
-            if schema and _has_null(changed):
+            if schema and not custom and _has_null(changed):
                 changed = without_nulls(changed, schema)
         else:
             if schema is None:
@@ -324,14 +370,14 @@ def _changed(
                     f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 )
             configuration = _configuration(obj, value, natives)
-            changed = _merged(obj, configuration, schema, policies.release)
+            changed = _merged(obj, configuration, schema, policies.release, is_custom=custom is not None)
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return changed
+    return custom.completed(changed, policies.release) if custom else changed
 
 
 def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
@@ -339,14 +385,16 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
     return configuration_of(value, natives) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
 
 
-def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
+def _merged(
+    obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
+) -> JSONObject:
     fits = plain(schema)
     is_plain = fits(configuration) and fits(obj)
     try:
         changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE, is_plain=is_plain)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    if is_plain:
+    if is_plain or is_custom:
         return changed
     try:
         expect_whole_numbers(configuration, schema)

@@ -37,6 +37,7 @@ class ClusterObjects:
     kinds: Kinds
     objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
     _namespaces: Mapping[str, JSONObject] = field(init=False)
+    _stored: dict[Kind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the namespaces: each request looks for one, and a cluster may have thousands."""
@@ -69,10 +70,20 @@ class ClusterObjects:
             kind: The kind.
             namespace: Their namespace; empty for cluster-scoped objects.
         """
-        for each in self.objects.get(kind, ()):
+        for each in self._all(kind):
             metadata = metadata_of(each)
             if not namespace or (text(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
                 yield text(metadata, "name"), each
+
+    def _all(self, kind: Kind) -> tuple[JSONObject, ...]:
+        """Return the objects of a kind; custom resources as they are stored, without those that are refused."""
+        custom = self.kinds.custom(kind)
+        if custom is None:
+            return self.objects.get(kind, ())
+        if kind not in self._stored:
+            stored = (custom.stored(each, self.kinds.release) for each in self.objects.get(kind, ()))
+            self._stored[kind] = tuple(each for each in stored if each is not None)
+        return self._stored[kind]
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether a kind is namespaced; None if the kind does not exist."""

@@ -15,7 +15,7 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from webhook.extent import Extent
@@ -120,10 +120,10 @@ class PolicySet(ClusterObjects):
         """The findings for which the API server would refuse a policy or binding."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 
-    def beside(self, objects: Iterable[JSONObject]) -> PolicySet:
+    def beside(self, objects: Sequence[JSONObject]) -> PolicySet:
         """Return the same policies with further objects to read; earlier objects take precedence."""
         known = dict(self.objects)
         for each in objects:
             kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
             known[kind] = (*known.get(kind, ()), each)
-        return replace(self, objects=known)
+        return replace(self, objects=known, kinds=self.kinds.beside(objects))

@@ -120,6 +120,7 @@ def request_of(
     user: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     namespace: str = "default",
+    resource: Resource | None = None,
 ) -> Request:
     """Make the request that a manifest stands for.
 
@@ -132,6 +133,7 @@ def request_of(
         user: The requesting user.
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
+        resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
     obj, old, user, namespace = plain(obj), plain(old), plain(user), plain(namespace)
     shown = obj if obj is not None else old or {}
@@ -143,7 +145,8 @@ def request_of(
     kind = kind_of(text(shown, "apiVersion"), text(shown, "kind"))
     metadata = metadata_of(shown)
     name, stated = text(metadata, "name"), text(metadata, "namespace")
-    namespaced = kinds.is_namespaced(kind)
+    holder = kinds.kind_of(resource) if resource else None
+    namespaced = kinds.is_namespaced(holder or kind)
     if kind == Kind("", "v1", "Namespace"):
         stated = name
     elif namespaced is False:
@@ -153,7 +156,7 @@ def request_of(
     return Request(
         operation=operation,
         kind=kind,
-        resource=kinds.resource_of(kind),
+        resource=resource or kinds.resource_of(kind),
         subresource=plain(subresource),
         name=name,
         namespace=stated,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.api.versions import NEWEST, VERSIONS
+from webhook.api.shapes import schema_of
+from webhook.api.versions import DEFAULT, NEWEST, VERSIONS
 from webhook.later import cached_property
+from webhook.objects import is_definition
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import nearest
@@ -13,7 +15,10 @@ from webhook.spelling import nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
+    from typing import Final
+
+    from webhook.schema.derive.shape import Structure
+    from webhook.structural.definition import CustomVersion, Definition
 
 
 class Kind(NamedTuple):
@@ -125,6 +130,25 @@ SUBRESOURCES: Final = (
     *("proxy", "resize", "scale", "status", "token"),
 )
 """The subresources of Kubernetes' own resources."""
+CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
+"""The subresources to which clients connect."""
+OF_OBJECT: Final = frozenset({"approval", "ephemeralcontainers", "finalize", "resize", "status"})
+"""The subresources whose requests hold the object itself, and not one of another kind, such as a Scale."""
+_SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Binding"): ("pods/binding",),
+    ("policy", "Eviction"): ("pods/eviction",),
+    ("authentication.k8s.io", "TokenRequest"): ("serviceaccounts/token",),
+    ("", "PodAttachOptions"): ("pods/attach",),
+    ("", "PodExecOptions"): ("pods/exec",),
+    ("", "PodPortForwardOptions"): ("pods/portforward",),
+    ("", "PodProxyOptions"): ("pods/proxy",),
+    ("", "NodeProxyOptions"): ("nodes/proxy",),
+    ("", "ServiceProxyOptions"): ("services/proxy",),
+    ("autoscaling", "Scale"): tuple(
+        f"{each}/scale" for each in ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
+    ),
+}
+"""The kinds of objects that are sent to subresources, and these; custom resources may have a Scale, too."""
 
 _OF_CLIENTS: Final = (("", "Config"),)
 """Kinds that look like Kubernetes' own, and are of clients' files: a kubeconfig."""
@@ -183,18 +207,38 @@ class Kinds:
         objects: Objects that may define further kinds.
     """
 
-    def __init__(self, release: Release = NEWEST, objects: Iterable[object] = ()) -> None:
+    def __init__(self, release: Release = DEFAULT, objects: Iterable[object] = ()) -> None:
         self.release = release
         self._known = dict(_kubernetes_own())
-        for obj in objects:
-            if known := _defined(obj):
-                self._known.setdefault((known.group, known.kind), known)
+        self._defined: dict[tuple[str, str], Definition] = {}
+        if definitions := list(filter(is_definition, objects)):
+            self._define(definitions)
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
+
+    def _define(self, definitions: Iterable[object]) -> None:
+        from webhook.structural.definition import definition_of  # most runs have none
+
+        for obj in definitions:
+            if defined := definition_of(obj):
+                known = Known(*defined[:4], dict.fromkeys(defined.versions, _ALWAYS))
+                if self._known.setdefault((known.group, known.kind), known) is known:
+                    self._defined[known.group, known.kind] = defined
+
+    def beside(self, objects: Iterable[object]) -> Kinds:
+        """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
+        definitions = list(filter(is_definition, objects))
+        if not definitions:
+            return self
+        kinds = Kinds(self.release)
+        kinds._known, kinds._defined = dict(self._known), dict(self._defined)
+        kinds._define(definitions)
+        kinds._by_resource = {(each.group, each.resource): each for each in kinds._known.values()}
+        return kinds
 
     def at(self, release: Release) -> Kinds:
         """Return the same kinds, as of another release."""
         other = Kinds(release)
-        other._known, other._by_resource = self._known, self._by_resource
+        other._known, other._defined, other._by_resource = self._known, self._defined, self._by_resource
         return other
 
     def find(self, kind: Kind) -> Known | None:
@@ -207,9 +251,44 @@ class Kinds:
         known = self._known.get((kind.group, kind.kind))
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
+    def sent_to(self, kind: Kind) -> tuple[str, ...]:
+        """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none if to no one."""
+        return _SENT_TO.get((kind.group, kind.kind), ())
+
+    def named(self, text: str) -> Resource | None:
+        """Find a resource by its name, with or without its group: ``deployments``, ``deployments.apps``.
+
+        Args:
+            text: The name; without a group, the first known resource of this name is meant.
+        """
+        name, has_group, group = text.partition(".")
+        for known in self._known.values():
+            if known.resource == name and (known.group == group or not has_group) and (served := self._served(known)):
+                return Resource(known.group, served[0], name)
+        return None
+
     def is_custom(self, kind: Kind) -> bool:
         """Tell whether a kind is not one of Kubernetes' own."""
         return (kind.group, kind.kind) not in _kubernetes_own()
+
+    def defines(self, group: str) -> bool:
+        """Tell whether a CustomResourceDefinition defines a kind of a group."""
+        return any(group == defined for defined, _ in self._defined)
+
+    def custom(self, kind: Kind) -> CustomVersion | None:
+        """Return what a CustomResourceDefinition says of a kind; None if there is none."""
+        defined = self._defined.get((kind.group, kind.kind))
+        return defined.versions.get(kind.version) if defined else None
+
+    def unserved(self, kind: Kind) -> list[str]:
+        """List the versions that a CustomResourceDefinition serves of a kind if it does not serve this one."""
+        defined = self._defined.get((kind.group, kind.kind))
+        return list(defined.versions) if defined and kind.version not in defined.versions else []
+
+    def schema_of(self, kind: Kind) -> Structure | None:
+        """Return the schema of a kind, as far as merging and type checking need it."""
+        custom = self.custom(kind) if self._defined else None
+        return custom.structure if custom else schema_of(kind.api_version, kind.kind)
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether a kind is namespaced; None if it is not known."""
@@ -276,25 +355,6 @@ class Kinds:
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]
-
-
-def _defined(obj: object) -> Known | None:
-    """Return the kind that a CustomResourceDefinition defines."""
-    if not isinstance(obj, dict) or obj.get("kind") != "CustomResourceDefinition":
-        return None
-    spec = obj.get("spec")
-    names: Any = spec.get("names") if isinstance(spec, dict) else None
-    if not isinstance(spec, dict) or not isinstance(names, dict):
-        return None
-    group, kind, plural, versions = spec.get("group"), names.get("kind"), names.get("plural"), spec.get("versions")
-    if not isinstance(group, str) or not isinstance(kind, str) or not isinstance(plural, str):
-        return None
-    served = {
-        each["name"]: _ALWAYS
-        for each in (versions if isinstance(versions, list) else ())
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and each.get("served") is True
-    }
-    return Known(group, kind, plural, spec.get("scope") != "Cluster", served)
 
 
 def meant(api_version: object, kind: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.policy.manifest.bindings import (
     DefaultingParamRef,
     MutatingAdmissionPolicyBinding,
@@ -69,7 +69,7 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 
-def validate_policy(obj: dict[str, Any], release: Release = NEWEST, *, beyond_decoding: bool = False) -> list[Problem]:
+def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_decoding: bool = False) -> list[Problem]:
     """Validate a policy or binding as the API server does on create.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -74,7 +74,7 @@ class CheckResult(NamedTuple):
         return all(finding.problem.level != ERROR for finding in self.findings)
 
 
-def check_policies(given: Iterable[Given | JSONObject], release: Release = NEWEST) -> CheckResult:
+def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAULT) -> CheckResult:
     """Check policies and bindings; never raises.
 
     Args:

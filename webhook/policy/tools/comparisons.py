@@ -11,7 +11,7 @@ from itertools import islice, product
 
 from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select, within
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import SUBRESOURCES
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.programs import with_paths
 from webhook.policy.tools.warnings import warning
@@ -35,8 +35,6 @@ _COMBINATIONS: Final = 20_000
 """A policy whose rules match more combinations, as made-up ones do, is not judged."""
 _LISTED: Final = 4
 """The most values that a warning lists."""
-_OF_THE_OBJECT: Final = frozenset({"", "approval", "ephemeralcontainers", "finalize", "resize", "status"})
-"""The subresources whose requests hold the object itself, and not one of another kind, such as a Scale."""
 _COMPARISONS: Final = frozenset({"_==_", "_!=_"})
 _STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
 
@@ -116,7 +114,7 @@ def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
             resource = known.resource if known else _stated(name)
             versions = known.versions if known and _ALL in rule.versions else map(_stated, rule.versions)
             for operation, version, below in product(operations, versions, subresources):
-                kind = known.kind if known and below in _OF_THE_OBJECT else None
+                kind = known.kind if known and below in {"", *OF_OBJECT} else None
                 yield _Matched(operation, _stated(group), version, resource, below, kind)
 
 

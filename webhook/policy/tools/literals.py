@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-from webhook.api.shapes import schema_of
 from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
@@ -17,6 +16,7 @@ from webhook.policy.tools.typecheck import kinds_to_check
 from webhook.policy.tools.warnings import warning
 from webhook.problem import quoted
 from webhook.records import NamedTuple
+from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
 from webhook.spelling import did_you_mean
 
@@ -44,6 +44,7 @@ class _LiteralFault(NamedTuple):
     offset: int
     text: str
     hint: str = ""
+    rule: str = "type-check"
 
 
 def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
@@ -54,7 +55,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         programs: Its compiled expressions.
         kinds: The known kinds.
     """
-    schemas = [schema_of(each.api_version, each.kind) for each in kinds_to_check(policy, kinds)] or [None]
+    schemas = [kinds.schema_of(each) for each in kinds_to_check(policy, kinds)] or [None]
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
         if not isinstance(program.compiled, CompiledExpression):
             continue
@@ -64,7 +65,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         before = len(mutation.expression) - len(mutation.expression.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
-                yield warning("type-check", mutation.path, fault.text, fault.hint, before + fault.offset)
+                yield warning(fault.rule, mutation.path, fault.text, fault.hint, before + fault.offset)
 
 
 def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
@@ -109,8 +110,10 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFaul
             name = step.replace("~1", "/").replace("~0", "~")
             known, shape = shape, shape.field(name)
             if shape is None:
-                text = f"{known.name} has no field {quoted(name)}: the path {quoted(path)} cannot work"
-                yield _LiteralFault(offset, text, did_you_mean(name, (each for each, _ in known.fields()), quotes='"'))
+                effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
+                hint = did_you_mean(name, (each for each, _ in known.fields()), quotes='"')
+                rule = UNKNOWN_FIELD if known.is_pruned else "type-check"
+                yield _LiteralFault(offset, f"{known.name} has no field {quoted(name)}: {effect}", hint, rule)
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None
 

@@ -50,12 +50,14 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
-    if not all(map(kinds.has_group, rule.groups)):
+    if not all(kinds.has_group(group) or kinds.defines(group) for group in rule.groups):
         return
+    is_closed = all(map(kinds.has_group, rule.groups))
+    """Whether no CustomResourceDefinition elsewhere can add a resource."""
     groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
     for position, (name, subresource) in enumerate(rule.resources):
         at_name = path / "resources" / position
-        if subresource not in {"", "*", *SUBRESOURCES}:
+        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
             message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
             yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
         if name == "*":
@@ -63,15 +65,18 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         if not found:
             message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
-            yield warning("unknown-resource", at_name, message, _resource_meant(name, rule, kinds))
+            hint = _resource_meant(name, rule, kinds)
+            if is_closed or nearest(name, _resources(rule, kinds)):
+                yield warning("unknown-resource", at_name, message, hint)
         elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
-            message = f"Kubernetes 1.{kinds.release} does not serve {name} in {versions}: the rule matches nothing"
+            server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
+            message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
             yield warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
 
 
 def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
-    for group in sorted(group for group in rule.groups if not kinds.has_group(group)):
+    for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
         if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
             yield warning("unknown-resource", path, message, _group_meant(group, kinds))
@@ -126,11 +131,14 @@ def _group_meant(group: str, kinds: Kinds) -> str:
 
 def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
     """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
-    of_groups = (each for group in rule.groups for each in kinds.resources(group))
-    if hint := did_you_mean(name, of_groups, quotes='"'):
+    if hint := did_you_mean(name, _resources(rule, kinds), quotes='"'):
         return hint
     elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
     return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
+
+
+def _resources(rule: Rule, kinds: Kinds) -> list[str]:
+    return [each for group in rule.groups for each in kinds.resources(group)]
 
 
 def _served(found: Iterable[Kind], kinds: Kinds) -> str:
@@ -141,13 +149,14 @@ def _served(found: Iterable[Kind], kinds: Kinds) -> str:
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
-    if kind is None or not kinds.has_group(kind.group) or policies.is_namespaced(kind) is not None:
+    if kind is None or policies.is_namespaced(kind) is not None:
         return
-    path = Path(("spec", "paramKind"))
+    path, is_defined = Path(("spec", "paramKind")), kinds.defines(kind.group)
+    if not kinds.has_group(kind.group) and not (is_defined and nearest(kind.kind, kinds.names(kind.group))):
+        return
     if versions := kinds.versions(kind):
-        message = (
-            f"Kubernetes 1.{kinds.release} does not serve {kind.kind} in {kind.api_version}: the policy always fails"
-        )
+        server = "its CustomResourceDefinition" if is_defined else f"Kubernetes 1.{kinds.release}"
+        message = f"{server} does not serve {kind.kind} in {kind.api_version}: the policy always fails"
         yield warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import islice
 
-from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
@@ -25,7 +24,9 @@ from webhook.records import NamedTuple
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
+    DURATION,
     INTEGER,
+    NUMBER,
     QUANTITY,
     STRING,
     TIMESTAMP,
@@ -52,8 +53,10 @@ MAX_KINDS: Final = 10
 _SCALARS: Final[Mapping[str, Type]] = {
     STRING: types.STRING,
     INTEGER: types.INT,
+    NUMBER: types.DOUBLE,
     BOOLEAN: types.BOOL,
     TIMESTAMP: types.TIMESTAMP,
+    DURATION: types.DURATION,
     BYTES: types.BYTES,
 }
 _WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
@@ -90,7 +93,10 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         kinds: The known kinds.
         release: The Kubernetes release, as the minor of 1.x.
     """
-    checked = [kind for kind in kinds_to_check(policy, kinds) if schema_of(kind.api_version, kind.kind)]
+    params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
+    checked = [
+        _Checked(kind, schema, params) for kind in kinds_to_check(policy, kinds) if (schema := kinds.schema_of(kind))
+    ]
     of_validations = {path for path, _ in _of_validations(policy)}
     with limited(Budget(DOCUMENT, is_offline=True)):
         evaluated = _found(checked, policy, release, EVALUATED)
@@ -112,6 +118,20 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         yield warning("type-check", path, _message(errors), errors[0].hint)
 
 
+class _Checked(NamedTuple):
+    """A kind to check.
+
+    Args:
+        kind: The kind.
+        schema: Its schema.
+        params: The schema of the policy's parameters; None if there are none, or it is not known.
+    """
+
+    kind: Kind
+    schema: Structure
+    params: Structure | None
+
+
 class _Mistyped(NamedTuple):
     """The error of an expression for a kind."""
 
@@ -120,11 +140,13 @@ class _Mistyped(NamedTuple):
     hint: str
 
 
-def _found(checked: Iterable[Kind], policy: Policy, release: Release, typing: _Typing) -> dict[Path, list[_Mistyped]]:
+def _found(
+    checked: Iterable[_Checked], policy: Policy, release: Release, typing: _Typing
+) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
-    for kind in checked:
-        for path, error, environment in _errors(kind, policy, release, typing):
-            found.setdefault(path, []).append(_Mistyped(kind, str(error), hint_of(error, environment)))
+    for each in checked:
+        for path, error, environment in _errors(each, policy, release, typing):
+            found.setdefault(path, []).append(_Mistyped(each.kind, str(error), hint_of(error, environment)))
     return found
 
 
@@ -134,10 +156,10 @@ def _message(errors: Iterable[_Mistyped]) -> str:
 
 
 def _errors(
-    kind: Kind, policy: Policy, release: Release, typing: _Typing
+    checked: _Checked, policy: Policy, release: Release, typing: _Typing
 ) -> Iterator[tuple[Path, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
-    typed = environment = _environment(kind, policy, release, typing)
+    typed = environment = _environment(checked, policy, release, typing)
     known: dict[str, Type] = {}
     for variable in policy.variables:
         type_: Type = types.DYN
@@ -203,46 +225,39 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
         yield mutation.path, mutation.expression
 
 
-def _environment(kind: Kind, policy: Policy, release: Release, typing: _Typing) -> Environment:
+def _environment(checked: _Checked, policy: Policy, release: Release, typing: _Typing) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(
         release, stored=True, params=has_params, authorizer=typing.has_quantities, patch_types=makes_changes
     )
-    own = _typed(kind.api_version, kind.kind, release, typing)
+    own = _typed(checked.schema, checked.kind, release, typing)
     declared = {"object": own[0], "oldObject": own[0]}
     libraries = [own[1]]
     if not typing.has_quantities:
         declared["authorizer"] = AUTHORIZER
-    if policy.param_kind and schema_of(policy.param_kind.api_version, policy.param_kind.kind):
-        params = _typed(policy.param_kind.api_version, policy.param_kind.kind, release, typing)
+    if policy.param_kind and checked.params:
+        params = _typed(checked.params, policy.param_kind, release, typing)
         declared["params"] = params[0]
         libraries.append(params[1])
     if makes_changes:
-        libraries.append(_makeable(kind.api_version, kind.kind))
+        libraries.append(_makeable(checked.schema))
     return environment.extend(*libraries, variables=declared)
 
 
 @lru_cache(maxsize=64)
-def _typed(api_version: str, kind: str, release: Release, typing: _Typing) -> tuple[Type, Library]:
+def _typed(schema: Structure, kind: Kind, release: Release, typing: _Typing) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
     declaration = Declaration(release, typing)
     # The API server adds the nanoseconds of the time to the name of the kind.
-    type_ = declaration.of(_known_schema(api_version, kind), f"{kind}N" if typing.by_path else f"{api_version}.{kind}")
+    type_ = declaration.of(schema, f"{kind.kind}N" if typing.by_path else f"{kind.api_version}.{kind.kind}")
     assert type_ is not None  # noqa: S101 - it is a struct
-    return type_, Library(kind, structs=tuple(declaration.structs.values()))
+    return type_, Library(kind.kind, structs=tuple(declaration.structs.values()))
 
 
 @lru_cache(maxsize=64)
-def _makeable(api_version: str, kind: str) -> Library:
+def _makeable(schema: Structure) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
-    root = _known_schema(api_version, kind)
-    return Library(f"changes of {kind}", structs=tuple(_makeable_below(root, "Object")))
-
-
-def _known_schema(api_version: str, kind: str) -> Shape:
-    schema = schema_of(api_version, kind)
-    assert schema is not None  # noqa: S101 - only known kinds are checked
-    return schema
+    return Library(f"changes of {schema.name}", structs=tuple(_makeable_below(schema, "Object")))
 
 
 def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
@@ -278,6 +293,8 @@ class Declaration:
             name: The name of the kind; by path, that of the field.
         """
         if isinstance(shape, Scalar):
+            if shape.nullable and self._typing.has_quantities:
+                return types.DYN
             is_declared = self._typing.has_quantities or shape.kind != QUANTITY
             return _SCALARS.get(shape.kind, types.DYN) if is_declared else None
         if isinstance(shape, Anything):
@@ -291,6 +308,8 @@ class Declaration:
         return self._structure(shape, name)
 
     def _structure(self, structure: Structure, name: str) -> Type:
+        if structure.is_open and self._typing.has_quantities:
+            return types.DYN
         own = name if self._typing.by_path else f"{name}.{structure.name}"
         if own in self.structs:
             return self.structs[own].type

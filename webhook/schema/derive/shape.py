@@ -29,10 +29,12 @@ MERGED: Final = "map"
 
 STRING: Final = "string"
 INTEGER: Final = "integer"
+NUMBER: Final = "number"
 BOOLEAN: Final = "boolean"
 QUANTITY: Final = "quantity"
 INT_OR_STRING: Final = "int-or-string"
 TIMESTAMP: Final = "timestamp"
+DURATION: Final = "duration"
 BYTES: Final = "bytes"
 
 
@@ -42,10 +44,12 @@ class Scalar(NamedTuple):
     Args:
         kind: What it is.
         go: The Go type of a number.
+        nullable: Whether it may be null, which custom resources keep.
     """
 
     kind: str
     go: str = ""
+    nullable: bool = False
 
 
 class Anything(NamedTuple):
@@ -90,6 +94,10 @@ class Structure:
     def __init__(self, type_: type[Struct], replaced: Replaced) -> None:
         wanted = replaced.get(type_, type_)
         self.name, self.is_atomic = wanted.go_name or wanted.__name__, wanted.atomic
+        self.is_open = False
+        """Whether it may have other fields."""
+        self.is_pruned = False
+        """Whether the API server drops other fields, in place of refusing them."""
         self._fields = _wire(wanted, replaced)
         self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
         """Returns the shape of a field; None if the field does not exist."""

@@ -11,7 +11,7 @@ from math import nan
 from typing import get_args
 
 from webhook.admission.record import FAILED, Endpoint
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.server.monitoring.counting import Reviews, label_of
 from webhook.server.monitoring.exposition import counter, gauge, total, write
 from webhook.server.monitoring.usage import of_process
@@ -85,7 +85,7 @@ class Metrics:
         self._build = {
             "version": version,
             "python": platform.python_version(),
-            "kubernetes": kubernetes or f"up to 1.{NEWEST}",
+            "kubernetes": kubernetes or f"up to 1.{DEFAULT}",
         }
         # rate() and increase() miss the first event of a series that begins with it.
         self._events["review_failures"].update({(endpoint,): 0 for endpoint in get_args(Endpoint)})

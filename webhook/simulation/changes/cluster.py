@@ -152,13 +152,13 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
 
 def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONObject, str]]:
     """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
-    _, fails, name = error.rpartition("no such key: ")
     settings = cluster.settings
-    for changed in _classes(cluster, needs) if fails else ():
+    for changed in _classes(cluster, needs) if "no such key" in error else ():
         for each in items(changed, "spec", "selectors"):
             expression = text(each, "cel", "expression")
             parts = parts_of(expression, settings.release, settings.gates)
-            missing = {read[:3] for read in reads(parts.root) if read.name == name} if parts else set()
+            read = reads(parts.root) if parts else ()
+            missing = {one[:3] for one in read if f"no such key: {one.name}" in error}
             better = guarded(expression, missing, settings.release, settings.gates)
             if better != expression:
                 each["cel"]["expression"] = better
