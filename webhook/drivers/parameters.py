@@ -14,10 +14,9 @@ from webhook.drivers.profile import QUANTITY
 from webhook.drivers.schema import SEVERAL, TYPES
 from webhook.later import Module
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, shown
+from webhook.problem import Advice, Fix, Path, shown
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
-from webhook.structural.comparison import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ _A_NAME: Final = 10
 
 
 def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
-    """List the errors that the driver would report in its parameters; rules are evaluated if there are no others.
+    """List the errors that the driver would report in its parameters.
 
     Args:
         profile: The driver's profile.
@@ -73,37 +72,37 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
     stated = profile.parameters
     if stated is None or not isinstance(value, dict):
         return
-    content = {name: inner for name, inner in value.items() if name not in _TYPE_META}
-    kind, schema = "", stated.get("schema") or {}
-    is_fine = True
-    if kinds := stated.get("kinds"):
-        if value.keys().isdisjoint(_TYPE_META):
-            hint = f"write apiVersion: {stated['apiVersion']} and kind: {' or '.join(sorted(kinds))}"
-            yield ParameterFault((), "apiVersion and kind are missing", hint)
-            return
-        faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
-        yield from faults
-        if not all(each.fix for each in faults):
-            return
-        # A misspelt kind has the fields of the intended one.
-        meant = {each.path: each.fix.value for each in faults if each.fix}
-        kind = str(meant.get(("kind",), value.get("kind")))
-        schema = kinds[kind]
-    elif expected := stated.get("apiVersion"):
-        for fault in _is("apiVersion", value, [expected]):
-            is_fine = False
-            yield fault
-    else:
-        content = value
     walk = _Walk(profile, is_lenient=bool(stated.get("isLenient")))
-    if gate := schema.get("gate"):
-        yield from walk.gate(("kind",), kind, gate)
-    for fault in walk.check(schema, content, ()):
-        is_fine &= fault.gate
-        yield fault
-    if is_fine and (structural := profile.schemas.get(kind)):
-        for problem in _rules.check_rules(content, structural, NEWEST, ABSENT, ratchets=False):
+    content = {name: inner for name, inner in value.items() if name not in _TYPE_META}
+    if kinds := stated.get("kinds"):
+        kind, faults = _kind(value, stated["apiVersion"], kinds)
+        if kind and (gate := kinds[kind].get("gate")):
+            faults += walk.gate(("kind",), kind, gate)
+        if kind:
+            faults += walk.check(kinds[kind], content, ())
+    else:
+        kind, expected = "", stated.get("apiVersion")
+        faults = [*_is("apiVersion", value, [expected])] if expected else []
+        content = content if expected else value
+        faults += walk.check(stated.get("schema") or {}, content, ())
+    yield from faults
+    if schema := profile.schemas.get(kind):
+        misfits = [Path(each.path) for each in faults if not each.gate]
+        misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
+        for problem in _rules.check_rules(content, schema, NEWEST, misfits=misfits):
             yield ParameterFault(tuple(problem.path), problem.message)
+
+
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[ParameterFault]]:
+    """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
+    if value.keys().isdisjoint(_TYPE_META):
+        hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
+        return "", [ParameterFault((), "apiVersion and kind are missing", hint)]
+    faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
+    if not all(each.fix for each in faults):
+        return "", faults
+    meant = {each.path: each.fix.value for each in faults if each.fix}
+    return str(meant.get(("kind",), value.get("kind"))), faults
 
 
 def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
@@ -178,9 +177,7 @@ class _Walk:
 
     def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
-        missing = [name for name in schema.get("required") or () if name not in value]
-        for name in missing:
-            yield ParameterFault(path, f"{name} is missing")
+        missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
         for name, inner in value.items():
             if (known := properties.get(name)) is not None:
                 if gate := known.get("gate"):
@@ -196,8 +193,11 @@ class _Walk:
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
                 yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                missing.pop(near, None)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
+        for name in missing:
+            yield ParameterFault(path, f"{name} is missing")
 
 
 def _closed(schema: Schema) -> bool:

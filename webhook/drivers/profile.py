@@ -84,7 +84,9 @@ class Profile(NamedTuple):
 
     def has_plugin_resource(self, name: str) -> bool:
         """Tell whether a device plugin provides the devices by an extended resource."""
-        return any(name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.plugin_resources)
+        return any(
+            name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.plugin_resources
+        )
 
     def has_domain(self, domain: str) -> bool:
         """Tell whether devices have attributes in a domain."""
@@ -132,7 +134,10 @@ def structural_form(schema: Any) -> dict[str, Any]:
     if made.get("type") == QUANTITY:
         made |= {"type": "", "x-kubernetes-int-or-string": True}
     elif isinstance(made.get("properties"), dict):
-        made |= {"type": "object", "properties": {key: structural_form(each) for key, each in made["properties"].items()}}
+        made |= {
+            "type": "object",
+            "properties": {key: structural_form(each) for key, each in made["properties"].items()},
+        }
     for key in ("items", "additionalProperties"):
         if isinstance(made.get(key), dict):
             made[key] = structural_form(made[key])

@@ -25,7 +25,7 @@ from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from typing import Any, Final
 
 _coherence: Final = Module("webhook.drivers.coherence")
@@ -36,13 +36,15 @@ _FORMS: Final = {
     **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
     **dict.fromkeys(("isExample", "isOpen"), optional(BOOLEAN)),
     **dict.fromkeys(("classes", "devices", "gates", "removed"), optional(MAP)),
-    "pluginResources": optional(Form("a list of names", (list,))),
+    "pluginResources": optional(LIST),
     "rules": optional(LIST),
 }
 """The keys of a profile, and their values; those of other keys are checked apart."""
 _KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
 _NAMED: Final = {"classes": TEXT, "gates": BOOLEAN, "removed": TEXT}
 """The values of keys that are maps from names."""
+_LISTS: Final = frozenset({"configs", "requests", "users"})
+"""The variables to which no ``fieldPath`` points."""
 _MOST_VALUES: Final = 50_000
 """The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
 _ATTRIBUTES: Final = ("attributes", "optional")
@@ -101,16 +103,17 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
             yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
     for index, rule in enumerate([] if "rules" in wrong else value.get("rules") or []):
         yield from _mistakes_of_rule(root.below(("rules", index), f"rules[{index}]"), rule)
-    if not all(isinstance(each, str) for each in ([] if "pluginResources" in wrong else value.get("pluginResources") or [])):
-        yield (root / "pluginResources").mistake("must be a list of names")
-    parameters = value.get("parameters")
-    if isinstance(parameters, dict):
-        malformed_schemas = [*mistakes_in_section(parameters, gates)]
-        yield from malformed_schemas or mistakes_in_rules(parameters)
-    elif parameters not in (None, "none"):
-        yield (root / "parameters").mistake('must be a map, or "none" if the driver takes none')
+    yield from _mistakes_of_parameters(root / "parameters", value.get("parameters"), gates)
     for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
         yield from _mistakes_of_devices(root / "devices" / kind, each)
+
+
+def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
+    if isinstance(value, dict):
+        malformed_schemas = [*mistakes_in_section(value, gates)]
+        yield from malformed_schemas or mistakes_in_rules(value)
+    elif value not in (None, "none"):
+        yield where.mistake('must be a map, or "none" if the driver takes none')
 
 
 def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
@@ -124,7 +127,7 @@ def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
         yield (where / "rule").mistake(f"{rule.compiled.error}\n{known}")
     elif rule.compiled.message_error:
         yield (where / "messageExpression").mistake(f"{rule.compiled.message_error}\n{known}")
-    elif value.get("fieldPath") and not {*rule.compiled.path[:1]} <= rule.reads - {"configs", "requests", "users"}:
+    elif value.get("fieldPath") and not (rule.reads - _LISTS).intersection(rule.compiled.path[:1]):
         text = "must begin with a variable that the rule reads, as .request.count or .parameters.size"
         yield (where / "fieldPath").mistake(text)
 

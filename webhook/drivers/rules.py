@@ -13,7 +13,7 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.cel import Environment
@@ -30,6 +30,7 @@ _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
 """What rules about a DeviceClass by itself read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _READS_CONFIG: Final = Pattern(r"(?<![.\w])(?:config|parameters|requests)\b(?!\s*,)")
+_PARAMETERS: Final = Pattern(r"(?<![.\w])parameters\.\??(\w+)")
 _READS_USERS: Final = Pattern(r"(?<![.\w])users\b")
 
 
@@ -59,7 +60,9 @@ class ProfileRule:
 
     @cached_property
     def _plain(self) -> str:
-        return _TEXT.sub("''", text(self.stated, "rule"))
+        """The rule without its texts."""
+        plain: str = _TEXT.sub("''", text(self.stated, "rule"))
+        return plain
 
     @cached_property
     def compiled(self) -> Rule:
@@ -76,6 +79,12 @@ class ProfileRule:
         return frozenset(name for each in programs if each is not None for name in each.variables)
 
     @cached_property
+    def parameters(self) -> frozenset[Steps]:
+        """The paths of the parameters that it reads."""
+        names = _PARAMETERS.findall(text(self.stated, "rule"))
+        return frozenset([(), *((name,) for name in names)]) if "parameters" in self.reads else frozenset()
+
+    @cached_property
     def place(self) -> tuple[str, Steps]:
         """The variable that it points to, and the path below it."""
         variable, *path = self.compiled.path or [""]
@@ -90,19 +99,20 @@ class Part(NamedTuple):
     Args:
         value: Its value, as rules see it.
         path: Its path.
-        is_valid: Whether the parameters in it fit the driver's schema.
+        misfits: The paths in its parameters that do not fit the driver's schema: rules that read such a field are left
+            out, and errors of others are not reported.
     """
 
     value: JSONObject
     path: Steps
-    is_valid: bool = True
+    misfits: Collection[Steps] = ()
 
 
 class Subject(NamedTuple):
     """What rules are evaluated for: a claim, also together with the pods that use it, or a class.
 
     Args:
-        claim: The claim; for a class, an empty object.
+        claim: The ``spec`` of the claim; for a class, an empty object.
         requests: The requests for devices of the driver.
         configs: The configuration for the driver that the claim, or the class, has.
         of_classes: That which the classes of the requests have.
@@ -151,19 +161,23 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Broken]:
     evaluation, found = Evaluation(), list[Broken]()
     with suppress(Stopped):
         for rule in wanted:
-            for bindings, places in _cases(rule, subject):
+            for bindings, places, is_certain in _cases(rule, subject):
                 variable, below = rule.place
                 path = places.get(variable, subject.claim.path)
                 if message := evaluation.judge(rule.compiled, bindings, Path(path), variable):
                     found.append(Broken((*path, *below), message))
-                found += [Broken(path, each.message) for each in evaluation.found]
+                found += [Broken(path, each.message) for each in evaluation.found if is_certain]
                 evaluation.found.clear()
     yield from found
     yield from (Broken(subject.claim.path, each.message) for each in evaluation.found)
 
 
-def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps]]]:
-    """Yield the variables for which a rule is evaluated, and the paths of those that are parts of the object."""
+def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps], bool]]:
+    """Yield the variables for which a rule is evaluated.
+
+    Returns:
+        Them, the paths of those that are parts of the object, and whether errors of evaluation are the rule's own.
+    """
     is_class = not subject.claim.value
     if is_class and not rule.reads <= _OF_CLASS:
         return
@@ -175,7 +189,7 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
     if not is_class and not subject.requests and not of_config:
         return
     for config in subject.configs if of_config else (None,):
-        if config and not config.is_valid and "parameters" in rule.reads:
+        if config and not rule.parameters.isdisjoint(each[:1] for each in config.misfits if len(each) <= 1):
             continue
         of_it = [each for each in subject.requests if config is None or _applies(config.value, each)]
         for request in of_it if of_request else (None,):
@@ -189,10 +203,13 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
             if request:
                 name = text(request.value, "deviceClassName")
                 all_ = [*subject.of_classes, *(each.value for each in subject.configs)]
-                bindings |= {"request": request.value, "class": subject.classes.get(name) or {"metadata": {"name": name}}}
+                bindings |= {
+                    "request": request.value,
+                    "class": subject.classes.get(name) or {"metadata": {"name": name}},
+                }
                 bindings["configs"] = [each for each in all_ if _applies(each, request)]
                 places["request"] = request.path
-            yield bindings, places
+            yield bindings, places, not (config and config.misfits)
 
 
 def _applies(config: JSONObject, request: Part) -> bool:
@@ -207,7 +224,7 @@ def _environment() -> Environment:
     from webhook.api.dra.claimstatus import DeviceAllocationConfiguration
     from webhook.api.dra.deviceclass import DeviceClass
     from webhook.api.dra.devicerequest import ExactDeviceRequest, Named
-    from webhook.api.dra.resourceclaim import ResourceClaim
+    from webhook.api.dra.resourceclaim import ResourceClaimSpec
     from webhook.cel import Library, StructType
     from webhook.cel.kubernetes.environments import environment
     from webhook.cel.types import base as types
@@ -218,10 +235,12 @@ def _environment() -> Environment:
         """A request, or an alternative, with its name."""
 
     declaration = Declaration(NEWEST, EVALUATED)
-    claim, class_, config, request = (
+    spec, class_, config, request = (
         declaration.of(Structure(each, {}), "v1") or types.DYN
-        for each in (ResourceClaim, DeviceClass, DeviceAllocationConfiguration, Request)
+        for each in (ResourceClaimSpec, DeviceClass, DeviceAllocationConfiguration, Request)
     )
+    # Claims that differ in their metadata only are judged once.
+    claim = StructType(types.struct("Claim"), {"spec": spec})
     container = StructType(types.struct("Container"), {"name": types.STRING, "request": types.STRING})
     containers = types.list_of(container.type)
     user = StructType(
@@ -229,7 +248,7 @@ def _environment() -> Environment:
         {**dict.fromkeys(("kind", "name", "namespace"), types.STRING), "pods": types.INT, "containers": containers},
     )
     variables = {
-        "claim": claim,
+        "claim": claim.type,
         "class": class_,
         "config": config,
         "configs": types.list_of(config),
@@ -238,5 +257,5 @@ def _environment() -> Environment:
         "requests": types.list_of(request),
         "users": types.list_of(user.type),
     }
-    library = Library("profile rules", structs=(*declaration.structs.values(), container, user))
+    library = Library("profile rules", structs=(*declaration.structs.values(), claim, container, user))
     return environment(NEWEST, stored=True).extend(library, variables=variables)

@@ -180,7 +180,9 @@ def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
                 yield finding(selector.path, message, hint, "NeverHolds", read.offset)
             elif around.kind not in {"", each.text}:
-                message = f'devices of class "{selector.class_name}" are of {read.name} "{around.kind}", not "{each.text}"'
+                message = (
+                    f'devices of class "{selector.class_name}" are of {read.name} "{around.kind}", not "{each.text}"'
+                )
                 fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
                 advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
                 yield finding(selector.path, message, advice, "NeverHolds", read.offset)

@@ -128,7 +128,9 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     for each in _constraints(claim, *_FIELDS) if context.fleet is None else ():
         for request in each.requests:
             profile, known = _profiled(request, context)
-            is_of_another = each.domain not in {"", profile.driver} and context.profile(each.domain) if profile else None
+            is_of_another = (
+                each.domain not in {"", profile.driver} and context.profile(each.domain) if profile else None
+            )
             if profile and (each.domain, each.name) not in known and (is_of_another or not profile.is_open):
                 message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
                 yield finding(each.path, f"{message}, so this never holds", _meant(each, known))

@@ -146,9 +146,9 @@ def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
     from webhook.drivers.rules import Part, Subject
 
     path = devices_path(claim)
-    root = path[:-2]
-    made = {"metadata": {**mapping(claim, *root, "metadata"), "name": name_of(claim)}, "spec": mapping(claim, *path[:-1])}
-    requests, classes, of_classes = list[Part](), dict[str, JSONObject](), list[JSONObject]()
+    requests: list[Part] = []
+    classes: dict[str, JSONObject] = {}
+    of_classes: list[JSONObject] = []
     for request in requests_of(claim):
         if drivers_of_request(request.content, context) != {profile.driver}:
             continue
@@ -162,7 +162,7 @@ def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
             stated = _configs(profile, items(device_class, "spec", "config"), (), "FromClass", context)
             of_classes += ({**each.value, "requests": [request.name]} for each in stated)
     configs = _configs(profile, items(claim, *path, "config"), (*path, "config"), "FromClaim", context)
-    return Subject(Part({"kind": "ResourceClaim", **made}, root), requests, configs, of_classes, classes)
+    return Subject(Part({"spec": mapping(claim, *path[:-1])}, path[:-2]), requests, configs, of_classes, classes)
 
 
 def _configs(
@@ -174,8 +174,9 @@ def _configs(
     found = []
     for index, each in enumerate(stated):
         if text(each, "opaque", "driver") == profile.driver:
-            is_valid = all(fault.gate for fault in _checked(profile, at(each, "opaque", "parameters"), context))
-            found.append(Part({**each, "source": source}, (*path, index), is_valid))
+            faults = _checked(profile, at(each, "opaque", "parameters"), context)
+            misfits = [fault.path for fault in faults if not fault.gate]
+            found.append(Part({**each, "source": source}, (*path, index), misfits))
     return found
 
 

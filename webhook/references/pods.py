@@ -300,7 +300,9 @@ def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
         for name, path in resources:
             if profile and name not in said and profile.has_plugin_resource(name):
                 said.add(name)
-                message = f'a device plugin provides "{name}", beside the devices of driver "{driver}" in claim "{claim}"'
+                message = (
+                    f'a device plugin provides "{name}", and claim "{claim}" is for such devices of driver "{driver}"'
+                )
                 hint = "neither knows what the other gives away: request the devices by one of them"
                 yield finding(path, message, hint, "Twice")
 

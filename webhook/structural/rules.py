@@ -22,7 +22,7 @@ from webhook.structural.declarations import type_of, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.cel import Environment, Program, StructType
@@ -37,6 +37,7 @@ _LONGEST_MESSAGE: Final = 5 * 1024
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
 _NO_OVERLOAD: Final = "no such overload"
 _STEP: Final = Pattern(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
+_FIELDS: Final = Pattern(r"(?<![.\w])self\.\??(\w+)")
 _QUOTED: Final = Pattern(r"\\(.)")
 
 
@@ -67,6 +68,12 @@ class Rule(NamedTuple):
         return self.stated.get("optionalOldSelf") is True
 
     @property
+    def fields(self) -> Sequence[str]:
+        """The fields of the value that it reads."""
+        found: Sequence[str] = _FIELDS.findall(text(self.stated, "rule"))
+        return found
+
+    @property
     def name(self) -> str:
         """How errors name the rule."""
         return (text(self.stated, "message") or text(self.stated, "rule")).strip()
@@ -90,7 +97,15 @@ class _Place(NamedTuple):
     before: tuple[Any, Any] | None = None
 
 
-def check_rules(value: Any, schema: Structural, release: Release, old: Any, *, ratchets: bool) -> list[Problem]:
+def check_rules(
+    value: Any,
+    schema: Structural,
+    release: Release,
+    old: Any = ABSENT,
+    *,
+    ratchets: bool = False,
+    misfits: Collection[Path] = (),
+) -> list[Problem]:
     """Evaluate the rules for a value and all below it, and list those that do not hold.
 
     Args:
@@ -99,11 +114,13 @@ def check_rules(value: Any, schema: Structural, release: Release, old: Any, *, r
         release: The Kubernetes release.
         old: The value that it replaces; ``ABSENT`` for a new one.
         ratchets: Whether rules about values that are as they were only warn.
+        misfits: The values that do not fit the schema, where one may not: rules that read them are left out, and errors
+            of others are not reported.
 
     Raises:
         BudgetExceededError: They take more work than may be done.
     """
-    walk = _Walk(release, ratchets=ratchets)
+    walk = _Walk(release, ratchets=ratchets, misfits=misfits)
     with suppress(Stopped):
         walk.check(value, _Place(schema, schema, Path(), old))
     return walk.found
@@ -133,12 +150,15 @@ def _parts(schema: Structural) -> Iterator[tuple[tuple[str, ...], Structural]]:
 class Evaluation:
     """Evaluates rules, at the cost that an API server allows for an object.
 
+    Args:
+        reports_errors: Whether errors of evaluation are findings.
+
     Attributes:
         found: The findings.
     """
 
-    def __init__(self) -> None:
-        self._meter = Meter(CALL_LIMIT)
+    def __init__(self, *, reports_errors: bool = True) -> None:
+        self._meter, self._reports_errors = Meter(CALL_LIMIT), reports_errors
         self.found: list[Problem] = []
 
     def judge(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str = "object") -> str:
@@ -169,6 +189,8 @@ class Evaluation:
             self._stop(invalid(path, type_, detail + rule.name))
         if self._meter.cost > POLICY_LIMIT:
             self._stop(invalid(path, type_, f"validation {_OUT_OF_BUDGET}"))
+        if not self._reports_errors:
+            return holds
         if error.startswith(_NO_OVERLOAD):
             detail = f"'{error}': {_MISMATCH}"
             self.found.append(invalid(path, type_, detail + rule.name))
@@ -211,11 +233,12 @@ class _Walk(Evaluation):
     Args:
         release: The Kubernetes release.
         ratchets: Whether rules about values that are as they were only warn.
+        misfits: The values that do not fit the schema.
     """
 
-    def __init__(self, release: Release, *, ratchets: bool) -> None:
-        super().__init__()
-        self._release, self._ratchets = release, ratchets
+    def __init__(self, release: Release, *, ratchets: bool, misfits: Collection[Path]) -> None:
+        super().__init__(reports_errors=not misfits)
+        self._release, self._ratchets, self._misfits = release, ratchets, frozenset(misfits)
 
     def check(self, value: Any, place: _Place) -> None:
         """Check the value in a place and all below it."""
@@ -256,6 +279,8 @@ class _Walk(Evaluation):
             if rule.error:
                 self.found.append(invalid(path, schema.type, f"rule compile error: {rule.error}"))
             if rule.program is None or (rule.has_old and not was_there and not rule.is_optional):
+                continue
+            if self._misfits and (path in self._misfits or any(path / name in self._misfits for name in rule.fields)):
                 continue
             seen = bindings
             if rule.is_optional:

@@ -415,7 +415,7 @@ class References:
                 namespace, name = _key_of(pod)
                 if not any(namespace == space and name.startswith(prefix) for space, prefix in made_by):
                     pods.setdefault(("Pod", namespace, name), ("", pod_view(pod, pod)))
-        users = defaultdict[tuple[str, str], list[tuple[str, JSONObject]]](list)
+        users: defaultdict[tuple[str, str], list[tuple[str, JSONObject]]] = defaultdict(list)
         for (_, namespace, _), known in pods.items():
             for name in dict.fromkeys(
                 source(each, "resourceClaimName") for each in items(known[1], "spec", "resourceClaims")
