@@ -538,10 +538,10 @@ class TestRules:
         configs = [{**parameters, "sharing": "None", "milliseconds": 5}, {**parameters, "sharing": "Time"}]
         wanted = claim(
             {"name": "many", "exactly": {"deviceClassName": "gpu.example.org", "count": 5}},
-            {"name": "admin", "exactly": {"deviceClassName": "gpu.example.org", "adminAccess": True}},
+            {"name": "all", "exactly": {"deviceClassName": "gpu.example.org", "allocationMode": "All"}},
             config=[
                 {"requests": [name], "opaque": {"driver": "gpu.example.org", "parameters": each}}
-                for name, each in zip(("many", "admin"), configs, strict=True)
+                for name, each in zip(("many", "all"), configs, strict=True)
             ],
         )
         container = {
