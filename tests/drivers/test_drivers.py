@@ -554,7 +554,7 @@ class TestRules:
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": {"name": name},
-                "spec": {"containers": [container], "resourceClaims": [{"name": "g", "resourceClaimName": "a"}]},
+                "spec": {"containers": [container], "resourceClaims": [{"name": "g", "resourceClaimName": "claim"}]},
             }
             for name in ("one", "two")
         ]
@@ -573,7 +573,7 @@ class TestRules:
         ]
         messages = {each["field"]: each["message"] for each in found}
         assert messages["spec.devices.requests[0].exactly.count"] == "a request is for 4 GPUs at most, and many for 5"
-        assert messages[claims].startswith('claim "a" is used by container c of pod ')
+        assert messages[claims].startswith('claim "claim" is used by container c of pod ')
 
     @pytest.mark.parametrize(
         ("rules", "message"),
