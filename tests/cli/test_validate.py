@@ -200,9 +200,15 @@ class TestUnknownKinds:
             assert [each["rule"] for each in found if each["level"] == "error"] == ["not-served"] * bool(expected)
             assert all(each["message"].startswith(expected) for each in found if each["level"] == "error")
 
-    @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "example.com/v1", "[v1]", "1"])
+    @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "probe.k8s.io/v1", "example.com/v1", "[v1]", "1"])
     def test_of_other_groups_nothing_is_said(self, version: str) -> None:
         assert findings("validate", "-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n") == []
+
+    @pytest.mark.parametrize("kind", ["compute#disk", "my disk", "a.b", "9"])
+    def test_what_no_kind_can_be_called_is_no_object(self, kind: str) -> None:
+        listed = {"kind": "DiskList", "items": [{"kind": kind, "name": "a"}, {"kind": kind, "name": "b"}]}
+        assert findings("validate", "-", stdin=json.dumps(listed)) == []
+        assert findings("validate", "-", stdin=json.dumps({"kind": f"{kind}List", "items": [{"name": "a"}]})) == []
 
     def test_text_where_yaml_reads_something_else_wants_quotes(self) -> None:
         (found,) = findings("validate", "-", stdin=CLAIM_V1.replace("gpu.example.com", "y"))

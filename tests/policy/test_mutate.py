@@ -6,6 +6,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
+from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.offline import evaluate
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
@@ -307,9 +308,29 @@ def test_infinite_numbers_are_not_json(value: str, message: str, number: str) ->
 @pytest.mark.parametrize("value", ["[Object{a: 1}]", "{'a': optional.of(Object{a: 1})}"])
 def test_objects_in_lists_and_maps_end_the_request(value: str) -> None:
     policy = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/a', value: {value}}}]", failurePolicy="Ignore")
-    verdict = made(policy)
+    verdict = evaluate(POD, policies=load(policy, Release(36)))
     assert not verdict.allowed
     assert verdict.message.startswith("Internal error occurred: the API server panics at an Object in a list or map")
+
+
+TOLERATION = "Object.spec.tolerations{key: 'gpu', operator: 'Exists'}"
+TOLERATES = f"[JSONPatch{{op: 'add', path: '/spec/tolerations', value: [{TOLERATION}]}}]"
+LIMITS = "{'limits': Object.spec.containers.resources.limits{cpu: '1'}}"
+LIMITS = f"[JSONPatch{{op: 'add', path: '/spec/containers/0/resources', value: {LIMITS}}}]"
+
+
+def test_later_releases_take_objects_in_lists_and_maps() -> None:
+    tolerations = made(mutating("m", TOLERATES)).object["spec"]["tolerations"]
+    assert tolerations == [{"key": "gpu", "operator": "Exists"}]
+    container = made(mutating("m", LIMITS)).object["spec"]["containers"][0]
+    assert container["resources"] == {"limits": {"cpu": "1"}}
+
+
+def test_the_webhook_takes_objects_in_lists_for_every_release() -> None:
+    request = request_of(POD, kinds=Kinds(Release(34)))
+    with limited(Budget(DOCUMENT)):
+        verdict = mutate(request, load(mutating("m", TOLERATES), Release(34)))
+    assert verdict.object["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
 
 
 def test_null_is_not_a_value() -> None:

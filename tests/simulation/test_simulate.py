@@ -49,7 +49,7 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [
-            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+            {"claim": "default/used", "pods": ["old"], "others": [], "state": "", "devices": 1, "nodes": []}
         ]
         assert {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False} in answer[
             "why"
@@ -67,7 +67,7 @@ class TestClaims:
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
         (group,) = answer["why"]["nodes"]
         assert group["requests"][0]["heldBy"] == [
-            {"claim": "default/used", "pods": ["old"], "state": "", "devices": 1, "nodes": []}
+            {"claim": "default/used", "pods": ["old"], "others": [], "state": "", "devices": 1, "nodes": []}
         ]
 
     def test_several_nodes_that_suit_alike_are_named(self) -> None:

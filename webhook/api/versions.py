@@ -14,6 +14,7 @@ from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
+from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,18 +230,28 @@ def is_own(api_version: object) -> bool:
     """Tell whether a version is missing, or of a group that only Kubernetes has, such as ``NAME.k8s.io``."""
     if not isinstance(api_version, str):
         return api_version is None
-    group = api_version.partition("/")[0]
-    return "/" not in api_version or "." not in group.removesuffix(".k8s.io").removesuffix(".kubernetes.io")
+    return "/" not in api_version or "." not in _word(api_version)
+
+
+def _word(api_version: str) -> str:
+    """Return the group of a version, without the domain of Kubernetes."""
+    return api_version.partition("/")[0].removesuffix(".k8s.io").removesuffix(".kubernetes.io")
 
 
 def misnamed(api_version: object, kind: object) -> bool:
     """Tell whether an object unknown to ``find`` can only be meant for Dynamic Resource Allocation.
 
-    The group is its own; other groups of Kubernetes have no kinds of such names, but those of vendors might.
+    The group is its own; other groups of Kubernetes have no kinds of such names, but those of vendors might, also
+    those that call themselves ``NAME.k8s.io``.
     """
     if isinstance(api_version, str) and api_version.startswith(f"{GROUP}/"):
         return True
-    return is_own(api_version) and isinstance(kind, str) and kind in KINDS
+    if not is_own(api_version) or not isinstance(kind, str) or kind not in KINDS:
+        return False
+    if not isinstance(api_version, str) or "." not in api_version:
+        return True
+    word, words = _word(api_version), set(map(_word, VERSIONS))
+    return word in words or bool(nearest(word, words))
 
 
 def served(kind: str, release: Release) -> list[str]:

@@ -18,7 +18,6 @@ from webhook.documents import STDIN, Document, Unreadable
 from webhook.documents.rewriting import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
-from webhook.objects import is_definition
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.excerpt import as_json
@@ -47,7 +46,9 @@ def run(arguments: Namespace) -> int:
     faults = [unread(each) for each in read if isinstance(each, Unreadable)]
     documents = [each for each in read if isinstance(each, Document)]
     if sender:
-        sender.know([*_namespaces(documents), *(each.data for each in documents if is_definition(each.data))])
+        for document in documents:
+            sender.note(document.data)
+        sender.know(_namespaces(documents))
     changes: list[_Changed] = []
     for document in documents:
         change = _Changed(document.data)

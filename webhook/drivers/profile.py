@@ -18,12 +18,14 @@ class Devices(NamedTuple):
         optional: The attributes that some of them have.
         capacity: The capacities that each has.
         optional_capacity: Those that some have; ``*`` at the end stands for any number.
+        is_shared: Whether several pods are meant to use one of them.
     """
 
     attributes: Mapping[str, str]
     optional: Mapping[str, str]
     capacity: frozenset[str]
     optional_capacity: frozenset[str]
+    is_shared: bool = False
 
     def type_of(self, name: str) -> str | None:
         """Return the type of an attribute, None if no device of the kind has it."""
@@ -99,7 +101,8 @@ def valid_profile(value: Any) -> Profile:
 
 def _devices(value: dict[str, Any]) -> Devices:
     attributes, optional = texts(value, "attributes"), texts(value, "optional")
-    return Devices(attributes, optional, _names(value, "capacity"), _names(value, "optionalCapacity"))
+    capacity, optional_capacity = _names(value, "capacity"), _names(value, "optionalCapacity")
+    return Devices(attributes, optional, capacity, optional_capacity, value.get("shared") or False)
 
 
 def texts(value: dict[str, Any], key: str) -> dict[str, str]:

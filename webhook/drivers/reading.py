@@ -45,6 +45,7 @@ _ATTRIBUTES: Final = ("attributes", "optional")
 _DEVICE_FORMS: Final = {
     **dict.fromkeys(_ATTRIBUTES, optional(MAP)),
     **dict.fromkeys(("capacity", "optionalCapacity"), optional(Form("a list of names", (list,)))),
+    "shared": optional(BOOLEAN),
 }
 
 

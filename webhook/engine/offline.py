@@ -6,16 +6,16 @@ from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
-from webhook.objects import text
+from webhook.objects import is_definition, metadata_of, text
 from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
-from webhook.policy.change.plugins import RefusedError, admitted, expect_in_limits
+from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_in_limits
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
@@ -52,6 +52,11 @@ class Change(NamedTuple):
     mutation: Mutation
     manifest: Any
     policies: PolicySet
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether admission plugins complete it, and so other objects may change the verdict."""
+        return self.request.kind in COMPLETED
 
 
 def _unchanged(_obj: JSONObject | None) -> None:
@@ -128,11 +133,24 @@ class Sender:
         self._user, self._namespace = user, namespace
         self._sets = {policies.release: policies}
         self._others: list[JSONObject] = []
+        self._noted: dict[tuple[Kind, str, str], JSONObject] = {}
 
-    def know(self, objects: Sequence[JSONObject]) -> None:
-        """Add objects for policies to read."""
+    def note(self, obj: Any) -> None:
+        """Note a manifest if it defines a kind, or admission plugins read it; the last one of a name counts."""
+        if not isinstance(obj, dict):
+            return
+        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+        if is_definition(obj) or kind in READ:
+            metadata = metadata_of(obj)
+            self._noted[kind, text(metadata, "namespace") or self._namespace, text(metadata, "name")] = obj
+
+    def know(self, namespaces: Sequence[JSONObject]) -> bool:
+        """Let policies and plugins read what was noted of the manifests, and Namespaces; tell whether it is any."""
+        objects = [*namespaces, *self._noted.values()]
+        self._noted.clear()
         self._others += objects
-        self._sets = {minor: policies.beside(objects) for minor, policies in self._sets.items()}
+        self._sets = {minor: policies.beside(objects, self._namespace) for minor, policies in self._sets.items()}
+        return bool(objects)
 
     def change(
         self,
@@ -207,7 +225,8 @@ class Sender:
     def _at(self, minor: Release) -> PolicySet:
         """Return the policies with the kinds of a release."""
         if minor not in self._sets:
-            self._sets[minor] = load(self._manifests, minor).beside(self._others)
+            policies = load(self._manifests, minor, namespace=self._namespace)
+            self._sets[minor] = policies.beside(self._others, self._namespace)
         return self._sets[minor]
 
 

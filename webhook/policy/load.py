@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from webhook.api.versions import DEFAULT
-from webhook.objects import metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
 from webhook.policy.change.decoding import undecodable
+from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.quick import quick_of
@@ -29,6 +30,7 @@ def load(
     strongest: Callable[[str], str] = lambda _name: DENY,
     *,
     by_cluster: bool = False,
+    namespace: str = DEFAULT_NAMESPACE,
 ) -> PolicySet:
     """Make a policy set from the objects in manifests; never raises.
 
@@ -39,11 +41,12 @@ def load(
         strongest: Returns the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit.
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
+        namespace: The namespace of objects that state none.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:
         read.take(each if isinstance(each, Given) else Given(each))
-    return read.policy_set()
+    return read.policy_set(plain(namespace))
 
 
 Name = tuple[str, str]
@@ -99,8 +102,12 @@ class _Read:
     def _served_by(self, obj: JSONObject) -> Release:
         return self._release if self._by_cluster else serving(obj, self._release)
 
-    def policy_set(self) -> PolicySet:
-        """Bind the policies, and compile those that are bound."""
+    def policy_set(self, namespace: str) -> PolicySet:
+        """Bind the policies, and compile those that are bound.
+
+        Args:
+            namespace: The namespace of objects that state none.
+        """
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
             each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
@@ -114,7 +121,10 @@ class _Read:
             mutating=tuple(self._hooks(MUTATING)),
             policies=tuple(self._policies.values()),
             findings=tuple(self._findings),
-            objects={kind: tuple(each.object for each in group) for kind, group in self._objects.items()},
+            objects={
+                kind: tuple(stored_in(namespace, plain(each.object), kind, kinds) for each in group)
+                for kind, group in self._objects.items()
+            },
             origins=self._origins,
         )
 

@@ -113,25 +113,12 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a claim that none of its containers uses.
 
     The devices are allocated, but no container sees them. List the claim in resources.claims of the containers that
-    should use it.
+    should use it. Network drivers give their devices to the pod, so that no container needs to name their claims.
     """
     for path, name, entry in _unused(pod):
         if not _is_of_network(pod, entry, context):
             hint = f"list it in resources.claims of a container: - name: {name}"
             yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
-
-
-@rule("network-claim-not-used", "Pod", level=NOTE)
-def network_claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """A pod has a claim for network devices that none of its containers uses.
-
-    That is usual: a network driver gives its devices to the pod. A container needs to name the claim only if it uses
-    more than the network interface, such as the device files of RDMA.
-    """
-    for path, name, entry in _unused(pod):
-        if _is_of_network(pod, entry, context):
-            message = f'no container uses the claim "{name}": fine if its network devices are for the whole pod'
-            yield finding(path, message, reason="NotUsed")
 
 
 def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONObject]]:
@@ -175,7 +162,8 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     """All replicas of a workload share one ResourceClaim, and so its devices, on the nodes that have them.
 
     That is legal and sometimes meant. If each replica should have its own devices, name a ResourceClaimTemplate in
-    resourceClaimTemplateName: a claim is then created for every pod.
+    resourceClaimTemplateName: a claim is then created for every pod. Claims that are meant for several pods are left
+    out: for admin access, with parameters about sharing, or for devices that the profile of a driver calls shared.
     """
     replicas = mapping(pod, "owner").get("pods") or 1
     if replicas == 1:
@@ -184,13 +172,22 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         if name := source(entry, "resourceClaimName"):
             known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
-            if known is None or all(
-                at(each, "exactly", "adminAccess") for each in items(known, "spec", "devices", "requests")
-            ):
+            if known is None or _is_to_share(mapping(known, "spec", "devices"), context):
                 continue
             message = f'{who} the devices of one ResourceClaim, "{name}"'
             hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
             yield finding(("spec", "resourceClaims", index, "resourceClaimName"), message, hint, "Shared")
+
+
+def _is_to_share(devices: JSONObject, context: Context) -> bool:
+    """Tell whether all devices of a claim are meant for several pods."""
+    if any(at(each, "opaque", "parameters", "sharing") for each in items(devices, "config")):
+        return True
+    return all(
+        at(asked, "adminAccess") is True or context.is_shared(text(asked, "deviceClassName"))
+        for each in items(devices, "requests")
+        for asked in (items(each, "firstAvailable") or [mapping(each, "exactly")])
+    )
 
 
 @rule("claim-of-another", "Pod")
@@ -220,16 +217,23 @@ _CONSUMERS = 256
 
 
 @rule("no-preemption-for-devices", "Pod", level=NOTE)
-def no_preemption_for_devices(pod: JSONObject, _: Context) -> Iterator[Problem]:
+def no_preemption_for_devices(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A pod has a priority and claims devices: others are not evicted for devices.
 
     The scheduler evicts pods of lower priority to make room for cpu and memory, not for devices
-    (kubernetes/enhancements#5690). A pod of high priority waits until devices become free.
+    (kubernetes/enhancements#5690). A pod of high priority waits until devices become free. With admin access, it gets
+    devices that are in use.
     """
     name = text(pod, "spec", "priorityClassName")
-    if name and items(pod, "spec", "resourceClaims"):
+    claimed = (_devices_of(pod, each, context) for each in items(pod, "spec", "resourceClaims"))
+    if name and any(_takes_devices(each) for each in claimed if each):
         message = f'priority class "{name}" does not free devices: the scheduler evicts no pods for them'
         yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
+
+
+def _takes_devices(devices: JSONObject) -> bool:
+    """Tell whether a claim takes devices from others."""
+    return any(not at(each, "exactly", "adminAccess") for each in items(devices, "requests"))
 
 
 @rule("no-node-matches", "Pod", of_field=True)

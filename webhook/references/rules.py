@@ -199,6 +199,12 @@ class Context:
 
         return driver_of_class(name)
 
+    def is_shared(self, name: str) -> bool:
+        """Tell whether the devices of a class are meant to be used by several pods."""
+        profile = self.profile(self.driver_of_class(name))
+        devices = profile and profile.devices.get(profile.classes.get(name, ""))
+        return bool(devices and devices.is_shared)
+
     def publishes_in(self, driver: str, domain: str) -> bool:
         """Tell whether a driver is known to publish attributes in a domain."""
         profile = self.profile(driver)

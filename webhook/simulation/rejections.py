@@ -103,7 +103,7 @@ class _Obstacles:
         self.stages: Counter[str] = Counter()
         """How many devices are ruled out at each stage."""
         self.tainted: Counter[frozenset[Taint]] = Counter()
-        self.unused: dict[str, JSONObject] = {}
+        self.unused: dict[tuple[str, str], JSONObject] = {}
         self.elsewhere = 0
 
     def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
@@ -112,7 +112,8 @@ class _Obstacles:
         self.elsewhere = max(self.elsewhere, sum(each.stage == ELSEWHERE for each in reasons))
         self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
         self.unused |= {
-            each.pool: {"pool": each.pool, "devices": each.devices, "why": each.why} for each in funnel.unused
+            (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
+            for each in funnel.unused
         }
         self.lacking.add(lack for each in reasons for lack in each.lacks)
 
@@ -216,7 +217,8 @@ class Explainer:
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking.text, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.seen:
-            because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
+            others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
+            because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
         return {

@@ -13,7 +13,7 @@ from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import Finding, Origin, by_place, found, unread
-from webhook.objects import metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, metadata_of, text
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.evaluation.policyset import Given, PolicySet
@@ -110,7 +110,7 @@ def load_policies(
             findings.append(unread(document))
         elif not is_suite(document.data):
             given.append(Given(document.data, document))
-    policies = load(given, release(stated), strongest)
+    policies = load(given, release(stated), strongest, namespace=getattr(arguments, "namespace", DEFAULT_NAMESPACE))
     findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         raise UsageError(f"--policies: no policies found in {', '.join(arguments.policies)}")

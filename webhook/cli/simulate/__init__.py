@@ -26,7 +26,7 @@ from webhook.cli.simulate.report import Text, gets_devices
 from webhook.documents import Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
-from webhook.inventory.claims import POD
+from webhook.inventory.claims import is_pod
 from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.references.pending import References
@@ -193,7 +193,7 @@ def _what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
             wanted = f"{namespace}/{name}"
             raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
         for consumer in items(claim, "status", "reservedFor"):
-            if text(consumer, "resource") == POD:
+            if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
         inventory.add({**claim, "status": {}})
 
@@ -255,8 +255,8 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, ar
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
-                print(result.summary(answers, arguments.namespace))
-            print(f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}")
+                show_lines([result.summary(answers, arguments.namespace)])
+            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
@@ -326,7 +326,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
-            print(f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}")
+            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0

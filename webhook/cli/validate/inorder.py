@@ -200,7 +200,7 @@ class _InOrder:
             self._releases.note(document.source, served)
             if judgement.waits:
                 self._later.append(_Later(document, served, self._found.end, release))
-            self._add(judgement.findings, document)
+            self._add(judgement.findings, document, waits=judgement.waits)
         elif judgement.waits:
             self._defer(document, None)
         else:
@@ -224,12 +224,12 @@ class _InOrder:
         self._later.append(_Later(document, served, self._found.end))
         self._found.add(document.source, ())
 
-    def _add(self, findings: Sequence[Finding] | None, document: Document) -> None:
+    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
         if findings is None:
             findings = self._skip(document)
         else:
             self._note(document)
-        if findings:
+        if findings or waits:
             self._found.add(document.source, findings)
 
     def _note(self, document: Document) -> None:
@@ -303,7 +303,7 @@ class _InOrder:
         beside = release or self._release(document, served)
         if served is None:
             return beside, judge.later(document, self._stated, is_known=False)
-        if release is None or judge.namespaces.found:
+        if release is None or judge.knows_more:
             return beside, judge.later(document, beside, is_known=True)
         return None
 

@@ -11,7 +11,6 @@ from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import Finding, failed, found
 from webhook.limits import MOST_FINDINGS
-from webhook.objects import is_definition
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
@@ -82,7 +81,8 @@ class Judge:
         self._sender = sender
         self._gates = gates
         self.namespaces = namespaces
-        self._definitions: list[dict[str, Any]] = []
+        self.knows_more = False
+        """Whether some of the manifests tell something of others."""
         self.all_pods = False
         """Whether rules are applied to pods without claims, too."""
         self.runtime_config: Mapping[str, bool] | None = None
@@ -124,16 +124,15 @@ class Judge:
         )
 
     def note(self, obj: Any) -> None:
-        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition."""
+        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
         self.namespaces.note(obj)
-        if self._sender and is_definition(obj):
-            self._definitions.append(obj)
+        if self._sender:
+            self._sender.note(obj)
 
     def know_noted(self) -> None:
-        """Use the Namespaces and CustomResourceDefinitions among the manifests, as all of them have been read."""
+        """Use the Namespaces, the CustomResourceDefinitions and what plugins read, as all manifests have been read."""
         self.namespaces.all_noted = True
-        if self._sender:
-            self._sender.know([*self.namespaces.found, *self._definitions])
+        self.knows_more = self._sender.know(self.namespaces.found) if self._sender else bool(self.namespaces.found)
 
     def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
         """Judge a document if this does not need others.
@@ -195,13 +194,14 @@ class Judge:
         findings = [self._brief(each, document, outcome.object) for each in findings]
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, waits=any(map(_asks_for_namespace, findings)), accepted=accepted)
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
+        return Judgement(findings, waits=waits, accepted=accepted)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
-        waits = any(map(_asks_for_namespace, findings))
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)

@@ -7,17 +7,20 @@ from webhook.api.versions import DEFAULT, release_of
 from webhook.documents import Document, parse
 from webhook.findings import found
 from webhook.objects import is_object
+from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Final
+    from typing import Any, Final
 
     from webhook.findings import Finding
     from webhook.problem import Problem
 
 _VERSION: Final = "apiVersion"
 _KIND: Final = "kind"
+_KIND_NAME: Final = Pattern("[A-Za-z][A-Za-z0-9-]*")
+"""A kind is a label of DNS, if it is written in lower case (``validateCustomResourceDefinitionNames``)."""
 
 
 class Untyped:
@@ -37,6 +40,8 @@ class Untyped:
             release: The Kubernetes release; None for the newest.
         """
         problems = no_object(document.data, release_of(release) if release else DEFAULT)
+        if not _may_be_kind(document.data):
+            return []
         is_meant = document.within or all(map(_is_misspelt, problems))
         if not problems or not (is_meant or self._is_beside_objects(document)):
             return []
@@ -50,6 +55,12 @@ class Untyped:
             others = parse(document.whole_text, document.source)
             self._has_objects = any(isinstance(each, Document) and is_object(each.data) for each in others)
         return self._has_objects
+
+
+def _may_be_kind(obj: Any) -> bool:
+    """Tell whether the kind of an object, if any, is a name that a kind can have."""
+    kind = obj.get(_KIND) if isinstance(obj, dict) else None
+    return not isinstance(kind, str) or not kind or _KIND_NAME.fullmatch(kind) is not None
 
 
 def _is_misspelt(problem: Problem) -> bool:

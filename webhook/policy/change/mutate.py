@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
+_OBJECTS_IN_LISTS_SINCE: Final = 37
+"""The first release whose JSON Patches surely can have objects in lists and maps (kubernetes/kubernetes#140419)."""
 _STEPS: Final = 4
 """How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
 _BAD_REQUEST: Final = 400
@@ -360,7 +362,10 @@ def _changed(
         if current().is_offline:  # a review has a deadline
             current().spend(_STEPS * _size_of(obj))
         if mutation.patch_type == "JSONPatch":
-            changed = with_identity(_patched(obj, bindings["object"], value, natives), obj)
+            # draguard itself does not panic, so that the webhook does what later releases do.
+            panics = current().is_offline and policies.release < _OBJECTS_IN_LISTS_SINCE
+            operations = [_operation(each, natives, panics=panics) for each in value]
+            changed = with_identity(_patched(obj, bindings["object"], operations), obj)
             expect_decodable(changed, obj, policies)
             if schema and not custom and _has_null(changed):
                 changed = without_nulls(changed, schema)
@@ -403,16 +408,18 @@ def _merged(
     return without_nulls(changed, schema) if _has_null(changed) else changed
 
 
-def _patched(obj: JSONObject, seen: JSONObject, value: list[Any], natives: Natives) -> JSONObject:
+def _operation(patch: Struct, natives: Natives, *, panics: bool) -> JSONObject:
+    """Return an operation of a JSON Patch as plain JSON."""
+    check_names(patch.get("value"))
+    operation = {name: patch.get(name, "") for name in ("op", "path", "from")}
+    return operation | ({"value": to_json(patch["value"], natives, panics=panics)} if "value" in patch else {})
+
+
+def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) -> JSONObject:
     """Return an object with a JSON Patch applied: without defaults, unless the patch needs one.
 
     Whether it applies is decided by the object as decoded, which has defaults, and no empty maps.
     """
-    operations = []
-    for each in value:
-        check_names(each.get("value"))
-        operation = {name: each.get(name, "") for name in ("op", "path", "from")}
-        operations.append(operation | ({"value": to_json(each["value"], natives)} if "value" in each else {}))
     try:
         patched = apply_patch(seen, operations)
     except TestFailedError:

@@ -127,17 +127,20 @@ def _converted(value: Any, natives: Natives) -> Any:
     return value.name if cls is Type else Foreign(value)
 
 
-def to_json(value: Any, natives: Natives) -> Any:
+def to_json(value: Any, natives: Natives, *, panics: bool = False) -> Any:
     """Return the value of a JSON Patch's operation as plain JSON.
 
     Args:
         value: The value.
         natives: The lists and maps of the objects that expressions read.
+        panics: Whether the API server panics at an object in a list or map.
 
     Raises:
         EvaluationError: The value has no form in JSON.
-        DecodingError: An object stands in a list or map.
+        DecodingError: An object stands in a list or map, and the API server panics.
     """
+    if panics:
+        _expect_no_nested(value)
     try:
         return _json(value, natives)
     except EvaluationError as error:
@@ -209,19 +212,25 @@ def _finite(value: float, message: str) -> float:
 def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:
     work(1 + len(value))  # repeatedly doubled values would become JSON without end
     if isinstance(value, list):
-        return [_element(each, natives) for each in value]
-    return {_json_key(key): _element(each, natives) for key, each in value.items()}
+        return [_json(each, natives) for each in value]
+    return {_json_key(key): _json(each, natives) for key, each in value.items()}
 
 
-def _element(value: Any, natives: Natives) -> Any:
+def _expect_no_nested(value: Any, *, is_nested: bool = False) -> None:
     while isinstance(value, Optional) and value.present:
         value = value.value
-    if type(value) is Struct:
+    if is_nested and type(value) is Struct:
         raise DecodingError(_PANIC)
-    return _json(value, natives)
+    if type(value) in _CONTAINERS:
+        work(1 + len(value))
+        for each in value if isinstance(value, list) else value.values():
+            _expect_no_nested(each, is_nested=True)
 
 
-_PANIC: Final = "the API server panics at an Object in a list or map of a JSON Patch's value; use maps instead"
+_PANIC: Final = (
+    "the API server panics at an Object in a list or map of a JSON Patch's value (fixed in 1.37, and in later patch "
+    "releases before): use maps, with dyn(…) around values of different types, or patchType: ApplyConfiguration"
+)
 
 
 def _json_key(key: Any) -> str:

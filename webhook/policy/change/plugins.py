@@ -388,6 +388,10 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
 """The plugins that complete objects of a kind, in the order of AllOrderedPlugins."""
 
 
+COMPLETED: Final = _PLUGINS.keys()
+"""The kinds that plugins complete."""
+
+
 def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
     """Make sure that a new object, as mutating policies have left it, is within the LimitRanges of its namespace.
 

@@ -25,6 +25,21 @@ _ACTIVE: Final = {
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
+def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
+    """Return an object with its namespace, as kubectl would have created it.
+
+    Args:
+        namespace: The namespace of an object that states none.
+        obj: The object.
+        kind: Its kind.
+        kinds: The known kinds.
+    """
+    metadata = metadata_of(obj)
+    if not metadata or metadata.get("namespace") or not kinds.is_namespaced(kind):
+        return obj
+    return obj | {"metadata": {**metadata, "namespace": namespace}}
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClusterObjects:
     """The objects that policies read.

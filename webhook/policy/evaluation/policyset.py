@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from webhook.objects import text
-from webhook.policy.evaluation.clusterobjects import ClusterObjects
+from webhook.objects import DEFAULT_NAMESPACE, plain, text
+from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
 from webhook.policy.evaluation.plan import Hook, Plans
 from webhook.policy.evaluation.quickpath import QuickPath
 from webhook.policy.manifest.kinds import kind_of
@@ -120,10 +120,15 @@ class PolicySet(ClusterObjects):
         """The findings for which the API server would refuse a policy or binding."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 
-    def beside(self, objects: Sequence[JSONObject]) -> PolicySet:
-        """Return the same policies with further objects to read; earlier objects take precedence."""
-        known = dict(self.objects)
+    def beside(self, objects: Sequence[JSONObject], namespace: str = DEFAULT_NAMESPACE) -> PolicySet:
+        """Return the same policies with further objects to read; earlier objects take precedence.
+
+        Args:
+            objects: The objects.
+            namespace: The namespace of those that state none.
+        """
+        known, kinds = dict(self.objects), self.kinds.beside(objects)
         for each in objects:
             kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
-            known[kind] = (*known.get(kind, ()), each)
-        return replace(self, objects=known, kinds=self.kinds.beside(objects))
+            known[kind] = (*known.get(kind, ()), stored_in(plain(namespace), plain(each), kind, kinds))
+        return replace(self, objects=known, kinds=kinds)
