@@ -222,6 +222,17 @@ SAID = [
         "NoExecute",
     ),
     ("Device Taint manager: deleting due to NoExecute taint", [DEVICE_TAINTS], "a device of the pod has a taint"),
+    ("2 pods need to be evicted in 1 namespace.", [DEVICE_TAINTS], "that use its devices: 2 left"),
+    (
+        (
+            "1 published device selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
+            "if the effect was "
+            "NoExecute."
+        ),
+        [DEVICE_TAINTS],
+        "what NoExecute would evict: 1",
+    ),
+    ("Eviction only happens for the NoExecute effect.", [DEVICE_TAINTS], "leaves running ones alone"),
     ("DeviceTaintManagerEviction Cancelling deletion", [DEVICE_TAINTS], "the pod stays"),
     (
         "TaintManagerEviction  1s  taint-eviction-controller  Marking for deletion Pod ml/p",
