@@ -337,6 +337,13 @@ def test_events_are_told_one_by_one() -> None:
     assert "constraint or counter" in " ".join(done.out.split())
 
 
+def test_the_last_of_many_events_is_told_too() -> None:
+    events = (
+        "Events:\n" + "  Normal  Pulled  1s  kubelet  pulled\n" * 50 + f"  Warning  Failed  1s  kubelet  {PREPARE}x\n"
+    )
+    assert speakers(explain_answer(events)) == [KUBELET]
+
+
 def test_a_pod_is_told_by_its_events() -> None:
     described = "Name: train\nStatus: Pending\n" + "x: y\n" * 2000
     described += "Events:\n  Warning  Failed  1s  kubelet  Error: ErrImagePull\n"

@@ -361,12 +361,17 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
     return sorted(found, key=lambda row: (order[row.outcome], bool(row.unused), -row.devices, row.model))
 
 
-def shortened(names: Sequence[str]) -> str:
-    """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``."""
+def shortened(names: Sequence[str], count: int = 0) -> str:
+    """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``.
+
+    Args:
+        names: The names.
+        count: The number of nodes, if not all are named.
+    """
     ordered = sorted(names, key=padded)
     if len(ordered) <= _SHOWN:
         return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in ordered)
-    return f"{ordered[0]} … {ordered[-1]} ({len(ordered)} nodes)"
+    return f"{ordered[0]} … {ordered[-1]} ({count or len(ordered)} nodes)"
 
 
 def padded(name: str) -> str:

@@ -17,6 +17,7 @@ from webhook.allocation.explain import (
     TAINT,
 )
 from webhook.cel.errors import EvaluationError
+from webhook.deviceselectors.fleet import padded
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
+NAMED_MAX: Final = 32
+"""The number of nodes that are named, of those that suit a pod, or refuse it for the same reasons."""
 _STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
 _STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
 _BLAMED: Final = {"of_class": CLASS, "selected": SELECTOR, "free": IN_USE, "tolerated": TAINT, "enough": CAPACITY}
@@ -85,12 +88,21 @@ class Group(NamedTuple):
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
         return {
-            "nodes": list(self.nodes),
+            "nodes": _some(self.nodes),
+            "count": len(self.nodes),
             "reasons": list(self.reasons),
             "byDevices": self.by_devices,
             "details": list(self.details),
             "requests": list(self.requests),
         }
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """Return the names of nodes; of many the first ones and the last one."""
+    if len(names) <= NAMED_MAX:
+        return list(names)
+    ordered = sorted(names, key=padded)
+    return [*ordered[: NAMED_MAX - 1], ordered[-1]]
 
 
 class _Obstacles:
