@@ -124,7 +124,7 @@ class TestLibrary:
 
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
-        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")
+        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems (Kubernetes 1.37)\n")
 
     def test_a_chart_that_renders_nothing_is_an_error(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", none="{{ if false }}x{{ end }}")
