@@ -84,6 +84,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
+    report.unread = manifests.unread if arguments.show_files else None
     report.remarks += manifests.notes
     suppress(report, suppressed, arguments)
     manifests.place(report)

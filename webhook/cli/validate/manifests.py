@@ -81,6 +81,11 @@ class Manifests:
         """The files in directories that were not read, counted by reason."""
         return self._selection.left_out
 
+    @property
+    def unread(self) -> Sequence[tuple[str, str]]:
+        """These files, each with the reason."""
+        return self._selection.unread
+
     def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
         return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
 
