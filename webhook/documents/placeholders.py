@@ -32,6 +32,11 @@ _HEADER: Final = Pattern(r"( *(?:- +)*)(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t
 """A line that a block scalar follows."""
 
 
+def has_marks(data: bytes) -> bool:
+    """Tell whether a file has what placeholders begin with; a quick answer for most files."""
+    return b"{{" in data or b"__" in data or b"$" in data
+
+
 def may_be_template(data: bytes) -> bool:
     """Tell whether a file may have a document that is a template."""
     return (b"{{" in data and _ACTION.search(data) is not None) or (
@@ -57,7 +62,7 @@ class Templates:
         """Tell whether a document is a template."""
         if isinstance(document, Document):
             name = value_at(document.data, ("metadata", "name"))
-            return isinstance(name, str) and PLACEHOLDER.search(name) is not None
+            return isinstance(name, str) and PLACEHOLDER.search(name) is not None and self._may_have_some
         if not document.line:
             return False
         number = bisect_right(self._separators, document.line - 1)
@@ -66,6 +71,10 @@ class Templates:
             text = "\n".join(_outside_blocks(self._lines[first:last])).encode("utf-8", "replace")
             self._last = number, may_be_template(text)
         return self._last[1]
+
+    @cached_property
+    def _may_have_some(self) -> bool:
+        return may_be_template(self._data)
 
     @cached_property
     def _lines(self) -> list[str]:
