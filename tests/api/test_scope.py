@@ -53,7 +53,7 @@ class TestPods:
         done = draguard("validate", folder)
         assert done == Done(
             0,
-            "1 document in 1 file: no problems; "
+            "1 document in 1 file: no problems (Kubernetes 1.37); "
             "1 without claims (of pods and workloads only extended resources are looked up; --all-pods judges them)\n",
             "",
         )

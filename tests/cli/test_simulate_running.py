@@ -100,9 +100,11 @@ def test_claims_that_are_gone_or_going_have_a_note(tmp_path: Path) -> None:
         tmp_path, clusters.node("a"), lost
     )
     going = clusters.allocated("c", "a", "d0", "u", "v", "w", "x")
+    going["status"]["reservedFor"][2] |= {"apiGroup": "batch", "resource": "jobs"}
     going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
     waiting = (
-        "note: the deletion of the claim waits for its finalizers (a.b/c) and the pods that use it (u, v, w, others)"
+        "note: the deletion of the claim waits for its finalizers (a.b/c) and "
+        "its users (pod u, pod v, jobs.batch w, others)"
     )
     assert waiting in why(tmp_path, clusters.node("a"), going, starting("p", {"d": "c"}))
 

@@ -127,7 +127,7 @@ class TestFiles:
         (tmp_path / "suites").mkdir()
         (tmp_path / "suites/tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
         done = draguard("policy", "test", "--strict", tmp_path / "suites")
-        assert done.out == "6 cases in 1 suite: 6 passed; 1 of 1 expression covered\n"
+        assert done.out == "6 cases in 1 suite: 6 passed (Kubernetes 1.37); 1 of 1 expression covered\n"
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -165,7 +165,10 @@ class TestSelection:
     ) -> None:
         monkeypatch.chdir(new.parent)
         done = draguard("policy", "test")
-        assert (done.code, done.out) == (0, "6 cases in 1 suite: 6 passed; 1 of 1 expression covered\n")
+        assert (done.code, done.out) == (
+            0,
+            "6 cases in 1 suite: 6 passed (Kubernetes 1.37); 1 of 1 expression covered\n",
+        )
 
     def test_warnings_are_about_the_named_files(self, new: Path) -> None:
         (new / "other.yaml").write_text(POLICY + BINDING.replace("ACTION", "Deny"), encoding="utf-8")

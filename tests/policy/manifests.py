@@ -240,6 +240,7 @@ def _words(recorded: dict[str, Any]) -> list[str]:
     if recorded.get("causes"):
         return [message.rpartition("denied request: ")[2] for _, _, message in recorded["causes"]]
     message = recorded["message"]
+    message = message.partition(" cannot be handled as a ")[2].partition(": ")[2] or message
     return [next((message.partition(part)[2] for part in _PARTS if part in message), message)]
 
 

@@ -226,7 +226,47 @@ class TestSizes:
         assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}
 
 
+class TestHolders:
+    @pytest.mark.parametrize(
+        ("pods", "others", "said"),
+        [
+            ([], [("batch", "jobs")], "jobs.batch o0"),
+            ([], [("", "configmaps")], "configmaps o0"),
+            ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
+            ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
+            ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
+            (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
+            ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
+            (["a"], [], "pod a"),
+        ],
+    )
+    def test_all_consumers_are_named(self, pods: list[str], others: list[tuple[str, str]], said: str) -> None:
+        held = allocated("held", "a", "d0", *pods)
+        held["status"]["reservedFor"] += [
+            {"apiGroup": group, "resource": resource, "name": f"o{index}", "uid": f"UID:{index}"}
+            for index, (group, resource) in enumerate(others)
+        ]
+        (answer,) = simulate([node("a"), device_class(), devices("a"), claim(), held], [pod(claims={"gpu": "c"})])
+        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+        (holder,) = request["heldBy"]
+        assert holder["pods"] == pods
+        assert len(holder["others"]) == len(others)
+        assert cures(answer) == {f"once claim default/held is released ({said})": 1}
+
+
 class TestSlices:
+    def test_of_another_class_in_a_pool_that_is_not_used(self) -> None:
+        other = devices("a")
+        other["spec"]["driver"] = "nic.example.com"
+        other["spec"]["pool"]["resourceSliceCount"] = 2
+        of_driver = device_class()
+        of_driver["spec"]["selectors"] = [selector(f'device.driver == "{DRIVER}"')]
+        (answer,) = simulate([node("a"), of_driver, other, claim()], [pod(claims={"gpu": "c"})])
+        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+        why = "incomplete: 1 of 2 slices of generation 1"
+        assert request["because"] == f"pool nic.example.com/a is {why}, and has no device of the class"
+        assert (request["seen"], request["unused"]) == (0, [])
+
     def test_of_nodes_that_are_not_there(self) -> None:
         objects = [node("node-1"), device_class(), devices("a"), devices("b"), claim()]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])

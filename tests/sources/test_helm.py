@@ -124,7 +124,7 @@ class TestLibrary:
 
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
-        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")
+        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems (Kubernetes 1.37)\n")
 
     def test_a_chart_that_renders_nothing_is_an_error(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", none="{{ if false }}x{{ end }}")
@@ -285,6 +285,28 @@ class TestUsage:
         done = draguard("validate", chart(tmp_path / "c"))
         assert (done.code, done.out) == (2, "")
         assert done.err.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
+
+    def test_a_chart_without_its_dependencies_needs_a_build(self, tmp_path: Path) -> None:
+        directory = chart(tmp_path / "c", a=CLAIM.replace("NAME", '{{ include "common.name" . }}'))
+        with (directory / "Chart.yaml").open("a") as file:
+            file.write("dependencies:\n- {name: common, version: 1.0.0, repository: https://example.com}\n")
+        (found,) = findings(directory)
+        assert found["message"] == "cannot be rendered: found in Chart.yaml, but missing in charts/ directory: common"
+        assert found["hint"] == f"fetch what it depends on: helm dependency build {directory}"
+        common = chart(directory / "charts" / "any")
+        (common / "Chart.yaml").write_text("apiVersion: v2\nname: common\nversion: 1.0.0\n", encoding="utf-8")
+        (common / "templates/_names.tpl").write_text('{{ define "common.name" }}gpu{{ end }}', encoding="utf-8")
+        assert findings(directory, code=0) == []
+
+    def test_dependencies_may_be_packed_and_old_charts_list_them_apart(self, tmp_path: Path, path: Path) -> None:
+        claim = CLAIM.replace("NAME", "x")
+        directory = chart(tmp_path / "c", a=claim)
+        (directory / "requirements.yaml").write_text("dependencies: [{name: common}]", encoding="utf-8")
+        program(path, "helm", f"print('---\\n# Source: c/templates/a.yaml\\n' + {claim!r})")
+        assert "missing in charts/ directory: common" in findings(directory)[0]["message"]
+        (directory / "charts").mkdir()
+        (directory / "charts" / "common-1.0.0.tgz").touch()
+        assert findings(directory, code=0) == []
 
     @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "missing.yaml", "-"])
     def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:

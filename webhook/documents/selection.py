@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from webhook.documents.ignored import Ignored
     from webhook.documents.source import Unreadable
+    from webhook.documents.stream import Skips
 
     _T = TypeVar("_T")
 
@@ -40,7 +41,14 @@ BROKEN_LINK: Final = "broken-link"
 EMPTY: Final = "empty"
 EXCLUDED: Final = "excluded"
 
-_VENDORED: Final = frozenset({"node_modules", "vendor"})
+_VENDORED: Final = frozenset(
+    {
+        *("node_modules", "vendor"),
+        *(".cache", ".direnv", ".eggs", ".mypy_cache", ".nox", ".pytest_cache", ".ruff_cache", ".terraform"),
+        *(".terragrunt-cache", ".tox", ".venv"),
+    }
+)
+"""Directories that package managers and other programs fill."""
 KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
@@ -67,6 +75,7 @@ class Selection:
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
         whole: Whether documents keep the whole text of their file; otherwise only a part around them.
+        skips: Tells of which documents only apiVersion, kind and name are needed.
     """
 
     def __init__(
@@ -80,11 +89,12 @@ class Selection:
         git: bool = True,
         also: Callable[[Any], bool] = _no_others,
         whole: bool = True,
+        skips: Skips | None = None,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
-        self.git, self.also, self.whole = git, also, whole
+        self.git, self.also, self.whole, self.skips = git, also, whole, skips
         self.left_out: Counter[str] = Counter()
         self._kustomizations: list[str] = []
         self._excluded = excluded

@@ -28,7 +28,7 @@ _EVENT: Final = re.compile(r"\n(?=\s*(?:\S+\s+)?(?:Warning|Normal)\s)")
 _EVENTS: Final = "\nEvents:"
 """Comes before the events in the output of ``kubectl describe``."""
 _MOST: Final = 5
-"""The most fields of an answer, and the most events, that are described."""
+"""The most fields of an answer, or of an event, that are described."""
 _LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
@@ -46,9 +46,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = answer.rpartition(_EVENTS)[2][:_LONGEST]
-    parts = list(
-        dict.fromkeys(part for event in _EVENT.split(answer)[:_MOST] for part in _explained(event, kubernetes))
-    )
+    parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
     if not parts:
         parts = _described(_without_kind(answer, kubernetes), kubernetes)
     if not parts:

@@ -20,6 +20,8 @@ MADE: Final = "XXXXX"
 
 POD: Final = "pods"
 POD_GROUP: Final = "podgroups"
+_SCHEDULING: Final = "scheduling.k8s.io"
+"""The API group of PodGroups."""
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
 _USERS: Final = 3
 """How many users of a claim are named."""
@@ -41,7 +43,7 @@ class Consumer(NamedTuple):
 
     def reference(self) -> JSONObject:
         """Return its entry in ``status.reservedFor``."""
-        group = {"apiGroup": "scheduling.k8s.io"} if self.resource == POD_GROUP else {}
+        group = {"apiGroup": _SCHEDULING} if self.resource == POD_GROUP else {}
         return {**group, "resource": self.resource, "name": self.name, "uid": self.uid}
 
     def has(self, claim: JSONObject) -> bool:
@@ -119,11 +121,25 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
 def _held(claim: JSONObject) -> str:
     """Explain what a claim that is being deleted waits for."""
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
-    users = [text(each, "name") for each in items(claim, "status", "reservedFor")]
+    users = [named(each) for each in items(claim, "status", "reservedFor")]
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
-    named = ", ".join([*users[:_USERS], *(["others"] if users[_USERS:] else [])])
-    waits += [f"the pods that use it ({named})"] if users else []
+    listed = ", ".join([*users[:_USERS], *(["others"] if users[_USERS:] else [])])
+    waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
+
+
+def is_pod(consumer: JSONObject) -> bool:
+    """Tell whether an entry of ``status.reservedFor`` is a pod."""
+    return text(consumer, "resource") == POD and not text(consumer, "apiGroup")
+
+
+def named(consumer: JSONObject) -> str:
+    """Name an entry of ``status.reservedFor``, such as ``pod a``, ``PodGroup b`` or ``jobs.batch c``."""
+    resource, group, name = (text(consumer, key) for key in ("resource", "apiGroup", "name"))
+    if is_pod(consumer):
+        return f"pod {name}"
+    kind = "PodGroup" if (resource, group) == (POD_GROUP, _SCHEDULING) else ".".join(filter(None, (resource, group)))
+    return f"{kind} {name}"
 
 
 def not_created(pod: JSONObject) -> Blocked:

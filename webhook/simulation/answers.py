@@ -15,7 +15,7 @@ from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.ignored import concerned
 from webhook.simulation.leftout import LeftOut
-from webhook.simulation.rejections import Explainer, Group
+from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
 from webhook.simulation.verdicts import UNAVAILABLE, Round
 
 TYPE_CHECKING = False
@@ -59,7 +59,8 @@ class Answers:
             "node": placement.node,
             "condition": placement.condition,
             "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
-            "candidates": list(placement.candidates),
+            "candidates": list(placement.candidates[:NAMED_MAX]),
+            "candidateCount": len(placement.candidates),
             "why": _why(_reason(placement, why["nodes"]), why, self._notes(placement)),
         }
 
@@ -78,6 +79,7 @@ class Answers:
             "condition": None,
             "claims": {},
             "candidates": [],
+            "candidateCount": 0,
             "why": _why(reason, _nothing(), []),
         }
 

@@ -12,7 +12,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, NEWEST, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import POD, Blocked, allocation_of, claims_of
+from webhook.inventory.claims import Blocked, allocation_of, claims_of, is_pod
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
@@ -274,7 +274,7 @@ class Cluster:
 
     def _consumers(self, claim: JSONObject) -> set[tuple[str, str]]:
         reserved = items(claim, "status", "reservedFor")
-        names = {(namespace_of(claim), text(each, "name")) for each in reserved if text(each, "resource") == POD}
+        names = {(namespace_of(claim), text(each, "name")) for each in reserved if is_pod(each)}
         return names & self._placed.keys()
 
     # -- claims

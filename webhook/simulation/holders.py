@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import POD, POD_GROUP, allocation_of
+from webhook.inventory.claims import allocation_of, is_pod, named
 from webhook.objects import at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     """A device: its driver, pool and name."""
 
 _NAMED_MAX: Final = 2
-"""The number of pods of a claim that are named."""
+"""The number of pods of a claim that are named, and of its other consumers."""
 _ENDED: Final = {"Succeeded", "Failed"}
 FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
@@ -72,12 +72,14 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     """
     namespace, _, claim_name = name.partition("/")
     claim = cluster.claim(claim_name, namespace)
-    return {"claim": name, "pods": pods_of(claim), "state": _state(cluster, claim), "devices": devices}
+    others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    state = "" if others else _state(cluster, claim)
+    return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
 
 
 def pods_of(claim: JSONObject | None) -> list[str]:
     """Return the pods that a claim is reserved for, by name."""
-    return [text(each, "name") for each in items(claim, "status", "reservedFor") if text(each, "resource") == POD]
+    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
 
 
 def used_by(held: JSONObject) -> str:
@@ -86,15 +88,17 @@ def used_by(held: JSONObject) -> str:
     Args:
         held: The claim, as :func:`holder` describes it.
     """
-    pods, state = held["pods"], held["state"]
-    more = ", …" if len(pods) > _NAMED_MAX else ""
-    who = f"pod {', '.join(pods[:_NAMED_MAX])}{more}" if pods else ""
-    said = ", ".join(filter(None, (who, state)))
+    pods, others, state = _listed(held["pods"]), _listed(held["others"]), held["state"]
+    said = ", ".join(filter(None, (pods and f"pod {pods}", others, state)))
     return f" ({said})" if said else ""
 
 
+def _listed(names: list[str]) -> str:
+    return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
+
+
 def _state(cluster: Cluster, claim: JSONObject | None) -> str:
-    """Return why a claim may soon be released, or never is, or its PodGroup; empty for one in ordinary use."""
+    """Return why a claim of pods may soon be released, or never is; empty for one in ordinary use."""
     if claim is None:
         return ""
     consumers = items(claim, "status", "reservedFor")
@@ -105,10 +109,6 @@ def _state(cluster: Cluster, claim: JSONObject | None) -> str:
 
 
 def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
-    if text(consumer, "resource") == POD_GROUP:
-        return f"PodGroup {text(consumer, 'name')}"
-    if text(consumer, "resource") != POD:
-        return ""
     if (namespace, text(consumer, "name")) in cluster.copies:
         return COPY
     pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)

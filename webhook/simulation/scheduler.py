@@ -49,6 +49,7 @@ _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
 _SHARED_MAX: Final = 64
 """The number of shapes of pods that are remembered."""
+PRIORITIZED_LIST: Final = "DRAPrioritizedList"
 
 
 class Placement(NamedTuple):
@@ -250,7 +251,7 @@ class Scheduler:
             return Placement(pod, None, conditions.nowhere(), claims)
         if named(mapping(pod, "spec")) == frozenset():
             return Placement(pod, None, conditions.conflicting(nodes), claims, reason=_CONFLICT)
-        for reason in self._missing_classes(claims):
+        for reason in self._unusable(claims):
             condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason)
         return None
@@ -261,13 +262,19 @@ class Scheduler:
             return False
         return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
-    def _missing_classes(self, claims: Sequence[JSONObject]) -> Iterator[str]:
+    def _unusable(self, claims: Sequence[JSONObject]) -> Iterator[str]:
+        """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
+        knows_alternatives = PRIORITIZED_LIST in self.cluster.settings.gates
         for claim in claims:
             if allocation_of(claim):
                 continue
-            for request, device_class in requested_classes(claim):
-                if self.cluster.inventory.find("DeviceClass", device_class) is None:
-                    yield f"request {request}: device class {device_class} does not exist"
+            for request in items(claim, "spec", "devices", "requests"):
+                if request.get("firstAvailable") and not knows_alternatives:
+                    subject = f"resource claim {full_name_of(claim)}, request {text(request, 'name')}"
+                    yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
+                for name, device_class in _classes_of(request):
+                    if self.cluster.inventory.find("DeviceClass", device_class) is None:
+                        yield f"request {name}: device class {device_class} does not exist"
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
@@ -376,11 +383,15 @@ class Scheduler:
 def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
     """Iterate over the requests and alternatives of a claim, with the classes that they name."""
     for request in items(claim, "spec", "devices", "requests"):
-        name = text(request, "name")
-        if exactly := mapping(request, "exactly"):
-            yield name, text(exactly, "deviceClassName")
-        for alternative in items(request, "firstAvailable"):
-            yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
+        yield from _classes_of(request)
+
+
+def _classes_of(request: JSONObject) -> Iterator[tuple[str, str]]:
+    name = text(request, "name")
+    if exactly := mapping(request, "exactly"):
+        yield name, text(exactly, "deviceClassName")
+    for alternative in items(request, "firstAvailable"):
+        yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
 
 
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
