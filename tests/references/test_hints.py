@@ -227,7 +227,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         (configured("dra.net", "{interface: {name: 1}}"), ["put it in quotes"]),
         (
             configured(SRIOV, f"{{apiVersion: {SRIOV}/v1alpha1, kind: VfConfig, netAttachDef: a}}"),
-            ["", 'did you mean "netAttachDefName"?'],
+            ['did you mean "netAttachDefName"?'],
         ),
         (
             "apiVersion: resource.kubernetes.io/v1\nkind: ResourceClaim\nmetadata: {name: a}",

@@ -96,10 +96,18 @@ class Selection:
         self.stdin_name = stdin_name
         self.git, self.also, self.whole, self.skips = git, also, whole, skips
         self.left_out: Counter[str] = Counter()
-        self._kustomizations: list[str] = []
+        self.kustomizations: list[str] = []
+        """The files of kustomizations that were found in directories."""
+        self.charts: dict[str, int] = {}
+        """The directories of charts that were found, with the numbers of their templates, which are left out."""
         self._excluded = excluded
         self._own = frozenset(own)
         self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
+
+    def restart(self) -> None:
+        """Forget what was counted, as all files are read again."""
+        for each in (self.left_out, self.kustomizations, self.charts):
+            each.clear()
 
     def excludes(self, path: str) -> bool:
         """Tell whether a path is excluded, and count it."""
@@ -123,7 +131,7 @@ class Selection:
             entries: The entries that may be or contain manifests.
             ignored: The paths that git ignores; None if that does not matter.
         """
-        self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
+        self.kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
         kept = []
         for path, is_directory in entries:
@@ -137,7 +145,8 @@ class Selection:
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
                 self.left_out[TEMPLATE] += 1
             elif is_directory and is_chart and name == "templates":
-                self.left_out[HELM] += _templates(path)
+                self.charts[directory] = _templates(path)
+                self.left_out[HELM] += self.charts[directory]
             else:
                 kept.append((path, is_directory))
         return kept
@@ -150,7 +159,7 @@ class Selection:
             found: The names of files, or errors for missing ones.
         """
         files = list(found)  # a patch may come before the kustomization that names it
-        patches = {patch for file in self._kustomizations for patch in _patches(file)}
+        patches = {patch for file in self.kustomizations for patch in _patches(file)}
         real, prefix = os.path.realpath(top), len(top.rstrip("/")) + 1
         for file in files:
             if patches and isinstance(file, str) and os.path.normpath(f"{real}/{file[prefix:]}") in patches:

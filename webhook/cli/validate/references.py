@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
@@ -15,7 +16,7 @@ from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
 from webhook.inventory.quotas import QUOTA
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, items, mapping, namespace_of
+from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
 from webhook.problem import Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
@@ -397,7 +398,47 @@ class References:
                 self._contexts[key].lists_classes = self._lists_classes
                 self._contexts[key].stored = self._stored
             self._around[around] = self._contexts[key]
-        return self._around[around]
+        context = self._around[around]
+        context.users_of = partial(self._users_of, given.document.source)
+        return context
+
+    def _users_of(self, file: str, namespace: str, claim: str) -> Sequence[JSONObject]:
+        """Return the pods that use a claim: those of the same file only, if several manifests have such a claim."""
+        users, claims = self._users
+        is_only_one = claims[namespace, claim] <= 1
+        return [pod for source, pod in users[namespace, claim] if is_only_one or source == file]
+
+    @cached_property
+    def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
+        """The pods that use each claim, with their files, and the number of manifests with such a claim."""
+        from webhook.inventory.claims import source
+        from webhook.references.views import pod_view  # only here once all manifests are read
+
+        claims: Counter[tuple[str, str]] = Counter()
+        pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
+        for each in self._documents.values():
+            for view, kind, _ in _views(each.obj, self._locations, ""):
+                if kind == "Pod":
+                    pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))
+                elif kind == "ResourceClaim":
+                    claims[_key_of(view)] += 1
+        if self._neighbours is None:
+            made_by = [(namespace, f"{name}-") for kind, namespace, name in pods if kind != "Pod"]
+            for pod in chain(self._inventory.running(), self._inventory.pending()):
+                namespace, name = _key_of(pod)
+                if not any(namespace == space and name.startswith(prefix) for space, prefix in made_by):
+                    pods.setdefault(("Pod", namespace, name), ("", pod_view(pod, pod)))
+        users: defaultdict[tuple[str, str], list[tuple[str, JSONObject]]] = defaultdict(list)
+        for (_, namespace, _), known in pods.items():
+            for name in dict.fromkeys(
+                source(each, "resourceClaimName") for each in items(known[1], "spec", "resourceClaims")
+            ):
+                users[namespace, name].append(known)
+        return users, claims
+
+
+def _key_of(obj: JSONObject) -> tuple[str, str]:
+    return namespace_of(obj), name_of(obj)
 
 
 def _qualified(obj: Any) -> Iterator[str]:
