@@ -181,7 +181,7 @@ def yaml_documents(
 def _is_template(chunk: str) -> bool:
     from webhook.documents.placeholders import is_unfilled  # most documents can be read
 
-    return is_unfilled(chunk)
+    return "apiVersion" in chunk and is_unfilled(chunk)
 
 
 def _identity(chunk: str) -> tuple[str, str, str] | None:
