@@ -510,10 +510,6 @@ ANSWERS = [
         ),
         ["FIELD:       spec.devices.requests.exactly.count  <int64>"],
     ),
-    (
-        'resource mapping not found for name: "a": no matches for kind "ResourceClass" in version "resource.k8s.io/v1"',
-        [],
-    ),
 ]
 
 
