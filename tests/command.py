@@ -10,6 +10,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 from webhook.cli import main
 
@@ -42,13 +43,26 @@ def process(*arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] |
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def draguard(*arguments: str | Path, stdin: bytes = b"") -> Done:
-    """Run the command in this process, where it is faster and its coverage is measured."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def draguard(*arguments: str | Path, stdin: bytes = b"", columns: int = 0) -> Done:
+    """Run the command in this process, where it is faster and its coverage is measured.
+
+    Args:
+        arguments: Its arguments.
+        stdin: What it reads from standard input.
+        columns: The width of a terminal that gets standard output; 0 for none.
+    """
+    out = (_Terminal if columns else io.TextIOWrapper)(io.BytesIO(), encoding="utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    width = {"COLUMNS": str(columns)} if columns else {}
     real = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
     try:
-        with redirect_stdout(out), redirect_stderr(err):
+        with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, width):
             code = main([str(argument) for argument in arguments])
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0

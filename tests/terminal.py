@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.command import ROOT, draguard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PICTURE: Final = ROOT / "docs" / "simulate.svg"
 COMMAND: Final = (
@@ -37,9 +33,9 @@ _SEQUENCE: Final = re.compile(r"\x1b\[([0-9;]*)m")
 def picture() -> str:
     """Return the picture of a terminal in which the command was run; dark where the reader's screen is."""
     arguments = [ROOT / each if "/" in each else each for each in COMMAND]
-    printed = draguard(*arguments, "--color", "always").out.splitlines()
+    printed = draguard(*arguments, "--color", "always", columns=_COLUMNS).out.splitlines()
     lines = ['<tspan class="prompt">$</tspan> ' + escape(" ".join(["draguard", *COMMAND]))]
-    lines += [_spans(part) for line in printed for part in _wrapped(line)]
+    lines += [*map(_spans, printed)]
     height = len(lines) * _LINE + 2 * _MARGIN
     width = round(_COLUMNS * _CHARACTER) + 2 * _MARGIN
     rows = [
@@ -50,15 +46,6 @@ def picture() -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">'
     title = "<title>draguard simulate says why pods stay pending, and what would help</title>"
     return "\n".join([head, title, f"<style>{_STYLE}</style>", box, *rows, "</svg>", ""])
-
-
-def _wrapped(line: str) -> Iterator[str]:
-    """Break a line as a terminal of some width would, but between words; sequences count as nothing."""
-    if len(_SEQUENCE.sub("", line)) <= _COLUMNS:
-        yield line
-        return
-    indent = " " * (len(line) - len(line.lstrip()) + 4)
-    yield from textwrap.wrap(line, _COLUMNS, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _spans(line: str) -> str:

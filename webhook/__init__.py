@@ -295,9 +295,10 @@ def simulate(
         For each pod, in the order given: ``namespace``; ``name``; ``node``, None if there is none; ``condition``: its
         condition PodScheduled with ``status``, ``reason`` and ``message`` as the scheduler writes them, None if the
         scheduler would not try the pod or still waits; ``claims``: the allocation of each of its claims that has one,
-        by the claim's name; ``candidates``: the equally good nodes, from which the scheduler picks one at random;
-        ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes that reject the pod for the same reason), ``help``
-        (changes that help, and how many nodes each opens), ``tried`` (how many changes were tried), ``allTried``
+        by the claim's name; ``candidates``: the equally good nodes, 32 of them at most, from which the scheduler picks
+        one at random; ``candidateCount``: their number; ``why``: ``reason`` (a sentence), ``nodes`` (groups of nodes
+        that reject the pod for the same reason, each with a ``count`` and 32 names at most), ``help`` (changes that
+        help, and how many nodes each opens), ``tried`` (how many changes were tried), ``allTried``
         (whether there was time for all) and ``notes``: which name was probably meant, what was not simulated, and what
         the API server refuses of the pod, of its workload, or of the claims and templates that it names. It is
         simulated nevertheless; objects without ``apiVersion`` or with a status are not judged.

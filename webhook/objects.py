@@ -114,6 +114,10 @@ def is_object(value: object) -> bool:
     return isinstance(value, dict) and bool(value.get("apiVersion")) and bool(value.get("kind"))
 
 
+DEFINITION: Final = "CustomResourceDefinition"
+"""The kind that defines other kinds."""
+
+
 def is_definition(obj: object) -> bool:
     """Tell whether an object is a CustomResourceDefinition, which defines a kind."""
-    return isinstance(obj, dict) and obj.get("kind") == "CustomResourceDefinition"
+    return isinstance(obj, dict) and obj.get("kind") == DEFINITION

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
+from tests.command import draguard
 from webhook.allocation import Allocator
 from webhook.allocation.devices import Catalog
-from webhook.allocation.features import RECORDED, implementation
+from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.unused import unused
 from webhook.release import Release
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webhook.allocation.explain import Funnel
 
 Json = dict[str, Any]
 
@@ -79,17 +86,114 @@ def test_the_whole_cluster() -> None:
     catalog = Catalog([resource_slice("a", count=2), resource_slice("b", "n1", count=2)])
     assert unused(catalog, implementation(ALL, RECORDED)) == {}
     catalog = Catalog([resource_slice("a", count=2)])
-    why = {f"{DRIVER}/pool": "incomplete: 1 of 2 slices of generation 1"}
-    assert unused(catalog, implementation(ALL, RECORDED)) == why
+    assert unused(catalog, implementation(ALL, RECORDED)) == {0: "incomplete: 1 of 2 slices of generation 1"}
 
 
 @pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
 def test_slices_that_disagree_are_used_by_chance(counts: tuple[int, int]) -> None:
     first, second = (resource_slice(name, count=count) for name, count in zip("ab", counts, strict=True))
     found = unused(Catalog([first, second]), implementation(ALL, RECORDED))
-    assert found == {f"{DRIVER}/pool": "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)"}
+    why = "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)"
+    assert found == {0: why, 1: why}
 
 
 def test_until_1_34_slices_are_used_one_by_one() -> None:
     catalog = Catalog([resource_slice("a", count=2)])
     assert unused(catalog, implementation(type(ALL)(), Release(34))) == {}
+
+
+COUNTERS = [{"name": "s", "counters": {"memory": {"value": "1"}}}]
+BESIDE = "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
+GATE = "perDeviceNodeSelection needs feature gate DRAPartitionableDevices, which is off"
+LABELLED = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}]}
+
+
+def with_counters() -> Json:
+    made = resource_slice("a")
+    made["spec"]["sharedCounters"] = COUNTERS
+    return made
+
+
+def per_device() -> Json:
+    made = resource_slice("a")
+    del made["spec"]["nodeName"]
+    made["spec"] |= {"perDeviceNodeSelection": True, "devices": [{"name": "a", "nodeName": "n0"}]}
+    return made
+
+
+def selecting(generation: int = 1, count: int = 1, selector: Json = LABELLED) -> Json:
+    made = resource_slice(f"g{generation}", "", generation, count)
+    del made["spec"]["nodeName"]
+    made["spec"]["nodeSelector"] = selector
+    return made
+
+
+def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:
+    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
+    allocator = Allocator(CLASSES, slices, features=features, release=release)
+    (funnel,) = allocator.attempt([claim]).explain({"metadata": {"name": "n0", "labels": {"zone": "z"}}})
+    return funnel
+
+
+@pytest.mark.parametrize("made", [with_counters, per_device])
+@pytest.mark.parametrize("release", [34, 35, 36, 37])
+@pytest.mark.parametrize("partitionable", [False, True])
+def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, partitionable: bool) -> None:
+    features = Features(PartitionableDevices=partitionable)
+    funnel = funnels([made()], features, Release(release))
+    because = {
+        with_counters: BESIDE if release >= 35 else "",
+        per_device: "" if partitionable else GATE,
+    }[made]
+    why = f"used without slice a: {because}"
+    assert funnel.seen == (0 if because else 1)
+    assert [(each.why, each.devices) for each in funnel.unused] == ([(why, 1)] if because else [])
+    assert unused(Catalog([made()]), implementation(features, Release(release))) == ({0: why} if because else {})
+
+
+def test_outdated_slices_may_select_nodes_by_labels() -> None:
+    elsewhere = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["y"]}]}]}
+    funnel = funnels([selecting(count=2), selecting(2, selector=elsewhere)], ALL, RECORDED)
+    why = "outdated: its slices for the node are older than generation 2"
+    assert [(each.why, each.devices) for each in funnel.unused] == [(why, 1)]
+    assert funnels([selecting(count=2), selecting(2)], ALL, RECORDED).unused == []
+
+
+@pytest.mark.parametrize(("made", "because"), [(with_counters, BESIDE), (per_device, GATE)])
+def test_all_commands_say_so(made: Any, because: str, tmp_path: Path) -> None:
+    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}}
+    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}],
+            "resourceClaims": [{"name": "d", "resourceClaimName": "c"}],
+        },
+    }
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n0"}}
+    stored = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", **made()}
+    cluster, given = tmp_path / "cluster.json", tmp_path / "given.json"
+    cluster.write_text(json.dumps({"kind": "List", "items": [node, device_class, stored]}))
+    given.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [claim, pod]}))
+    options: list[str | Path] = [
+        "--cluster",
+        cluster,
+        "--kubernetes-version",
+        "1.35",
+        "--feature-gates",
+        "DRAPartitionableDevices=false",
+    ]
+    for command in ("simulate", "match", "validate"):
+        done = draguard(command, given, *options)
+        assert f"used without slice a: {because}" in done.out, (command, done)
+        assert done.code == (0 if command == "validate" else 1)
+        assert "1 of 1 devices match" not in done.out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ import pytest
 from tests.command import ROOT, SCRIPT, draguard
 from webhook.cli import main
 from webhook.cli.console import progress
+from webhook.cli.console.lines import colored, show_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +46,31 @@ class TestColour:
     @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
     def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
+
+
+class TestWidth:
+    COMMAND = (
+        "simulate",
+        ROOT / "examples/simulate/deployment.yaml",
+        "--cluster",
+        ROOT / "examples/simulate/cluster.yaml",
+    )
+
+    @pytest.mark.parametrize("color", ["always", "never"])
+    @pytest.mark.parametrize("columns", [40, 80, 112, 1000])
+    def test_long_lines_fold_at_the_width_of_the_terminal(self, columns: int, color: str) -> None:
+        whole = draguard(*self.COMMAND).out
+        folded = re.sub(r"\x1b\[[0-9;]*m", "", draguard(*self.COMMAND, "--color", color, columns=columns).out)
+        long = [line for line in folded.splitlines() if len(line) > columns]
+        assert [line for line in long if len(line.split()) > 1] == []
+        assert folded.split() == whole.split()
+        assert len(folded.splitlines()) > len(whole.splitlines()) or columns == 1000
+
+    def test_further_lines_are_indented_below_theirs(self) -> None:
+        with redirect_stdout(Terminal()) as out, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("COLUMNS", "40")
+            show_lines(["  " + "word " * 9 + colored("red", "31")])
+        assert out.getvalue() == f"  {'word ' * 6}word\n      word word \x1b[31mred\x1b[0m\n"
 
 
 class Terminal(io.StringIO):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.steps import counting
-from webhook.documents import Document, Unreadable, read
+from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.limits import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -48,8 +48,19 @@ def test_files_are_read_in_the_order_given_whatever_their_suffix(here: Path) -> 
 
 def test_a_directory_is_read_with_all_below_it_in_order_of_name(here: Path) -> None:
     write(here, "d/b/2.yml", "d/b/1.json", "d/c.yaml", "d/a.yaml", "d/.git/x.yaml", "d/README.md", "d/b/.e/x.yaml")
-    assert found(["d"]) == ["a.yaml", "1.json", "2.yml", "c.yaml"]
-    assert found(["."]) == ["a.yaml", "1.json", "2.yml", "c.yaml"]
+    assert found(["d"]) == ["a.yaml", "x.yaml", "1.json", "2.yml", "c.yaml"]
+    assert found(["."]) == ["a.yaml", "x.yaml", "1.json", "2.yml", "c.yaml"]
+
+
+def test_hidden_directories_are_read_but_those_of_programs_are_counted(here: Path) -> None:
+    write(here, ".github/ci/e2e/deploy/a.yaml", ".deploy/b.yml", ".git/c.yaml", ".svn/d.yaml", ".venv/lib/e.yaml")
+    write(here, "x/.tox/f.yaml", "x/node_modules/g.yaml")
+    selection = Selection(git=False)
+    assert [each.source for each in read(["."], selection=selection)] == [
+        ".deploy/b.yml",
+        ".github/ci/e2e/deploy/a.yaml",
+    ]
+    assert selection.left_out == {"vendored": 3}
 
 
 def test_a_hidden_directory_is_read_if_it_is_named(here: Path) -> None:

@@ -222,6 +222,17 @@ SAID = [
         "NoExecute",
     ),
     ("Device Taint manager: deleting due to NoExecute taint", [DEVICE_TAINTS], "a device of the pod has a taint"),
+    ("2 pods need to be evicted in 1 namespace.", [DEVICE_TAINTS], "that use its devices: 2 left"),
+    (
+        (
+            "1 published device selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace "
+            "if the effect was "
+            "NoExecute."
+        ),
+        [DEVICE_TAINTS],
+        "what NoExecute would evict: 1",
+    ),
+    ("Eviction only happens for the NoExecute effect.", [DEVICE_TAINTS], "leaves running ones alone"),
     ("DeviceTaintManagerEviction Cancelling deletion", [DEVICE_TAINTS], "the pod stays"),
     (
         "TaintManagerEviction  1s  taint-eviction-controller  Marking for deletion Pod ml/p",
@@ -324,6 +335,13 @@ def test_events_are_told_one_by_one() -> None:
     done = draguard("explain", "-", stdin=events.encode())
     assert (done.code, speakers(done.out)) == (0, [SCHEDULER, KUBELET, WORKLOAD, QUOTA])
     assert "constraint or counter" in " ".join(done.out.split())
+
+
+def test_the_last_of_many_events_is_told_too() -> None:
+    events = (
+        "Events:\n" + "  Normal  Pulled  1s  kubelet  pulled\n" * 50 + f"  Warning  Failed  1s  kubelet  {PREPARE}x\n"
+    )
+    assert speakers(explain_answer(events)) == [KUBELET]
 
 
 def test_a_pod_is_told_by_its_events() -> None:

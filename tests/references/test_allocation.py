@@ -75,7 +75,7 @@ spec:
             'no node has the devices of request "d", even',
             'help: at most 2 together for request "d": counter memory of m: 80Gi is left, 3 devices consume 160Gi',
         ),
-        (3, 3, 'no node has the devices of request "d", even', "help: incomplete or invalid pools are not used"),
+        (3, 3, 'no node has the devices of request "d", even', "is incomplete: 1 of 2 slices of generation 1; judged"),
     ],
 )
 def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: str, tmp_path: Path) -> None:

@@ -31,6 +31,39 @@ class TestInput:
 
 
 class TestClaims:
+    @pytest.mark.parametrize("release", ["1.33", "1.36"])
+    def test_alternatives_need_their_feature_gate(self, release: str) -> None:
+        asked = claim()
+        alternatives = [{"name": "s", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}]
+        asked["spec"]["devices"]["requests"] = [{"name": "r", "firstAvailable": alternatives}]
+        gates = {"DRAPrioritizedList": False}
+        (answer,) = simulate([*GPU, *NODES, asked], [pod(claims={"gpu": "c"})], kubernetes=release, feature_gates=gates)
+        assert answer["condition"] == {
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/2 nodes are available: resource claim default/c, request r: has subrequests, but the "
+            "DRAPrioritizedList feature is disabled. no new claims to deallocate, preemption: 0/2 nodes are "
+            "available: 2 Preemption is not helpful for scheduling.",
+        }
+        assert answer["why"]["help"][0] == {
+            "change": "with the feature gate DRAPrioritizedList",
+            "nodes": 2,
+            "atLeast": False,
+        }
+
+    def test_a_class_that_a_request_before_the_alternatives_names_comes_first(self) -> None:
+        asked = claim()
+        asked["spec"]["devices"]["requests"].insert(0, {"name": "q", "exactly": {"deviceClassName": "none"}})
+        asked["spec"]["devices"]["requests"][1] = {
+            "name": "r",
+            "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}],
+        }
+        gates = {"DRAPrioritizedList": False}
+        (answer,) = simulate([*GPU, *NODES, asked], [pod(claims={"gpu": "c"})], kubernetes="1.36", feature_gates=gates)
+        assert answer["condition"]["message"].startswith(
+            "0/2 nodes are available: request q: device class none does not exist. no new"
+        )
+
     def test_templates_give_each_pod_a_claim(self) -> None:
         found = simulate([*GPU, *NODES, template()], [pod(f"p{number}", {"gpu": "t"}) for number in range(5)])
         assert [each["node"] for each in found] == ["a", "a", "b", "b", None]
@@ -72,7 +105,15 @@ class TestClaims:
 
     def test_several_nodes_that_suit_alike_are_named(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"})])
-        assert answer["candidates"] == ["a", "b"]
+        assert (answer["candidates"], answer["candidateCount"]) == (["a", "b"], 2)
+
+    def test_of_many_nodes_some_are_named(self) -> None:
+        many = [node(f"n{number}", cpu="8") for number in range(100)]
+        placed, pending = simulate(many, [pod("p"), pod("q", requests={"cpu": "9"})])
+        assert (placed["candidates"], placed["candidateCount"]) == ([f"n{number}" for number in range(32)], 100)
+        (group,) = pending["why"]["nodes"]
+        assert (group["nodes"], group["count"]) == ([*(f"n{number}" for number in range(31)), "n99"], 100)
+        assert pending["why"]["reason"].startswith("all 100 nodes have too little cpu")
 
     def test_a_pod_that_names_its_node_bypasses_the_scheduler(self) -> None:
         (answer,) = simulate([*GPU, *NODES, claim()], [pod(claims={"gpu": "c"}, nodeName="a")])

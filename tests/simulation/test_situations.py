@@ -255,6 +255,18 @@ class TestHolders:
 
 
 class TestSlices:
+    def test_of_another_class_in_a_pool_that_is_not_used(self) -> None:
+        other = devices("a")
+        other["spec"]["driver"] = "nic.example.com"
+        other["spec"]["pool"]["resourceSliceCount"] = 2
+        of_driver = device_class()
+        of_driver["spec"]["selectors"] = [selector(f'device.driver == "{DRIVER}"')]
+        (answer,) = simulate([node("a"), of_driver, other, claim()], [pod(claims={"gpu": "c"})])
+        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+        why = "incomplete: 1 of 2 slices of generation 1"
+        assert request["because"] == f"pool nic.example.com/a is {why}, and has no device of the class"
+        assert (request["seen"], request["unused"]) == (0, [])
+
     def test_of_nodes_that_are_not_there(self) -> None:
         objects = [node("node-1"), device_class(), devices("a"), devices("b"), claim()]
         (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])

@@ -219,7 +219,7 @@ class TestNewOnly:
     def test_what_was_there_is_left_out_and_counted(self, repository: Path) -> None:
         done = draguard("validate", "--against", "HEAD", "--new-only", repository)
         assert (done.code, done.err) == (0, "")
-        assert done.out.endswith("2 documents in 2 files: no problems; 1 suppressed (1 not new)\n")
+        assert done.out.endswith("2 documents in 2 files: no problems (Kubernetes 1.37); 1 suppressed (1 not new)\n")
 
     def test_what_could_never_be_deployed_is_judged_as_new(self, repository: Path) -> None:
         text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: 1}\n"

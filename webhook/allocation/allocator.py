@@ -14,7 +14,7 @@ from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
 from webhook.allocation.selecting import SelectorFault, Selectors
-from webhook.allocation.unused import unused_on
+from webhook.allocation.unused import set_aside, unused_on
 from webhook.allocation.usage import Usage, available, full_name
 from webhook.allocation.view import NodeView
 from webhook.objects import mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webhook.allocation.pools import Pool
     from webhook.allocation.search import SearchResult
     from webhook.allocation.selecting import Chooser
-    from webhook.allocation.unused import Unused
+    from webhook.allocation.unused import Aside, Unused
     from webhook.allocation.usage import Available
     from webhook.objects import JSONObject
     from webhook.release import Release
@@ -100,6 +100,7 @@ class Allocator:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self._variant)
+        self._aside: Sequence[Aside] | None = None
         self._is_local = self.catalog.is_local
         if self._is_local:
             for name in self.catalog.by_node:
@@ -185,7 +186,9 @@ class Allocator:
         Args:
             view: The node.
         """
-        return unused_on(view.node, view.pools, self.catalog)
+        if self._aside is None:
+            self._aside = set_aside(self.catalog, self._variant)
+        return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
         """Return a function that computes what is left of the counters of a node's pool, by its place.

@@ -238,6 +238,12 @@ class Funnel:
         return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
+    def of_others(self) -> list[Unused]:
+        """The pools that have devices for the node, none of them of the class, and cannot be used."""
+        own = self.unused
+        return [each for each in self._unused if each not in own]
+
+    @property
     def key(self) -> Hashable:
         """A key that is the same for nodes that look alike."""
         stages = tuple(stage.bit_count() for stage in self._stages)

@@ -195,12 +195,10 @@ def _with_devices(
         slices += [each for name in {node, ""} for each in catalog.counters_of.get(name, ())]
         slices.sort(key=lambda each: each.order)
     for each in slices:
-        if each.counter_sets and variant.sees_whole_pools and not variant.features.PartitionableDevices:
-            continue
-        if each.says_per_device and not variant.features.PartitionableDevices:
+        if not variant.features.PartitionableDevices and ignored(each, variant):
             continue
         try:
-            if _is_relevant(each, node, labels or _NO_LABELS):
+            if is_relevant(each, node, labels or _NO_LABELS):
                 seen.append(each)
         except GatherError as error:
             errors.append(error)
@@ -240,7 +238,26 @@ def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
     return _pool(current, catalog, variant) if variant.sees_whole_pools else None
 
 
-def _is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
+def ignored(each: Slice, variant: Implementation) -> str:
+    """Return why no node uses the devices of a slice, whatever its pool is like; empty if nodes do.
+
+    Args:
+        each: The slice.
+        variant: The implementation.
+    """
+    if each.counter_sets and variant.sees_whole_pools:
+        return "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
+    if each.says_per_device and not variant.features.PartitionableDevices:
+        return "perDeviceNodeSelection needs feature gate DRAPartitionableDevices, which is off"
+    return ""
+
+
+def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a slice has devices for a node, or counters.
+
+    Raises:
+        GatherError: A node selector cannot be parsed.
+    """
     if each.node_name:
         return each.node_name == node
     try:

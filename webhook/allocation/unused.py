@@ -1,8 +1,8 @@
-"""Pools that cannot be used, and why: slices are missing, outdated or contradict each other."""
+"""Pools and slices that cannot be used, and why: slices are missing, outdated, ignored or contradict each other."""
 
 from __future__ import annotations
 
-from webhook.allocation.pools import whole
+from webhook.allocation.pools import GatherError, ignored, is_relevant, whole
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Unused(NamedTuple):
-    """A pool with devices that cannot be used.
+    """A pool with devices that cannot be used, or some of them.
 
     Args:
         pool: Driver and name.
@@ -30,50 +30,98 @@ class Unused(NamedTuple):
     devices: int
 
 
-def unused_on(node: str, pools: Sequence[Pool], catalog: Catalog) -> list[Unused]:
-    """Return the pools that have devices for a node but cannot be used there.
+class Aside(NamedTuple):
+    """A slice with devices that are not used, whatever the rest of its pool is like.
 
     Args:
-        node: The node's name.
-        pools: The pools that the node sees.
-        catalog: The slices of the cluster.
+        slice: The slice.
+        why: The reason, as of its pool.
+        is_outdated: Whether the reason is that its pool has a newer generation. Nodes that do not see it may use the
+            slice all the same.
     """
-    seen = {(pool.driver, pool.name): pool for pool in pools}
-    own = dict.fromkeys(each.id for each in catalog.by_node.get(node, ()))
-    found = [_unused(pool, catalog.by_pool[id_], node) for id_, pool in seen.items() if not pool.is_usable]
-    found += [_outdated(catalog.by_pool[id_], node) for id_ in own if id_ not in seen]
-    return [each for each in found if each.devices]
+
+    slice: Slice
+    why: str
+    is_outdated: bool
 
 
-def unused(catalog: Catalog, variant: Implementation) -> Mapping[str, str]:
-    """Return the pools that no node uses, or only by chance, with the reason for each, by driver and name.
+def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
+    """Return the slices with devices that are not used, whatever the rest of their pool is like.
 
     Args:
         catalog: The slices of the cluster.
         variant: The implementation of the allocator.
     """
-    pools = [whole(slices, catalog, variant) for slices in catalog.by_pool.values()]
-    found = [(pool, catalog.by_pool[pool.driver, pool.name]) for pool in pools if pool is not None]
-    return {
-        str(pool): _unused(pool, slices).why
-        for pool, slices in found
-        if not pool.is_usable or _contradictory(_current(slices))
-    }
+    found = []
+    for slices in catalog.by_pool.values():
+        newest = max(each.generation for each in slices)
+        outdated = f"outdated: its slices for the node are older than generation {newest}"
+        for each in filter(lambda each: each.devices, slices):
+            if each.generation < newest:
+                found.append(Aside(each, outdated, is_outdated=True))
+            elif reason := ignored(each, variant):
+                found.append(Aside(each, f"used without slice {each.name}: {reason}", is_outdated=False))
+    return found
 
 
-def _unused(pool: Pool, slices: Sequence[Slice], node: str = "") -> Unused:
-    current = _current(slices)
-    newest = current[0].generation
-    missing = f"incomplete: {len(current)} of {current[0].count} slices of generation {newest}"
+def unused_on(
+    node: str, labels: Mapping[str, str], pools: Sequence[Pool], catalog: Catalog, aside: Sequence[Aside]
+) -> list[Unused]:
+    """Return the pools that have devices for a node but cannot be used there, or not with all of these.
+
+    Args:
+        node: The node's name.
+        labels: Its labels.
+        pools: The pools that the node sees.
+        catalog: The slices of the cluster.
+        aside: The result of `set_aside`.
+    """
+    seen = {(pool.driver, pool.name): pool for pool in pools}
+    unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
+    by_reason: dict[tuple[PoolId, str], list[Slice]] = {}
+    for id_ in unusable:
+        # All nodes look at pools with counters, even if the devices are for other nodes.
+        current = _current(catalog.by_pool[id_])
+        by_reason[id_, _fault(seen[id_], current)] = [each for each in current if _serves(each, node, labels)]
+    for each, why, is_outdated in aside:
+        known = seen if is_outdated else unusable
+        if each.id not in known and _serves(each, node, labels):
+            by_reason.setdefault((each.id, why), []).append(each)
+    return [_of(id_, slices, why) for (id_, why), slices in by_reason.items() if any(each.devices for each in slices)]
+
+
+def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
+    try:
+        return is_relevant(each, node, labels)
+    except GatherError:
+        return False
+
+
+def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, str]:
+    """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order.
+
+    Args:
+        catalog: The slices of the cluster.
+        variant: The implementation of the allocator.
+    """
+    found = {each.slice.order: each.why for each in set_aside(catalog, variant) if not each.is_outdated}
+    for slices in catalog.by_pool.values():
+        pool, current = whole(slices, catalog, variant), _current(slices)
+        if pool is not None and (not pool.is_usable or _contradictory(current)):
+            found |= dict.fromkeys((each.order for each in current), _fault(pool, current))
+    return found
+
+
+def _fault(pool: Pool, current: Sequence[Slice]) -> str:
+    """Return why a pool with some slices of the newest generation cannot be used."""
+    if pool.reason:
+        return f"invalid: {pool.reason}"
+    newest, count = current[0].generation, current[0].count
     if counts := _contradictory(current):
-        missing = f"incomplete: slices of generation {newest} disagree on resourceSliceCount ({counts})"
-    elif len(current) > current[0].count:
-        missing = (
-            f"incomplete: {len(current)} slices of generation {newest}, but resourceSliceCount is {current[0].count}"
-        )
-    # All nodes look at pools with counters, even if the devices are for other nodes.
-    own = [each for each in current if each.node_name in {"", node}]
-    return _of((pool.driver, pool.name), own, f"invalid: {pool.reason}" if pool.reason else missing)
+        return f"incomplete: slices of generation {newest} disagree on resourceSliceCount ({counts})"
+    if len(current) > count:
+        return f"incomplete: {len(current)} slices of generation {newest}, but resourceSliceCount is {count}"
+    return f"incomplete: {len(current)} of {count} slices of generation {newest}"
 
 
 def _current(slices: Sequence[Slice]) -> list[Slice]:
@@ -86,12 +134,6 @@ def _contradictory(slices: Sequence[Slice]) -> str:
     """List the numbers of slices that the slices of a pool state; empty if they agree."""
     counts = sorted({each.count for each in slices})
     return ", ".join(map(str, counts)) if len(counts) > 1 else ""
-
-
-def _outdated(slices: Sequence[Slice], node: str) -> Unused:
-    newest = max(each.generation for each in slices)
-    own = [each for each in slices if each.node_name == node]
-    return _of(slices[0].id, own, f"outdated: its slices for the node are older than generation {newest}")
 
 
 def _of(id_: PoolId, slices: Sequence[Slice], why: str) -> Unused:

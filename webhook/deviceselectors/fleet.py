@@ -339,13 +339,13 @@ class Row(NamedTuple):
     devices: int
 
 
-def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
+def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
     """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
         fleet: The devices.
         query: The selectors, and the capacity that is wanted.
-        unused: The reasons why pools cannot be used, by driver and name.
+        unused: The reasons why the devices of slices cannot be used, by the order of slices.
     """
     nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
     answer = fleet.sorted_out(query.of_class, query.own)
@@ -354,19 +354,24 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[str, str]) -> list[Row]:
         for each in fleet.places([group]):
             lack = fleet.lack(query.capacity, each.content) if choice.outcome == TRUE else None
             outcome, reason = (FALSE, lack.text) if lack else (choice.outcome, choice.reason)
-            by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.pool, "")]
+            by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.slice.order, "")]
             by_node[each.node] = by_node.get(each.node, 0) + each.devices
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
     found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
     return sorted(found, key=lambda row: (order[row.outcome], bool(row.unused), -row.devices, row.model))
 
 
-def shortened(names: Sequence[str]) -> str:
-    """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``."""
+def shortened(names: Sequence[str], count: int = 0) -> str:
+    """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``.
+
+    Args:
+        names: The names.
+        count: The number of nodes, if not all are named.
+    """
     ordered = sorted(names, key=padded)
     if len(ordered) <= _SHOWN:
         return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in ordered)
-    return f"{ordered[0]} … {ordered[-1]} ({len(ordered)} nodes)"
+    return f"{ordered[0]} … {ordered[-1]} ({count or len(ordered)} nodes)"
 
 
 def padded(name: str) -> str:

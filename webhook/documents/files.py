@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, Final
 
     from webhook.documents.search import FoundFile
+    from webhook.documents.stream import Skips
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
@@ -34,8 +35,8 @@ def read(
     links must lead to a file below the named directory, and only regular files are opened.
 
     Args:
-        paths: Files with any suffix; directories, read recursively in order of name, except hidden directories and
-            files that are not ``.yaml``, ``.yml`` or ``.json``; globs, with ``**`` for any number of directories; ``-``
+        paths: Files with any suffix; directories, read recursively in order of name, except ``.git`` and files
+            that are not ``.yaml``, ``.yml`` or ``.json``; globs, with ``**`` for any number of directories; ``-``
             for standard input. A path named twice is read once.
         stdin: The content of ``-``; by default the process's standard input.
         selection: The files of directories to leave out; none by default.
@@ -62,7 +63,7 @@ def read_found(
 def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, None if found.is_named else selection, whole=selection.whole):
+    for document in _read(found, None if found.is_named else selection, whole=selection.whole, skips=selection.skips):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -124,7 +125,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     whole = selection is None or selection.whole
-    documents = _parsed(data, name or spelled(STDIN), rendered=not name, whole=whole)
+    skips = selection.skips if selection else None
+    documents = _parsed(data, name or spelled(STDIN), rendered=not name, whole=whole, skips=skips)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -142,7 +144,9 @@ def _is_object(data: object) -> bool:
     return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
-def _read(found: FoundFile, selection: Selection | None, *, whole: bool = True) -> Iterator[Document | Unreadable]:
+def _read(
+    found: FoundFile, selection: Selection | None, *, whole: bool = True, skips: Skips | None = None
+) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
     except OSError as error:
@@ -154,16 +158,18 @@ def _read(found: FoundFile, selection: Selection | None, *, whole: bool = True) 
         else:
             yield too_large(found.shown)
         return
-    documents = _parsed(data, found.shown, rendered=False, whole=whole)
+    documents = _parsed(data, found.shown, rendered=False, whole=whole, skips=skips)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
 
 
-def _parsed(data: bytes, name: str, *, rendered: bool, whole: bool) -> Iterator[Document | Unreadable]:
+def _parsed(
+    data: bytes, name: str, *, rendered: bool, whole: bool, skips: Skips | None
+) -> Iterator[Document | Unreadable]:
     if whole:
-        return parse(data, name, rendered=rendered)
+        return parse(data, name, rendered=rendered, skips=skips)
     from webhook.documents.parts import parse_in_parts  # needed only for the objects of a cluster
 
     return parse_in_parts(data, name, rendered=rendered)

@@ -20,6 +20,8 @@ _MAGIC: Final = frozenset("*?[")
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
+_OF_GIT: Final = frozenset({".git", ".hg", ".jj", ".svn"})
+"""Directories with the history of a repository, which are never searched."""
 _DIRECTORIES = 64
 """How many resolved directories are cached: files come directory by directory."""
 
@@ -90,9 +92,7 @@ class Trees:
         self._real_directory = lru_cache(maxsize=_DIRECTORIES)(partial(os.path.realpath, strict=True))
 
     def real(self, path: str) -> str | None:
-        """Resolve the links of a name; None if it leads outside, or is hidden in a tree.
-
-        Directories whose names begin with ``..`` belong to mounted ConfigMaps and Secrets, and are not hidden.
+        """Resolve the links of a name; None if it leads outside, or into the history of a repository.
 
         Raises:
             OSError: A link is broken, or leads in a circle.
@@ -108,7 +108,7 @@ class Trees:
             inside = root.rstrip("/") + "/"
             if real.startswith(inside):
                 directories = real[len(inside) :].split("/")[:-1]
-                if not any(name.startswith(".") and not name.startswith("..") for name in directories):
+                if _OF_GIT.isdisjoint(directories):
                     return real
         return None
 
@@ -211,8 +211,12 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
 
 
 def _is_wanted(entry: os.DirEntry[str]) -> bool:
+    """Tell whether to search a directory, or to read a file.
+
+    Directories whose names begin with ``..`` belong to mounted ConfigMaps and Secrets; links beside them lead there.
+    """
     if entry.is_dir(follow_symlinks=False):
-        return not entry.name.startswith(".")
+        return entry.name not in _OF_GIT and not entry.name.startswith("..")
     return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
 
 

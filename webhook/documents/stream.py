@@ -7,6 +7,7 @@ otherwise lines that start with ``---`` separate YAML documents. One unreadable 
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 from webhook.documents.blocks import read_blocks
@@ -18,8 +19,11 @@ from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from typing import Final
+    from collections.abc import Callable, Generator, Iterator
+    from typing import Any, Final
+
+    Skips = Callable[[str, str, str], bool]
+    """Tells by the apiVersion, kind and text of a document whether no more of it is needed."""
 
 SEPARATOR: Final = "---"
 """The first characters of a line that separates documents."""
@@ -28,6 +32,10 @@ _REST_OF_LINE: Final = Pattern(r"[^\S\n]*\n?")
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After this many JSON values, kubectl no longer tries to read the rest as YAML."""
 _NOTHING: Final = Composed(None)
+_TOP: Final = Pattern(r"^[^\s#]", re.MULTILINE)
+"""The beginning of a line that is not indented."""
+_WORD: Final = Pattern(r"[ \t]+([A-Za-z][\w./-]*)[ \t\r]*(?:$|[ \t]#)", re.MULTILINE)
+_NAME: Final = Pattern(r"^  name:[ \t]+([A-Za-z][\w.-]*)[ \t\r]*$", re.MULTILINE)
 
 
 def too_large(source: str) -> Unreadable:
@@ -37,7 +45,9 @@ def too_large(source: str) -> Unreadable:
     return Unreadable(source, 1, 1, f"larger than {limit}: nothing in it is judged", hint)
 
 
-def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) -> Iterator[Document | Unreadable]:
+def parse(
+    text: bytes | str, source: str = "<text>", *, rendered: bool = False, skips: Skips | None = None
+) -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
     Documents that are empty or null are left out; a ``List`` stands for its items.
@@ -46,6 +56,7 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
         text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
         source: What to call the text.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
+        skips: Tells of which YAML documents only apiVersion, kind and name are needed; the rest of them is not parsed.
 
     Returns:
         The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
@@ -54,7 +65,7 @@ def parse(text: bytes | str, source: str = "<text>", *, rendered: bool = False) 
     content = text_of(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, source)
     if isinstance(content, Unreadable):
         return iter((content,))
-    return documents(Source(source, content, rendered=rendered))
+    return documents(Source(source, content, rendered=rendered), skips)
 
 
 def text_of(data: bytes, source: str) -> str | Unreadable:
@@ -81,14 +92,14 @@ def is_row(text: str) -> bool:
     return text.lstrip()[:1] == "{"
 
 
-def documents(source: Source) -> Iterator[Document | Unreadable]:
-    """Read every document of a text."""
+def documents(source: Source, skips: Skips | None = None) -> Iterator[Document | Unreadable]:
+    """Read every document of a text; the arguments are those of :func:`parse`."""
     indexes = count()
     if is_row(source.text):
         start, error = yield from _json_documents(source, indexes)
         yield from yaml_documents(source, indexes, start, error)
     else:
-        yield from yaml_documents(source, indexes)
+        yield from yaml_documents(source, indexes, skips=skips)
 
 
 def _json_documents(
@@ -120,7 +131,13 @@ def _json_documents(
 
 
 def yaml_documents(
-    source: Source, indexes: Iterator[int], start: int = 0, not_json: ContentError | None = None, end: int | None = None
+    source: Source,
+    indexes: Iterator[int],
+    start: int = 0,
+    not_json: ContentError | None = None,
+    end: int | None = None,
+    *,
+    skips: Skips | None = None,
 ) -> Iterator[Document | Unreadable]:
     """Read YAML documents.
 
@@ -130,9 +147,13 @@ def yaml_documents(
         start: Where they begin.
         not_json: Why the first is not JSON; if it is not YAML either, this may be the better reason.
         end: Where they end; at the end of the text if None.
+        skips: As for :func:`parse`.
     """
     for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
-        if misplaced is None and (value := read_blocks(chunk)) is not None:
+        value: Any = None
+        if misplaced is None and skips and (about := _identity(chunk)) and skips(about[0], about[1], chunk):
+            value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
+        if value is not None or (misplaced is None and (value := read_blocks(chunk)) is not None):
             not_json = None
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
@@ -141,10 +162,13 @@ def yaml_documents(
         not_json = None
         if error is not None:
             next(indexes)
-            yield source.unreadable(error.offset, error.message, error.hint)
+            unreadable = source.unreadable(error.offset, error.message, error.hint)
+            yield unreadable._replace(is_template=misplaced is None and _is_template(chunk))
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated:
+            if composed.repeated and _is_template(chunk):
+                yield next(origin.repeated())._replace(is_template=True)
+            elif composed.repeated:
                 yield from origin.repeated()
             else:
                 yield from documents_of(composed.value, index, origin)
@@ -152,6 +176,30 @@ def yaml_documents(
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
+
+
+def _is_template(chunk: str) -> bool:
+    from webhook.documents.placeholders import is_unfilled  # most documents can be read
+
+    return "apiVersion" in chunk and is_unfilled(chunk)
+
+
+def _identity(chunk: str) -> tuple[str, str, str] | None:
+    """Return the apiVersion, kind and name of a document as written in block style; None if that is not certain."""
+    version, kind, start = (_at_top(chunk, key) for key in ("apiVersion:", "kind:", "metadata:"))
+    if min(version, kind, start) < 0:
+        return None
+    behind = _TOP.search(chunk, start + 1)
+    name = _NAME.search(chunk, start, behind.start() if behind else len(chunk))
+    words = [name, *(_WORD.match(chunk, chunk.index(":", at) + 1) for at in (version, kind))]
+    found = [word[1] for word in words if word]
+    return (found[1], found[2], found[0]) if len(found) == len(words) else None
+
+
+def _at_top(chunk: str, key: str) -> int:
+    """Return where the only line is that begins with a key; -1 if there is none, or several."""
+    at = 0 if chunk.startswith(key) else chunk.find(f"\n{key}") + 1 or -1
+    return -1 if at >= 0 and chunk.find(f"\n{key}", at) >= 0 else at
 
 
 def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Composed, ContentError | None]:

@@ -359,7 +359,7 @@ COMPONENTS: Final = (
                 "delete or rename that claim: the pod's own is made then",
             ),
             (
-                rf"claim {_NAME}:? (?:is )?not allocated|has no allocation",
+                r"ResourceClaim \S+: (?:claim \S+ )?not allocated",
                 "the claim has no devices, as the pod has spec.nodeName set, or the claim was released",
                 "remove spec.nodeName (use nodeSelector or affinity), and create the pod again",
             ),
@@ -454,10 +454,7 @@ COMPONENTS: Final = (
     ),
     Component(
         "resource claim controller of kube-controller-manager",
-        re.compile(
-            r"\bFailedResourceClaimCreation\b|\bPodResourceClaim [\w.-]+: "
-            r"|\bFailedPodGroupResourceClaimCreation\b"
-        ),
+        re.compile(r"\bFailedResourceClaimCreation\b|\bPodResourceClaim [\w.-]+: "),
         [
             (
                 "it could not make a claim for the pod, which stays pending without a word of the scheduler",
@@ -508,6 +505,21 @@ COMPONENTS: Final = (
             )
         ],
         _sayings(
+            (
+                r"(\d+) pods? needs? to be evicted in",
+                r"a DeviceTaintRule with effect NoExecute evicts the pods that use its devices: \1 left",
+                "wait; claims whose requests tolerate the taint keep their pods",
+            ),
+            (
+                r"(\d+) pods? would be evicted in",
+                r"a DeviceTaintRule with effect None evicts nothing, and tells what NoExecute would evict: \1",
+                "set effect NoExecute to evict them; make the rule anew to count again",
+            ),
+            (
+                r"Eviction only happens for the NoExecute effect",
+                "the effect of a DeviceTaintRule keeps new pods from its devices, and leaves running ones alone",
+                "set effect NoExecute to evict them, too",
+            ),
             (
                 r"Cancelling deletion",
                 "the taint of the pod's device is gone, or tolerated now: the pod stays",

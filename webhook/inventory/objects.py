@@ -242,6 +242,11 @@ def in_namespace(obj: JSONObject, namespace: str) -> JSONObject:
     return {**obj, "metadata": {**metadata, "namespace": namespace}}
 
 
+def is_held(version: str, kind: str) -> bool:
+    """Tell whether inventories hold objects of a kind."""
+    return _namespaced(version, kind) is not None
+
+
 def _namespaced(version: str | None, kind: str) -> bool | None:
     """Tell whether objects of a kind are in namespaces; None if inventories do not hold the kind."""
     if kind not in KINDS or not (version is None or version.rpartition("/")[0] == KINDS[kind]):

@@ -107,15 +107,14 @@ def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -
 
 
 def _unusable(claim: JSONObject, context: Context) -> str:
-    """Name the pools that the scheduler cannot use as they are, on the nodes that have enough devices for a claim."""
+    """Say why the scheduler does not use pools as they are, of the nodes that have enough devices for a claim."""
     scene = context.scene
     if scene is None:
         return ""
-    attempt, has_enough = scene.allocator.attempt([]), _enough(claim, context)
+    allocator, has_enough = scene.allocator, _enough(claim, context)
     nodes = [node for node in scene.nodes[:_NODES_MOST] if has_enough(text(node, "metadata", "name"))]
-    pools = [pool for node in nodes for pool in attempt.pools(node)]
-    wrong = {str(pool) for pool in pools if pool.is_incomplete or pool.is_invalid}
-    return f"incomplete or invalid pools are not used: {listed(sorted(wrong))}" if wrong else ""
+    wrong = {f"pool {each.pool} is {each.why}" for node in nodes for each in allocator.unused(allocator.view(node))}
+    return listed(sorted(wrong))
 
 
 def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:

@@ -6,7 +6,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.quotas import EXTENDED_SINCE, QUOTA
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path
-from webhook.references.requests import class_of, drivers_of, requests_of, wrong_drivers
+from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
 
 TYPE_CHECKING = False
@@ -54,15 +54,14 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     """A claim's configuration is for a driver whose devices its requests cannot select, so it is never read.
 
     A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
-    configuration is for insist on another driver.
+    configuration is for insist on another driver, or the classes come with one.
     """
     path = devices_path(claim)
     by_name: dict[str, set[str]] = {}
-    for request in requests_of(claim):
-        found = class_of(request.content, context)
-        selected = drivers_of(items(found, "spec", "selectors") + items(request.content, "selectors"), context)
-        by_name[request.name] = selected
-    for index, each in enumerate(items(claim, *path, "config")):
+    configs = items(claim, *path, "config")
+    for request in requests_of(claim) if configs else ():
+        by_name[request.name] = drivers_of_request(request.content, context)
+    for index, each in enumerate(configs):
         wanted = texts(each, "requests")
         sets = [
             selected

@@ -111,8 +111,8 @@ def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
     found: dict[tuple[object, ...], JSONObject] = {}
     for each in groups:
         key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
-        before = found[key]["nodes"] if key in found else []
-        found[key] = {**each, "nodes": [*before, *each["nodes"]]}
+        before = found[key]["count"] if key in found else 0
+        found[key] = {**each, "count": before + each["count"]}
     return list(found.values())
 
 
@@ -128,10 +128,10 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
         texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
-        return [f"{_which_lack(sum(len(each['nodes']) for each in groups))} {', and '.join(texts)}"]
+        return [f"{_which_lack(sum(each['count'] for each in groups))} {', and '.join(texts)}"]
     counts: Counter[tuple[Callable[[int], str], str]] = Counter()
     for group, short in zip(groups, lacks, strict=True):
-        counts[_of_group(group, short)] += len(group["nodes"])
+        counts[_of_group(group, short)] += group["count"]
     return [f"{who(count)} {what}" for (who, what), count in counts.items()]
 
 
@@ -139,7 +139,7 @@ def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[M
     """State what all groups lack for a request, as on the nodes that come closest, and on how many it is so."""
     asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
-    counts = [len(group["nodes"]) for group in groups]
+    counts = [group["count"] for group in groups]
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
@@ -202,7 +202,7 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
 
 def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
     """State why nodes refuse a pod, its devices aside."""
-    count = len(group["nodes"])
+    count = group["count"]
     nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
     if group["reasons"] == [UNAVAILABLE] and group["details"]:
         return "; ".join(group["details"])

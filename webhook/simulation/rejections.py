@@ -17,6 +17,7 @@ from webhook.allocation.explain import (
     TAINT,
 )
 from webhook.cel.errors import EvaluationError
+from webhook.deviceselectors.fleet import padded
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.formats import readable_quantity
 from webhook.inventory.extended import resource_of
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
+NAMED_MAX: Final = 32
+"""The number of nodes that are named, of those that suit a pod, or refuse it for the same reasons."""
 _STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
 _STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
 _BLAMED: Final = {"of_class": CLASS, "selected": SELECTOR, "free": IN_USE, "tolerated": TAINT, "enough": CAPACITY}
@@ -85,12 +88,21 @@ class Group(NamedTuple):
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
         return {
-            "nodes": list(self.nodes),
+            "nodes": _some(self.nodes),
+            "count": len(self.nodes),
             "reasons": list(self.reasons),
             "byDevices": self.by_devices,
             "details": list(self.details),
             "requests": list(self.requests),
         }
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """Return the names of nodes; of many the first ones and the last one."""
+    if len(names) <= NAMED_MAX:
+        return list(names)
+    ordered = sorted(names, key=padded)
+    return [*ordered[: NAMED_MAX - 1], ordered[-1]]
 
 
 class _Obstacles:
@@ -103,7 +115,7 @@ class _Obstacles:
         self.stages: Counter[str] = Counter()
         """How many devices are ruled out at each stage."""
         self.tainted: Counter[frozenset[Taint]] = Counter()
-        self.unused: dict[str, JSONObject] = {}
+        self.unused: dict[tuple[str, str], JSONObject] = {}
         self.elsewhere = 0
 
     def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
@@ -112,7 +124,8 @@ class _Obstacles:
         self.elsewhere = max(self.elsewhere, sum(each.stage == ELSEWHERE for each in reasons))
         self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
         self.unused |= {
-            each.pool: {"pool": each.pool, "devices": each.devices, "why": each.why} for each in funnel.unused
+            (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
+            for each in funnel.unused
         }
         self.lacking.add(lack for each in reasons for lack in each.lacks)
 
@@ -216,7 +229,8 @@ class Explainer:
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking.text, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.seen:
-            because = "; ".join(filter(None, (_NO_DEVICES, self._cluster.of_other_nodes)))
+            others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
+            because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
         return {

@@ -9,6 +9,7 @@ from webhook.inventory.claims import Blocked, allocation_of, claims_of, source
 from webhook.objects import items, mapping, namespace_of, text
 from webhook.simulation.changes.suggestions import Advice, Suggestion
 from webhook.simulation.rejections import requests
+from webhook.simulation.scheduler import PRIORITIZED_LIST
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -49,7 +50,10 @@ def advice(scheduler: Scheduler, placement: Placement, explained: Callable[[Verd
         if not allocation_of(use.claim):
             done += [*_with_classes(use.claim, inventory), *_without_alternatives(use.claim, inventory)]
     tries = list(_without_node_name(pod))
-    if not done and not text(pod, "spec", "nodeName"):
+    is_gate_off = PRIORITIZED_LIST not in scheduler.cluster.settings.gates
+    asked = (each for use in uses for each in items(use.claim, "spec", "devices", "requests"))
+    needs_gate = is_gate_off and any(items(each, "firstAvailable") for each in asked)
+    if not done and not needs_gate and not text(pod, "spec", "nodeName"):
         return _NOTHING
     for tried, (change, other) in enumerate(tries, 1):
         verdicts, round_ = scheduler.filter(other, uses)

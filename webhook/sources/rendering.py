@@ -11,7 +11,10 @@ from shutil import which
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
+from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import bare
+from webhook.problem import value_at
+from webhook.regular import read_up_to
 from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served
 from webhook.sources.kustomize import failed
@@ -21,7 +24,7 @@ from webhook.sources.running import ProgramError, run
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Final
+    from typing import Any, Final
 
 RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""
@@ -128,6 +131,11 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
             link, 0, 0, "a symbolic link that leads out of the chart", "put the file itself into the chart"
         )
         return
+    if missing := _missing(path):
+        # Helm's library renders without them, and the first include of their templates fails.
+        text = f"found in Chart.yaml, but missing in charts/ directory: {', '.join(missing)}"
+        yield _failed(path, bare(f"{path}/Chart.yaml"), text)
+        return
     try:
         with as_served(path, options.api_versions) as chart:
             command = _helm(chart, options)
@@ -142,6 +150,38 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
             if options.texts is not None:
                 options.texts.setdefault(file, []).append(text)
             yield from parse(text, file, rendered=True)
+
+
+def _missing(chart: str) -> list[str]:
+    """List the dependencies of a chart that have not been fetched into it (action ``CheckDependencies``)."""
+    try:
+        held = [entry.path for entry in os.scandir(f"{chart}/charts")]
+    except OSError:
+        held = []
+    wanted = [
+        value_at(each, ("name",))
+        for file in ("Chart.yaml", "requirements.yaml")
+        for listed in _values(f"{chart}/{file}", "dependencies")
+        for each in (listed if isinstance(listed, list) else ())
+    ]
+    names = {name for path in held for name in _values(f"{path}/Chart.yaml", "name")}
+    packed = [path.rpartition("/")[2] for path in held if path.endswith(".tgz")]
+    return [
+        name
+        for name in wanted
+        if isinstance(name, str) and name not in names and not any(each.startswith(f"{name}-") for each in packed)
+    ]
+
+
+def _values(file: str, key: str) -> Iterator[Any]:
+    """Return what a file of a chart has under a key; nothing if it cannot be read, which Helm reports."""
+    try:
+        data = read_up_to(file, MAX_BYTES)
+    except (OSError, ValueError):
+        return
+    for document in parse(data, file):
+        if isinstance(document, Document):
+            yield value_at(document.data, (key,))
 
 
 def _link_out(chart: str) -> str:

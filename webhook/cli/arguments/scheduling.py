@@ -42,9 +42,9 @@ The exit code is 1 if a pod stays pending, a container starts without its device
 --fit, if no pod fits.
 
 JSON and YAML output is a list with an object for each pod: namespace, name, node, condition (of type
-PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well), why (reason,
-nodes, help, tried, allTried, notes). With --fit it is one object: pod, pods, nodes, last. Keys may be
-added, but are never removed.
+PodScheduled), claims (allocations by name), candidates (nodes that suit it equally well, at most 32),
+candidateCount (their number), why (reason, nodes, help, tried, allTried, notes). With --fit it is one
+object: pod, pods, nodes, last. Keys may be added, but are never removed.
 """
 
 MATCH = """\

@@ -6,6 +6,7 @@ import os
 import sys
 
 from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import columns
 from webhook.findings import INTERNAL, UNREADABLE
 from webhook.problem import ERROR
 from webhook.report import Style, make
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 
-_NARROWEST = 40
 """The minimum width for folding text."""
 
 
@@ -89,16 +89,7 @@ def _outputs(arguments: Namespace) -> list[Output]:
 
 
 def _style(arguments: Namespace) -> Style:
-    return Style(wants_colors(arguments), _columns(), arguments.quiet)
-
-
-def _columns() -> int:
-    """Return the width of the terminal; 0 if output goes elsewhere, so that each finding stays on one line."""
-    if not sys.stdout.isatty():
-        return 0
-    from shutil import get_terminal_size  # needed only for terminals
-
-    return max(get_terminal_size().columns, _NARROWEST)
+    return Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
 
 
 def wants_colors(arguments: Namespace) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import islice
 
 from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
@@ -94,7 +93,7 @@ class Text:
 
     def _placed(self, answer: JSONObject) -> Iterator[str]:
         before = "already scheduled on " if _ran_before(answer) else ""
-        others = len(answer["candidates"]) - 1
+        others = answer["candidateCount"] - 1
         alike = "" if others < 1 else " (or 1 other node that suits it as well)"
         if others > 1:
             alike = f" (or one of {others} other nodes that suit it as well)"
@@ -193,13 +192,14 @@ def _devices(answer: JSONObject) -> Iterator[str]:
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
     """Report why nodes refuse a pod; those with the same text together."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[tuple[str, ...], list[JSONObject]] = {}
     for group in groups:
-        text, nodes = tuple(_group(group)), group["nodes"]
-        alike[text] = [*alike[text], *nodes] if text in alike else nodes
-    for lines, nodes in islice(alike.items(), _GROUPS_MAX):
-        yield from (f"  {shortened(nodes)}{line}" for line in lines)
-    if rest := sum(map(len, islice(alike.values(), _GROUPS_MAX, None))):
+        alike.setdefault(tuple(_group(group)), []).append(group)
+    counts = [sum(each["count"] for each in several) for several in alike.values()]
+    for count, (lines, several) in zip(counts[:_GROUPS_MAX], alike.items(), strict=False):
+        nodes = shortened([name for each in several for name in each["nodes"]], count)
+        yield from (f"  {nodes}{line}" for line in lines)
+    if rest := sum(counts[_GROUPS_MAX:]):
         yield f"  and {counted(rest, 'node')} more, for other reasons (--output json has all)"
 
 

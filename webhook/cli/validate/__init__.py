@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.api.versions import release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import piped_twice
@@ -91,7 +91,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         from webhook.cli.options.policies import each_once  # needed only with policies
 
         report.findings = each_once(report.findings)
-    report.releases = [f"1.{release_of(each)}" for each in versions if each]
+    report.releases = [f"1.{release_of(each) if each else DEFAULT}" for each in versions]
     return report
 
 

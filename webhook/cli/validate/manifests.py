@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from webhook.api.versions import DEFAULT, release_of
+from webhook.api.claimed import is_about_devices, may_concern
+from webhook.api.versions import DEFAULT, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
 from webhook.cli.console.reading import check_charts, paths_of, runtime_config
 from webhook.cli.options.suppressing import exclusions, own_files
 from webhook.documents import STDIN, Selection, parse
+from webhook.inventory.objects import is_held
+from webhook.objects import DEFINITION
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 
 TYPE_CHECKING = False
@@ -17,10 +20,22 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
-    from typing import BinaryIO
+    from typing import BinaryIO, Final
 
     from webhook.documents import Document, Unreadable
     from webhook.report.model import Report
+
+_LARGE: Final = 1 << 16
+"""The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
+
+
+def _is_unneeded(api_version: str, kind: str, text: str) -> bool:
+    """Tell whether no rule looks into a document of another kind, so that its content need not be parsed."""
+    if kind == DEFINITION:  # often megabytes; only policies need schemas
+        return True
+    if len(text) < _LARGE or kind.endswith("List") or find(api_version, kind) or is_held(api_version, kind):
+        return False
+    return not may_concern(text)
 
 
 class Manifests:
@@ -45,6 +60,7 @@ class Manifests:
             stdin_name=name or "",
             excluded=exclusions(arguments),
             own=own_files(arguments),
+            skips=None if arguments.policies else _is_unneeded,
         )
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])
@@ -88,6 +104,7 @@ class Manifests:
         if self._read is not None:
             return self._read
         options = self.options(kubernetes)
+        self._selection.restart()
         try:
             documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
         except SourceError as error:
@@ -113,7 +130,18 @@ class Manifests:
             self._progress,
             self._texts,
             lambda remark: self.notes.update({remark: None}),
+            None if self._arguments.against else self._concerns,
         )
+
+    def _concerns(self, text: str) -> bool:
+        """Tell whether the chart or kustomization of a file is rendered if it is found below a directory.
+
+        Files are fixed, not what is rendered of them.
+        """
+        given = self._arguments
+        if given.fix or given.diff or given.unsafe_fixes:
+            return False
+        return bool(given.policies or given.all_pods) or is_about_devices(text)
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:
