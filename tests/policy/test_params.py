@@ -109,7 +109,8 @@ def test_parameters_are_what_a_cluster_stores() -> None:
     empty = [{"expression": "params.data.a == ''"}]
     assert judged(refused(name="c"), config("c", "") | {"data": {"a": None}}, validations=empty).allowed
     wrong = config("c", "yes") | {"data": {"a": "yes", "b": 1}}
-    made = policy(rules=[PODS], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    made = policy(rules=[PODS], paramKind=kind, validations=[{"expression": "params == null"}])
     policies = load([made, binding(paramRef=refused(name="c")), wrong])
     assert "no params found" in message(validate(request_of(POD, kinds=Kinds()), policies))
     (found,) = policies.errors
