@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from copy import deepcopy
 from itertools import chain, islice
 from zlib import crc32
 
-from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
+from webhook.later import Module
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Path, Problem, value_at
 from webhook.records import NamedTuple
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.documents.document import Document
+
+_copy: Final = Module("copy")
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -52,6 +53,8 @@ def is_unfilled(text: str) -> bool:
         return True
     if not PLACEHOLDER.search(lines):
         return False
+    from webhook.documents.compose import compose  # most documents can be read
+
     try:
         return not compose(PLACEHOLDER.sub("x", _ALONE.sub("", text))).repeated
     except ContentError:
@@ -188,13 +191,13 @@ class Blanks:
 
     def _with(self, instead: Mapping[Path, Any]) -> Any:
         """Return the object with other values; None stands for a text in the place of each placeholder."""
-        obj = deepcopy(self._data)
+        obj = _copy.deepcopy(self._data)
         for path, value in sorted(instead.items(), key=lambda each: -len(each[0])):  # a key last
             around, step, text = value_at(obj, path[:-1]), path[-1], PLACEHOLDER.sub(_stand_in, self._texts[path])
             if self._texts[path] == step:
                 around[text] = around.pop(step)
             else:
-                around[step] = text if value is None else deepcopy(value)
+                around[step] = text if value is None else _copy.deepcopy(value)
         return obj
 
     def _holds(

@@ -14,7 +14,6 @@ from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
-from webhook.inventory.quotas import QUOTA
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
 from webhook.problem import Path, Problem, value_at
@@ -276,7 +275,7 @@ class References:
         context = self._context(given)
         if given.needs and not context.inventory.knows(given.needs):
             return None
-        if given.errors or context.inventory.knows(QUOTA):  # a quota is that of a namespace
+        if given.errors or context.inventory.knows("ResourceQuota"):  # a quota is that of a namespace
             return self._found(given, context)
         alike: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
         return alike
