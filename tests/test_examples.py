@@ -31,6 +31,7 @@ def test_the_documentations_example_is_fine_once_fixed() -> None:
     report = reported("validate", str(EXAMPLES / "fixed"))
     assert report["findings"] == []
     assert report["summary"] == {
+        "kubernetes": ["1.37"],
         "files": 1,
         "documents": 4,
         "judged": 3,

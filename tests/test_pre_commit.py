@@ -53,7 +53,7 @@ def run(hook: str, repository: Path, *files: str, args: tuple[str, ...] = ()) ->
 def test_a_hook_passes_where_nothing_is_wrong(hook: str, repository: Path) -> None:
     done = run(hook, repository, "fine.yaml", "values.yml", "package.json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "6 documents in 3 files: no problems; 3 skipped" in done.stdout
+    assert "6 documents in 3 files: no problems (Kubernetes 1.37); 3 skipped" in done.stdout
 
 
 @pytest.mark.parametrize("hook", VALIDATING)

@@ -249,7 +249,7 @@ class TestCommand:
         done = draguard("validate", "--fix", file)
         assert done.code == 1
         assert "fixed 1 finding in 1 file; 1 more with --fix --unsafe-fixes; 2 left\n" in done.out
-        assert "1 document in 1 file: 2 errors\n" in done.out
+        assert "1 document in 1 file: 2 errors (Kubernetes 1.37)\n" in done.out
 
     def test_diff_shows_and_writes_nothing(self, tmp_path: Path) -> None:
         file = write(tmp_path, self.BROKEN)
@@ -262,7 +262,7 @@ class TestCommand:
     def test_standard_input_is_printed(self) -> None:
         done = draguard("validate", "--fix", "-", stdin=self.BROKEN.encode())
         assert done[:2] == (0, CLAIM)
-        assert done.err.endswith("fixed 1 finding in 1 file\n1 document in 1 file: no problems\n")
+        assert done.err.endswith("fixed 1 finding in 1 file\n1 document in 1 file: no problems (Kubernetes 1.37)\n")
         assert draguard("validate", "--fix", "-", stdin=CLAIM.encode()).out == CLAIM
 
     def test_a_link_is_not_followed(self, tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ class TestCommand:
         text = f"{CLAIM}---\n{pod}"
         file = write(tmp_path, text)
         done = draguard("validate", "--fix", file)
-        assert "fixed 1 finding in 1 file; 1 left\n2 documents in 1 file: 1 warning\n" in done.out
+        assert "fixed 1 finding in 1 file; 1 left\n2 documents in 1 file: 1 warning (Kubernetes 1.37)\n" in done.out
         assert file.read_text() == text.replace("imag:", "image:")
 
     def test_a_link_matters_only_where_something_would_be_fixed(self, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ items:
 def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "m.yaml"
     file.write_text(SHARED, encoding="utf-8")
-    assert draguard("validate", file).out.endswith("3 errors\nfixable: 1 with --fix\n")
+    assert draguard("validate", file).out.endswith("3 errors (Kubernetes 1.37)\nfixable: 1 with --fix\n")
     fixes = [each["fix"] for each in findings("validate", file)]
     assert sorted(map(str, fixes)) == ["None", "None", "safe"]
     done = draguard("validate", "--fix", file)

@@ -149,6 +149,7 @@ class TestPatches:
         done = draguard("mutate", "--patch", "-", stdin=f"{CONFIG_MAP}---\n{POD}---\n{DEPLOYMENT}".encode())
         assert [json.loads(line) for line in done.out.splitlines()] == [
             {
+                "kubernetes": "1.37",
                 "file": "<stdin>",
                 "document": 2,
                 "apiVersion": "v1",
@@ -161,6 +162,7 @@ class TestPatches:
                 ],
             },
             {
+                "kubernetes": "1.37",
                 "file": "<stdin>",
                 "document": 3,
                 "apiVersion": "apps/v1",
@@ -190,10 +192,14 @@ class TestFiles:
         printed = draguard("mutate", folder / "a.yaml")
         inode = (folder / "b.yaml").stat().st_ino
         done = draguard("mutate", "--write", folder)
-        assert (done.code, done.out, done.err) == (0, "", f"{printed.err}2 objects in 1 file changed\n")
+        assert (done.code, done.out, done.err) == (
+            0,
+            "",
+            f"{printed.err}2 objects in 1 file changed (Kubernetes 1.37)\n",
+        )
         assert (folder / "a.yaml").read_text(encoding="utf-16") == printed.out
         assert (folder / "b.yaml").stat().st_ino == inode
-        assert draguard("mutate", "-w", folder) == (0, "", "nothing to change in 2 files\n")
+        assert draguard("mutate", "-w", folder) == (0, "", "nothing to change in 2 files (Kubernetes 1.37)\n")
 
     def test_they_stay_if_one_may_not_be_written(self, folder: Path) -> None:
         (folder / "c.yaml").write_text(POD, encoding="utf-8")
@@ -217,11 +223,14 @@ class TestFiles:
         wanted = draguard("mutate", folder / "a.yaml").out
         (folder / "b.yaml").write_text(CONTRADICTION, encoding="utf-8")
         done = draguard("mutate", "--write", folder)
-        assert (done.code, done.err.splitlines()[-1]) == (1, "2 objects in 1 file changed; errors in 1 file")
+        assert (done.code, done.err.splitlines()[-1]) == (
+            1,
+            "2 objects in 1 file changed; errors in 1 file (Kubernetes 1.37)",
+        )
         assert (folder / "a.yaml").read_text(encoding="utf-16") == wanted
         assert (folder / "b.yaml").read_text(encoding="utf-8") == CONTRADICTION
         again = draguard("mutate", "--write", folder / "b.yaml")
-        assert (again.code, again.err.splitlines()[-1]) == (1, "errors in 1 file")
+        assert (again.code, again.err.splitlines()[-1]) == (1, "errors in 1 file (Kubernetes 1.37)")
 
     @pytest.mark.parametrize("option", ["--write", "--diff"])
     def test_what_is_rendered_cannot_be_changed(self, option: str, folder: Path) -> None:

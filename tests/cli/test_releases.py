@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, rules
-from tests.command import draguard, findings, reported
-from webhook.api.versions import NEWEST
+from tests.command import ROOT, draguard, findings, reported
+from webhook.api.versions import DEFAULT, NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,3 +103,45 @@ class TestReleases:
         other = NEW_POD.replace("name: pod", "name: other")
         folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{other}")
         assert [rule for rule, _ in rules(folder)] == ["unknown-field", "dns-subdomain", "unknown-field"]
+
+
+CLUSTER = ("--cluster", ROOT / "examples/simulate/cluster.yaml")
+SIMULATED = ("simulate", ROOT / "examples/simulate/deployment.yaml", *CLUSTER)
+POLICY = ROOT / "policies/deprecated-api-versions"
+
+
+class TestSummaries:
+    """Each command names the release that judged."""
+
+    @pytest.mark.parametrize(
+        ("command", "text", "keys"),
+        [
+            (("validate", ROOT / "examples/v1"), "no problems (Kubernetes {})\n", ("summary", "kubernetes", 0)),
+            (("policy", "check", POLICY), "no problems (Kubernetes {})\n", ("summary", "kubernetes", 0)),
+            (("policy", "test", POLICY), " passed (Kubernetes {}); ", ("summary", "kubernetes", 0)),
+            (SIMULATED, "\nsimulated as Kubernetes {}; not simulated: ", (2, "kubernetes")),
+            ((*SIMULATED, "--fit"), "\nsimulated as Kubernetes {}; not simulated: ", ("kubernetes",)),
+            (("match", "-e", "true", *CLUSTER), "\nmatched as Kubernetes {}\n", (0, "kubernetes")),
+        ],
+    )
+    @pytest.mark.parametrize("stated", ["", "1.36"])
+    def test_in_text_and_json(
+        self, command: tuple[str | Path, ...], text: str, keys: tuple[str | int, ...], stated: str
+    ) -> None:
+        options = ("--kubernetes-version", stated) if stated else ()
+        assert text.format(stated or f"1.{DEFAULT}") in draguard(*command, *options).out
+        found: Any = json.loads(draguard(*command, *options, "--output", "json").out)
+        for key in keys:
+            found = found[key]
+        assert found == (stated or f"1.{DEFAULT}")
+
+    def test_all_of_several(self) -> None:
+        command = ("validate", "--kubernetes-version", "1.36,1.34", ROOT / "examples/v1")
+        assert "no problems (Kubernetes 1.34, 1.36)\n" in draguard(*command).out
+        assert reported(*command)["summary"]["kubernetes"] == ["1.34", "1.36"]
+
+    def test_suites_of_several(self, write: Callable[..., Path]) -> None:
+        suite = "cases: [{object: {apiVersion: v1, kind: Pod, metadata: {name: a}}, expect: {allowed: true}}]\n"
+        policy = (POLICY / "policy.yaml").read_text("utf-8")
+        folder = write(policy=policy, a=f"kubernetes: '1.36'\n{suite}", b=f"kubernetes: '1.34'\n{suite}")
+        assert "2 passed (Kubernetes 1.34, 1.36); " in draguard("policy", "test", folder).out

@@ -32,19 +32,19 @@ class TestPaths:
         self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(write(a=CLAIM, b__c=CLAIM))
-        assert draguard("validate").out.endswith("\n2 documents in 2 files: no problems\n")
+        assert draguard("validate").out.endswith("\n2 documents in 2 files: no problems (Kubernetes 1.37)\n")
 
     def test_files_directories_and_globs_are_read_once(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM, b__c=CLAIM)
         done = draguard("validate", folder / "a.yaml", folder, folder / "*" / "*.yaml")
         assert (done.code, done.err) == (0, "")
-        assert done.out.endswith("\n2 documents in 2 files: no problems\n")
+        assert done.out.endswith("\n2 documents in 2 files: no problems (Kubernetes 1.37)\n")
 
     def test_a_path_that_does_not_exist_is_wrong_use_and_hides_nothing(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM.replace("claim", "CLAIM"))
         done = draguard("validate", folder / "gone.yaml", folder)
         assert done.code == 2
-        assert "\n1 document in 1 file: 2 errors" in done.out
+        assert "\n1 document in 1 file: 2 errors (Kubernetes 1.37)" in done.out
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
 
@@ -246,9 +246,11 @@ class TestSummary:
     def test_kinds_that_are_not_judged_are_counted(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CONFIG_MAP}---\n{CLAIM}---\n{CONFIG_MAP}", b="[1, 2]\n---\njust: a map\n---\n3\n")
         assert draguard("validate", folder).out.endswith(
-            "\n6 documents in 2 files: no problems; 5 skipped (of other kinds: 3 plain data, 2 ConfigMap)\n"
+            "\n6 documents in 2 files: no problems (Kubernetes 1.37); 5 skipped "
+            "(of other kinds: 3 plain data, 2 ConfigMap)\n"
         )
         assert reported("validate", folder)["summary"] == {
+            "kubernetes": ["1.37"],
             "files": 2,
             "documents": 6,
             "judged": 1,

@@ -100,7 +100,7 @@ class TestFinding:
 
     def test_it_is_not_a_manifest(self, configure: Callable[..., None]) -> None:
         configure("strict: true\n")
-        assert "\n1 document in 1 file: no problems;" in draguard("validate", "--level", "*=off").out
+        assert "\n1 document in 1 file: no problems (Kubernetes 1.37);" in draguard("validate", "--level", "*=off").out
 
 
 class TestKeys:
@@ -142,7 +142,9 @@ class TestKeys:
         configure("exclude: [apps/one]\n")
         assert found() == BOTH[:1]
         done = draguard("validate", "--exclude", "two.*", "apps", "apps/one/claim.yaml")
-        assert done.out == "0 documents in 0 files: no problems\nnot read: 3 paths that are excluded\n"
+        assert (
+            done.out == "0 documents in 0 files: no problems (Kubernetes 1.37)\nnot read: 3 paths that are excluded\n"
+        )
 
     def test_ignores(self, configure: Callable[..., None]) -> None:
         configure("ignores:\n- paths: [apps/**]\n  rules: [unknown-field, object-*]\n  reason: they show mistakes\n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from tests.command import ROOT, draguard, findings
 from tests.structured import claim
 from webhook.cli.validate import references
 from webhook.documents.blocks import read_blocks
-from webhook.drivers import built_in, profile_of, text_of
+from webhook.drivers import built_in, profile_of, reading, schema, text_of
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.parameters import check_parameters
 from webhook.drivers.reading import read_profile
@@ -97,7 +98,9 @@ def test_a_profile_is_simple_yaml(driver: str) -> None:
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
-    assert profile == read_profile(read_blocks(text_of(driver)))
+    checked = read_profile(read_blocks(text_of(driver)))
+    assert profile._replace(rules=(), schemas={}) == checked._replace(rules=(), schemas={})
+    assert [each.stated for each in profile.rules] == [each.stated for each in checked.rules]
     assert profile.driver == driver
     assert profile.about
     assert profile.source
@@ -181,7 +184,10 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
         ),
         ({"driver": "a", "parameters": {"schema": {"required": [[]]}}}, "schema.required: must be a list of names"),
         ({"driver": "a", "parameters": {"schema": {"gates": {"b": []}}}}, "gates: give the names of feature gates"),
-        ({"driver": "a", "parameters": {"schema": {"onlyWith": {}}}}, "onlyWith: give a field and a value"),
+        (
+            {"driver": "a", "parameters": {"schema": {"onlyWith": {}}}},
+            "onlyWith; state a rule in x-kubernetes-validations",
+        ),
         ({"driver": "a", "parameters": {"shema": {}}}, "parameters: unknown key shema; did you mean schema"),
         (
             {"driver": "a", "parameters": {"schema": {"properties": {"b": {"minimun": 1}}}}},
@@ -511,3 +517,172 @@ class TestCommand:
     def test_without_slices_there_is_none(self) -> None:
         done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())
         assert (done.code, "no ResourceSlices found" in done.err) == (2, True)
+
+
+def documented(tmp_path: Path) -> Path:
+    """Write the profile that docs/drivers.md shows."""
+    text = (ROOT / "docs/drivers.md").read_text(encoding="utf-8")
+    file = tmp_path / "profile.yaml"
+    file.write_text(text.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
+    return file
+
+
+def rule_profile(*rules: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    return {"driver": "d.example.org", "classes": {}, **parts, "rules": list(rules)}
+
+
+class TestSchema:
+    SCHEMA: ClassVar[dict[str, Any]] = json.loads(
+        (ROOT / "webhook/drivers/profile.schema.json").read_text(encoding="utf-8")
+    )
+
+    def test_it_is_printed_and_profiles_fit_it(self, tmp_path: Path) -> None:
+        assert json.loads(draguard("schema", "profile").out) == self.SCHEMA
+        validator = import_module("jsonschema").Draft202012Validator
+        validator.check_schema(self.SCHEMA)
+        texts = [*map(text_of, built_in()), documented(tmp_path).read_text(encoding="utf-8")]
+        assert [[*validator(self.SCHEMA).iter_errors(yaml.safe_load(each))] for each in texts] == [[] for _ in texts]
+        assert not validator(self.SCHEMA).is_valid({"driver": "a", "rules": [{"mesage": "a"}]})
+
+    def test_it_has_the_keys_that_are_read(self) -> None:
+        parts = {"profile": self.SCHEMA, **self.SCHEMA["$defs"]}
+        known = {
+            "profile": reading.KEYS,
+            "devices": reading.DEVICE_FORMS,
+            "parameters": schema.SECTION,
+            "rule": schema.PROFILE_RULE,
+            "validation": schema.RULE,
+        }
+        assert {name: {*parts[name]["properties"]} for name in known} == {name: {*keys} for name, keys in known.items()}
+
+
+class TestRules:
+    def test_the_documented_ones_find_what_they_state(self, tmp_path: Path) -> None:
+        profile = documented(tmp_path)
+        assert draguard("driver", "check", profile).code == 0
+        parameters = {"apiVersion": "gpu.example.org/v1", "kind": "GpuConfig"}
+        configs = [{**parameters, "sharing": "None", "milliseconds": 5}, {**parameters, "sharing": "Time"}]
+        wanted = claim(
+            {"name": "many", "exactly": {"deviceClassName": "gpu.example.org", "count": 5}},
+            {"name": "all", "exactly": {"deviceClassName": "gpu.example.org", "allocationMode": "All"}},
+            config=[
+                {"requests": [name], "opaque": {"driver": "gpu.example.org", "parameters": each}}
+                for name, each in zip(("many", "all"), configs, strict=True)
+            ],
+        )
+        container = {
+            "name": "c",
+            "image": "registry.example.com/i:1",
+            "resources": {"claims": [{"name": "g"}], "limits": {"example.org/gpu": 1}},
+        }
+        pods = [
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name},
+                "spec": {"containers": [container], "resourceClaims": [{"name": "g", "resourceClaimName": "claim"}]},
+            }
+            for name in ("one", "two")
+        ]
+        file = "\n---\n".join(map(json.dumps, (wanted, *pods)))
+        found = findings("validate", "--driver-profile", profile, "-", stdin=file)
+        config = "spec.devices.config"
+        claims = "spec.resourceClaims[0].resourceClaimName"
+        limits = "spec.containers[0].resources.limits"
+        assert sorted((each["rule"], each["field"]) for each in found) == [
+            ("driver-gate", f"{config}[1].opaque.parameters.sharing"),
+            *[("plugin-beside-claim", f"{limits}.example.org/gpu")] * 2,
+            ("refused-by-driver", f"{config}[1].opaque.parameters"),
+            ("refused-by-driver", "spec.devices.requests[0].exactly.count"),
+            *[("refused-by-driver", claims)] * 2,
+            ("wrong-parameters", f"{config}[0].opaque.parameters.milliseconds"),
+        ]
+        messages = {each["field"]: each["message"] for each in found}
+        assert messages["spec.devices.requests[0].exactly.count"] == "a request is for 4 GPUs at most, and many for 5"
+        assert messages[claims].startswith('claim "claim" is used by container c of pod ')
+
+    @pytest.mark.parametrize(
+        ("rules", "message"),
+        [
+            ([1], r"rules\[0\]: must be a map"),
+            ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
+            ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
+            ([{"rule": 1}], r"rules\[0\]\.rule: must be a text"),
+            ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
+            ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
+            ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
+            (
+                [{"rule": "request.count == 1", "messageExpression": "request.count"}],
+                r"rules\[0\]\.messageExpression: messageExpression must evaluate to a string",
+            ),
+            ([{"rule": "request.count == 1", "fieldPath": ".config"}], r"rules\[0\]\.fieldPath: must begin with a var"),
+            ([{"rule": "request.count == 1", "fieldPath": "request"}], r"rules\[0\]\.fieldPath: must begin with a var"),
+        ],
+    )
+    def test_mistakes_are_found_when_a_profile_is_read(self, rules: list[Any], message: str) -> None:
+        with pytest.raises(ProfileError, match=message):
+            read_profile({"driver": "a", "rules": rules})
+
+    @pytest.mark.parametrize(
+        ("rule", "message"),
+        [
+            ({"rule": "self.b > 1"}, "undefined field 'b'"),
+            ({"rule": "self.a > 1", "reason": "FieldValueForbiden"}, "did you mean FieldValueForbidden"),
+            ({"rule": "self.a > 1", "messageExpression": "1"}, "must evaluate to a string"),
+            ({"rule": "self.a > 1", "optionalOldSelf": 1}, "optionalOldSelf: must be true or false"),
+        ],
+    )
+    def test_so_are_those_of_rules_in_schemas(self, rule: dict[str, Any], message: str) -> None:
+        schema = {"properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
+        with pytest.raises(ProfileError, match=message):
+            read_profile({"driver": "a", "parameters": {"apiVersion": "v1", "kinds": {"A": schema}}})
+
+    def test_they_are_shown_with_their_lines(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        text = "driver: a\nrules:\n- rule: 'true'\n- message: a\n  rule: request.x\n"
+        text += "parameters:\n  schema:\n    properties:\n"
+        text += "      a:\n        type: string\n        x-kubernetes-validations:\n        - rule: self == 1\n"
+        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+        found = draguard("driver", "check", "a.yaml").err.splitlines()
+        assert [each.partition(" compilation")[0] for each in found if each.startswith("a.yaml")] == [
+            "a.yaml:5:3: rules[1].rule:",
+            "a.yaml:12:11: parameters.schema.a.x-kubernetes-validations.0:",
+        ]
+
+    @pytest.mark.parametrize(
+        ("rule", "found"),
+        [
+            ("requests.size() > 1", []),
+            ("requests.all(each, each.name == 'a')", ["failed rule: requests.all(each, each.name == 'a')"]),
+            ("configs.exists(config, config.source == 'FromClass')", ["failed rule"]),
+            ("claim.spec.devices.requests.size() == 1", ["failed rule"]),
+            ("parameters.missing == 1", ["no such key: missing evaluating rule: parameters.missing == 1"]),
+            ("class.metadata.name != 'c.example.org'", ["failed rule"]),
+        ],
+    )
+    def test_what_they_are_evaluated_for(self, tmp_path: Path, rule: str, found: list[str]) -> None:
+        profile = rule_profile({"rule": rule}, classes={"c.example.org": "x"}, devices={"x": {}})
+        (tmp_path / "profile.yaml").write_text(json.dumps(profile), encoding="utf-8")
+        asked = claim(
+            {"name": "a", "exactly": {"deviceClassName": "c.example.org"}},
+            {"name": "b", "exactly": {"deviceClassName": "other"}},
+            {"name": "c", "firstAvailable": [{"name": "d", "deviceClassName": "c.example.org"}]},
+            config=[{"opaque": {"driver": "d.example.org", "parameters": {}}}],
+        )
+        judged = findings("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=json.dumps(asked))
+        messages = {each["message"] for each in judged}
+        assert len(messages) == len(found)
+        assert all(wanted in message for wanted, message in zip(found, messages, strict=True))
+
+    def test_their_cost_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.structural.rules.CALL_LIMIT", 10_000)
+        many = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+        loop = f"{many}.all(a, " * 8 + "request.name != string(a)" + ")" * 8
+        (tmp_path / "profile.yaml").write_text(
+            json.dumps(rule_profile({"rule": loop}, classes={"c.example.org": "x"}, devices={"x": {}})),
+            encoding="utf-8",
+        )
+        asked = json.dumps(claim({"name": "a", "exactly": {"deviceClassName": "c.example.org"}}))
+        (found,) = findings("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=asked)
+        assert found["rule"] == "refused-by-driver"
+        assert "no further validation rules will be run due to call cost exceeds limit" in found["message"]

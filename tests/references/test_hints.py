@@ -82,7 +82,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: infra/shared}]", [ALONE]),
         (
             POD + "  resourceClaims: [{name: gpu, resourceClaimName: '${CLAIM}'}]",
-            ["fill in the placeholder first, for example with envsubst"],
+            ["fill it in, then validate the result, too"],
         ),
         (
             POD + "  resourceClaims: [{name: gpu, resourceClaimName: shared, namespace: infra}]",
@@ -227,7 +227,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         (configured("dra.net", "{interface: {name: 1}}"), ["put it in quotes"]),
         (
             configured(SRIOV, f"{{apiVersion: {SRIOV}/v1alpha1, kind: VfConfig, netAttachDef: a}}"),
-            ["", 'did you mean "netAttachDefName"?'],
+            ['did you mean "netAttachDefName"?'],
         ),
         (
             "apiVersion: resource.kubernetes.io/v1\nkind: ResourceClaim\nmetadata: {name: a}",

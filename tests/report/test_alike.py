@@ -46,3 +46,10 @@ def test_text_leaves_them_out_and_others_do_not() -> None:
     assert sum("a.yaml:" in line for line in as_text(made.findings)) == MANY  # as of commands without --output
     table = [line for line in make("text", Style()).lines(made) if "  error" in line]
     assert len(table) == MAX_ALIKE
+
+
+def test_a_long_hint_is_shown_at_the_first_finding_that_has_it() -> None:
+    long = "change it: " + "x" * 120
+    lines = list(as_text([of(1, hint=long), of(2, hint="change it"), of(3, hint=long), of(4, hint="change it")]))
+    hints = [line.removeprefix("help: ") for line in lines if line.startswith("help: ")]
+    assert hints == [long, "change it", "as at a.yaml:1:3", "change it"]

@@ -89,7 +89,7 @@ class TestOutputs:
         assert (
             (manifest.parent / "text")
             .read_text()
-            .endswith("1 document in 1 file: 2 errors\nfixable: 1 with --fix --unsafe-fixes\n")
+            .endswith("1 document in 1 file: 2 errors (Kubernetes 1.37)\nfixable: 1 with --fix --unsafe-fixes\n")
         )
         assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
 

@@ -245,6 +245,7 @@ class TestJson:
             "fixed": [],
             "remarks": [],
             "summary": {
+                "kubernetes": [],
                 "files": 1,
                 "documents": 3,
                 "judged": 1,

@@ -124,7 +124,7 @@ class TestLibrary:
 
     def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
-        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems\n")
+        assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems (Kubernetes 1.37)\n")
 
     def test_a_chart_that_renders_nothing_is_an_error(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", none="{{ if false }}x{{ end }}")
@@ -163,9 +163,42 @@ class TestLibrary:
         assert found["file"] == f"{directory}/Chart.yaml"
         assert "name" in found["message"]
 
-    def test_its_templates_stay_skipped_below_another_path(self, tmp_path: Path) -> None:
+    def test_below_another_path_it_is_rendered_if_it_is_about_devices(self, tmp_path: Path) -> None:
         chart(tmp_path / "c", claim=TEMPLATED)
-        assert "not read: 1 Helm template" in draguard("validate", tmp_path).out
+        other = chart(tmp_path / "d", map="apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+        assert [each["file"] for each in findings(tmp_path)] == [f"{tmp_path}/c/templates/claim.yaml"]
+        assert "not read: 1 Helm template (" in draguard("validate", tmp_path).out
+        assert "not read: 2 Helm templates (" in draguard("validate", "--fix", tmp_path).out
+        assert "not read" not in draguard("validate", "--all-pods", tmp_path).out
+        assert other.exists()
+
+    def test_its_subcharts_and_values_belong_to_it_and_files_beside_are_read(self, tmp_path: Path) -> None:
+        top = chart(tmp_path / "c", claim=TEMPLATED)
+        chart(top / "charts" / "sub", claim=BAD.replace("NAME", "sub"))
+        (top / "values-prod.yaml").write_text(BAD, encoding="utf-8")
+        (top / "crds").mkdir()
+        (top / "crds" / "beside.yaml").write_text(BAD.replace("NAME", "beside"), encoding="utf-8")
+        names = ["beside", "gpu", "sub"]
+        for path in (tmp_path, top):
+            done = draguard("validate", "-o", "json", path)
+            assert sorted(each["name"] for each in json.loads(done.out)["findings"]) == names
+            assert json.loads(done.out)["summary"]["notRead"] == []
+        (top / "node_modules").mkdir()
+        assert "not read: 1 vendored" in draguard("validate", "--kubernetes-version", "1.35,1.36", top).out
+
+    def test_one_that_cannot_be_rendered_below_another_path_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(9):
+            chart(tmp_path / f"c{number}", claim=TEMPLATED + '{{ required "a name is needed" .Values.missing }}')
+        done = draguard("validate", tmp_path)
+        assert done.code == 0
+        assert f"note: not rendered: {tmp_path}/c0, {tmp_path}/c1, " in done.out
+        assert "a name is needed" in done.out
+        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
+        done = draguard("validate", tmp_path)
+        assert f"{tmp_path}/c7 and 1 more: a Helm chart, and Helm is not installed" in done.out
+        assert "not read: 9 Helm templates" in done.out
 
     def test_the_current_directory_is_rendered_named_or_not(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,7 +208,7 @@ class TestLibrary:
         assert [each["file"] for each in findings()] == ["templates/claim.yaml"]
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a.yaml").write_text(BAD.replace("NAME", "x"), encoding="utf-8")
-        assert {each["file"] for each in findings(".")} == {"a.yaml"}
+        assert {each["file"] for each in findings(".")} == {"a.yaml", "c/templates/claim.yaml"}
 
 
 class TestProgram:

@@ -223,12 +223,90 @@ def test_without_a_program_it_says_what_to_install(overlay: Path) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_below_another_path_it_is_read_as_files(overlay: Path) -> None:
+def test_below_another_path_it_is_read_as_files_without_a_program(overlay: Path) -> None:
     for path in (overlay.parent, *overlay.glob("kustomization*")):
         done = draguard("validate", path)
         assert done.code == 0
         assert "note: not rendered: 1 kustomization (name a kustomization's directory to render it)\n" in done.out
         assert "1 Kustomization of kustomize.config.k8s.io/v1beta1" in done.out
+
+
+KUSTOMIZE = """
+import os
+def build(directory):
+    with open(f"{directory}/kustomization.yaml") as file:
+        listed = next(line for line in file if line.startswith("resources: "))[len("resources: ["):].strip()[:-1]
+    for path in listed.split(", "):
+        full = os.path.normpath(f"{directory}/{path}")
+        print("---")
+        build(full) if os.path.isdir(full) else print(open(full).read())
+build(sys.argv[-1])
+"""
+
+
+@pytest.fixture
+def tree(path: Path, tmp_path: Path) -> Path:
+    """Write a base with two overlays and a patch, a kustomization around the tree, and files beside."""
+    program(path, "kustomize", KUSTOMIZE)
+    top = tmp_path / "tree"
+    files = {
+        "kustomization.yaml": "resources: [examples/listed.yaml]",
+        "examples/listed.yaml": BAD.replace("NAME", "listed"),
+        "examples/beside.yaml": BAD.replace("NAME", "beside"),
+        "base/kustomization.yaml": "resources: [claim.yaml]",
+        "base/claim.yaml": BAD.replace("NAME", "base"),
+        "dev/kustomization.yaml": "resources: [../base]",
+        "prod/kustomization.yaml": "resources: [../base]\npatches: [{path: patch.yaml}]",
+        "prod/patch.yaml": BAD.replace("NAME", "patch"),
+    }
+    for name, text in files.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(f"{text}\n", encoding="utf-8")
+    return top
+
+
+def places(top: Path, *options: str) -> list[tuple[str, str]]:
+    return [
+        (each["file"].removeprefix(f"{top}/"), each["name"]) for each in findings("validate", *options, top, top.parent)
+    ]
+
+
+def test_in_a_tree_each_resource_is_judged_once_and_what_is_beside_is_read(tree: Path) -> None:
+    rendered = [("examples/listed.yaml", "listed"), ("base/claim.yaml", "base")]
+    assert places(tree) == [("examples/beside.yaml", "beside"), *rendered]
+    for option in ("--diff", "--fix"):
+        assert draguard("validate", option, tree / "base").code == 2  # as before: what is rendered is not fixed
+    (tree / "kustomization.yaml").unlink()
+    assert draguard("validate", "--fix", tree).code == 0
+    assert "allocationMode: All" in (tree / "base/claim.yaml").read_text(encoding="utf-8")
+
+
+def test_in_a_tree_remote_resources_are_not_fetched_and_components_are_parts(tree: Path) -> None:
+    (tree / "prod/kustomization.yaml").write_text("resources: [../base, https://example.com/a]\n", encoding="utf-8")
+    (tree / "dev/kustomization.yaml").write_text("kind: Component\nresources: [../base]\n", encoding="utf-8")
+    found = places(tree)
+    assert ("base/claim.yaml", "base") in found
+    assert (
+        f"note: not rendered: {tree}/prod: it has resources that are on other machines"
+        in draguard("validate", tree).out
+    )
+
+
+def test_in_a_tree_what_cannot_be_built_is_named_and_its_files_are_read(tree: Path, path: Path) -> None:
+    program(path, "kustomize", f"{KUSTOMIZE}\nif sys.argv[-1].endswith('prod'): sys.exit('Error: a reason')")
+    (tree / "dev/kustomization.yaml").unlink()
+    found = places(tree)
+    assert ("base/claim.yaml", "base") in found
+    assert len(found) == 3
+    assert f"note: not rendered: {tree}/prod: cannot be rendered: a reason" in draguard("validate", tree).out
+
+
+def test_in_a_tree_without_a_program_files_are_read(tree: Path, path: Path) -> None:
+    (path / "kustomize").unlink()
+    (tree / "kustomization.yaml").unlink()
+    assert [name for _, name in places(tree)] == ["base", "beside", "listed"]
+    done = draguard("validate", tree)
+    assert f"note: not rendered: {tree}/dev, {tree}/prod, {tree}/base: a kustomization, and neither kubectl" in done.out
 
 
 def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Path) -> None:

@@ -452,7 +452,9 @@ def test_a_process_says_no_to_findings(file: Path) -> None:
     file.write_text("# draguard: ignore[unknown-field, object-name] an example\n" + file.read_text(), encoding="utf-8")
     done = process("validate", "--strict", file)
     note = "note: some warnings are not checked for 1 object with errors\n"
-    assert done == Done(0, f"{note}1 document in 1 file: no problems; 2 suppressed (2 by comments)\n", "")
+    assert done == Done(
+        0, f"{note}1 document in 1 file: no problems (Kubernetes 1.37); 2 suppressed (2 by comments)\n", ""
+    )
 
 
 class TestBounds:

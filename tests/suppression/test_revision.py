@@ -79,9 +79,10 @@ class TestAgainst:
     def test_another_version_of_the_api_is_converted(self, repository: Path) -> None:
         beta = claim("a").replace("/v1\n", "/v1beta2\n")
         (repository / "apps/a.yaml").write_text(beta, encoding="utf-8")
-        assert found() == []
+        served = ("--runtime-config", "api/beta=true")
+        assert found(*served) == []
         (repository / "apps/a.yaml").write_text(beta.replace(*OTHER), encoding="utf-8")
-        assert found() == IMMUTABLE
+        assert found(*served) == IMMUTABLE
         classic = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata: {name: a}\n"
         (repository / "apps/a.yaml").write_text(f"{classic}spec: {{resourceClassName: a}}\n", encoding="utf-8")
         assert found() == [("warning", "old-version")]
@@ -219,7 +220,7 @@ class TestNewOnly:
     def test_what_was_there_is_left_out_and_counted(self, repository: Path) -> None:
         done = draguard("validate", "--against", "HEAD", "--new-only", repository)
         assert (done.code, done.err) == (0, "")
-        assert done.out.endswith("2 documents in 2 files: no problems; 1 suppressed (1 not new)\n")
+        assert done.out.endswith("2 documents in 2 files: no problems (Kubernetes 1.37); 1 suppressed (1 not new)\n")
 
     def test_what_could_never_be_deployed_is_judged_as_new(self, repository: Path) -> None:
         text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: 1}\n"

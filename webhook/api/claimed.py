@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 _APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volumeClaimTemplates", "status"})
 """Fields whose contents are names that people choose, or claims of volumes."""
 
-_MARKS: Final = (GROUP, "laim", "ontainer", "draResources", "ComputeDomain", *KINDS)
-"""Words, one of which is in each text about devices: pods have containers, fields about claims are named so."""
+_OF_DEVICES: Final = (GROUP, "resourceClaim", "draResources", "ComputeDomain", *KINDS)
+"""Words, one of which is in each text about objects of Dynamic Resource Allocation, or pods that use them."""
+_MARKS: Final = (*_OF_DEVICES, "laim", "ontainer")
+"""Words, one of which is in each text about these, or any pods: fields about claims are named so."""
 
 
 def may_concern(text: str) -> bool:
     """Tell whether a text may hold an object of Dynamic Resource Allocation, a pod, or what makes one of these."""
     return any(mark in text for mark in _MARKS)
+
+
+def is_about_devices(text: str) -> bool:
+    """Tell whether a text mentions objects of Dynamic Resource Allocation, or fields that refer to them."""
+    return any(mark in text for mark in _OF_DEVICES)
 
 
 def is_pod_without_claims(obj: Any) -> bool:

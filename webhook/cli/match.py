@@ -169,11 +169,15 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
         left = [_title(each.about) for each in query[len(results) :]]
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
         show_lines([f"{complaint}; match fewer of them, or fewer devices, at a time"], sys.stderr)
+    judged_by = f"1.{fleet.release}"
     if arguments.output != "text":
-        show_structured([_as_json(each, found) for each, found in results], arguments.output)
+        every = [{"kubernetes": judged_by, **_as_json(each, found)} for each, found in results]
+        show_structured(every, arguments.output)
     else:
         color = wants_colors(arguments)
         show_lines(_as_text(results, fleet, color=color))
+        if not arguments.quiet:
+            show_lines([f"matched as Kubernetes {judged_by}"])
     if any(row.reason.startswith(FAILED) for _, found in results for row in found):
         return OWN_FAILURE
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1

@@ -7,6 +7,7 @@ import sys
 from itertools import groupby
 
 from webhook.api.templates import pod_template
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
@@ -67,13 +68,16 @@ def run(arguments: Namespace) -> int:
     for line in as_text(each for pair in pairs for each in (*pair[1].warnings, *_replaced(*pair, would))):
         if line:
             print(line, file=sys.stderr)
-    _put_out(pairs, faults, arguments)
+    _put_out(pairs, faults, arguments, f"1.{release_of(stated) if stated else DEFAULT}")
     return code_of(faults)
 
 
-def _put_out(pairs: Sequence[tuple[Document, _Changed]], faults: Sequence[Finding], arguments: Namespace) -> None:
+def _put_out(
+    pairs: Sequence[tuple[Document, _Changed]], faults: Sequence[Finding], arguments: Namespace, judged_by: str
+) -> None:
     if arguments.patch:
-        sys.stdout.writelines(_described(document, change.patch) for document, change in pairs if change.patch)
+        patched = ((document, change.patch) for document, change in pairs if change.patch)
+        sys.stdout.writelines(_described(*each, judged_by) for each in patched)
         return
     if not (arguments.diff or arguments.write):
         sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
@@ -90,7 +94,8 @@ def _put_out(pairs: Sequence[tuple[Document, _Changed]], faults: Sequence[Findin
     rewrite(changed)
     objects = sum(bool(change.patch) for _, change in pairs)
     what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed" if changed else ""
-    print(outcome(what, "nothing to change", [name for name, _, _ in files], faults), file=sys.stderr)
+    said = outcome(what, "nothing to change", [name for name, _, _ in files], faults)
+    print(f"{said} (Kubernetes {judged_by})", file=sys.stderr)
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
@@ -198,9 +203,10 @@ def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOp
     return _Changed(obj, difference(document.data, obj), faults, warnings, replaced)
 
 
-def _described(document: Document, patch: Sequence[Mapping[str, object]]) -> str:
+def _described(document: Document, patch: Sequence[Mapping[str, object]], judged_by: str) -> str:
     about = identity(document.data)
     described = {
+        "kubernetes": judged_by,
         "file": document.source,
         "document": document.index + 1,
         "apiVersion": about.api_version,

@@ -11,7 +11,6 @@ from collections import Counter
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.placeholders import Templates, has_marks
 from webhook.documents.stream import parse
 
 TYPE_CHECKING = False
@@ -97,10 +96,18 @@ class Selection:
         self.stdin_name = stdin_name
         self.git, self.also, self.whole, self.skips = git, also, whole, skips
         self.left_out: Counter[str] = Counter()
-        self._kustomizations: list[str] = []
+        self.kustomizations: list[str] = []
+        """The files of kustomizations that were found in directories."""
+        self.charts: dict[str, int] = {}
+        """The directories of charts that were found, with the numbers of their templates, which are left out."""
         self._excluded = excluded
         self._own = frozenset(own)
         self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
+
+    def restart(self) -> None:
+        """Forget what was counted, as all files are read again."""
+        for each in (self.left_out, self.kustomizations, self.charts):
+            each.clear()
 
     def excludes(self, path: str) -> bool:
         """Tell whether a path is excluded, and count it."""
@@ -124,7 +131,7 @@ class Selection:
             entries: The entries that may be or contain manifests.
             ignored: The paths that git ignores; None if that does not matter.
         """
-        self._kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
+        self.kustomizations += [f"{directory}/{name}" for name in names & KUSTOMIZATIONS]
         is_chart = "Chart.yaml" in names
         kept = []
         for path, is_directory in entries:
@@ -138,7 +145,8 @@ class Selection:
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
                 self.left_out[TEMPLATE] += 1
             elif is_directory and is_chart and name == "templates":
-                self.left_out[HELM] += _templates(path)
+                self.charts[directory] = _templates(path)
+                self.left_out[HELM] += self.charts[directory]
             else:
                 kept.append((path, is_directory))
         return kept
@@ -151,7 +159,7 @@ class Selection:
             found: The names of files, or errors for missing ones.
         """
         files = list(found)  # a patch may come before the kustomization that names it
-        patches = {patch for file in self._kustomizations for patch in _patches(file)}
+        patches = {patch for file in self.kustomizations for patch in _patches(file)}
         real, prefix = os.path.realpath(top), len(top.rstrip("/")) + 1
         for file in files:
             if patches and isinstance(file, str) and os.path.normpath(f"{real}/{file[prefix:]}") in patches:
@@ -166,27 +174,18 @@ class Selection:
             data: The file.
             documents: Its documents.
         """
-        if not mentions_objects(data):
-            return self._without_unreadable(documents)
-        return self._without(Templates(data), documents) if has_marks(data) else documents
+        reason = "" if mentions_objects(data) else NO_OBJECT
+        return self._readable(documents, reason)
 
-    def _without_unreadable(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    def _readable(self, documents: Iterable[Document | Unreadable], reason: str) -> Iterator[Document | Unreadable]:
+        """Leave out templates, and unreadable documents if there is a reason, which counts once for the file."""
         unreadable = False
         for document in documents:
-            if isinstance(document, Document):
+            if isinstance(document, Document) or not (reason or document.is_template):
                 yield document
-            elif not unreadable:
+            elif not unreadable or not reason:
                 unreadable = True
-                self.left_out[NO_OBJECT] += 1
-
-    def _without(
-        self, templates: Templates, documents: Iterable[Document | Unreadable]
-    ) -> Iterator[Document | Unreadable]:
-        for document in documents:
-            if templates.has(document):
-                self.left_out[TEMPLATE] += 1
-            else:
-                yield document
+                self.left_out[reason or TEMPLATE] += 1
 
 
 def mentions_objects(data: bytes) -> bool:

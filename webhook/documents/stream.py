@@ -170,10 +170,13 @@ def yaml_documents(
         not_json = None
         if error is not None:
             next(indexes)
-            yield source.unreadable(error.offset, error.message, error.hint)
+            unreadable = source.unreadable(error.offset, error.message, error.hint)
+            yield unreadable._replace(is_template=misplaced is None and _is_template(chunk))
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated:
+            if composed.repeated and _is_template(chunk):
+                yield next(origin.repeated())._replace(is_template=True)
+            elif composed.repeated:
                 yield from origin.repeated()
             else:
                 yield from documents_of(composed.value, index, origin)
@@ -181,6 +184,12 @@ def yaml_documents(
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
+
+
+def _is_template(chunk: str) -> bool:
+    from webhook.documents.placeholders import is_unfilled  # most documents can be read
+
+    return "apiVersion" in chunk and is_unfilled(chunk)
 
 
 def _identity(chunk: str) -> tuple[str, str, str] | None:

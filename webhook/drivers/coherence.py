@@ -32,6 +32,10 @@ def mistakes(value: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _misnamed(_ROOT / "driver", value["driver"], formats.driver_name, DRIVER_NAME_MAX_BYTES)
     for name in value.get("classes") or {}:
         yield from _misnamed(_ROOT / "classes" / name, str(name), formats.dns_subdomain)
+    for index, name in enumerate(value.get("pluginResources") or ()):
+        where = _ROOT.below(("pluginResources", index), f"pluginResources[{index}]")
+        written = f"{name[:-1]}a" if str(name).endswith("*") else str(name)
+        yield from _misnamed(where, written, formats.extended_resource_name)
     for name in value.get("removed") or {}:
         yield from _misnamed_in_domain(_ROOT / "removed" / name, str(name))
     kinds = value.get("devices") or {}

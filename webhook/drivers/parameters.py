@@ -1,18 +1,20 @@
 """Checks opaque parameters against the schema of a profile, in the form of CustomResourceDefinitions.
 
-:mod:`webhook.drivers.schema` lists the keywords. Profiles add ``onlyWith``, ``notWith``, ``gate``, ``gates`` and lists
-behind ``not`` for what drivers check beyond CustomResourceDefinitions.
+:mod:`webhook.drivers.schema` lists the keywords. Profiles add the type ``quantity``, and ``gate`` and ``gates`` for the
+feature gates of drivers.
 """
 
 from __future__ import annotations
 
 from webhook import formats
+from webhook.api.versions import NEWEST
 from webhook.budget import work
 from webhook.cel.errors import CelError
-from webhook.drivers.schema import QUANTITY, SEVERAL, TYPES
+from webhook.drivers.profile import QUANTITY
+from webhook.drivers.schema import SEVERAL, TYPES
 from webhook.later import Module
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, shown
+from webhook.problem import Advice, Fix, Path, shown
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
@@ -46,6 +48,7 @@ class ParameterFault(NamedTuple):
 
 
 _re2: Final = Module("webhook.cel.regex.re2")
+_rules: Final = Module("webhook.structural.rules")
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 _LITERALS: Final = {"true": True, "false": False}
@@ -70,36 +73,36 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
     if stated is None or not isinstance(value, dict):
         return
     walk = _Walk(profile, is_lenient=bool(stated.get("isLenient")))
+    content = {name: inner for name, inner in value.items() if name not in _TYPE_META}
     if kinds := stated.get("kinds"):
-        yield from _of_kind(walk, stated, kinds, value)
-        return
-    schema = stated.get("schema") or {}
-    if expected := stated.get("apiVersion"):
-        yield from _is("apiVersion", value, [expected])
-        value = {name: inner for name, inner in value.items() if name not in {"apiVersion", "kind"}}
-    yield from walk.check(schema, value, ())
-
-
-def _of_kind(
-    walk: _Walk, stated: Schema, kinds: Mapping[str, Schema], value: dict[str, Any]
-) -> Iterator[ParameterFault]:
-    if not {"apiVersion", "kind"} & value.keys():
-        hint = f"write apiVersion: {stated['apiVersion']} and kind: {' or '.join(sorted(kinds))}"
-        yield ParameterFault((), "apiVersion and kind are missing", hint)
-        return
-    faults = [*_is("apiVersion", value, [stated["apiVersion"]]), *_is("kind", value, sorted(kinds))]
+        kind, faults = _kind(value, stated["apiVersion"], kinds)
+        if kind and (gate := kinds[kind].get("gate")):
+            faults += walk.gate(("kind",), kind, gate)
+        if kind:
+            faults += walk.check(kinds[kind], content, ())
+    else:
+        kind, expected = "", stated.get("apiVersion")
+        faults = [*_is("apiVersion", value, [expected])] if expected else []
+        content = content if expected else value
+        faults += walk.check(stated.get("schema") or {}, content, ())
     yield from faults
+    if schema := profile.schemas.get(kind):
+        misfits = [Path(each.path) for each in faults if not each.gate]
+        misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
+        for problem in _rules.check_rules(content, schema, NEWEST, misfits=misfits):
+            yield ParameterFault(tuple(problem.path), problem.message)
+
+
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[ParameterFault]]:
+    """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
+    if value.keys().isdisjoint(_TYPE_META):
+        hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
+        return "", [ParameterFault((), "apiVersion and kind are missing", hint)]
+    faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
     if not all(each.fix for each in faults):
-        return
-    # A misspelt kind has the fields of the intended one.
+        return "", faults
     meant = {each.path: each.fix.value for each in faults if each.fix}
-    kind = str(meant.get(("kind",), value.get("kind")))
-    schema = kinds[kind]
-    if gate := schema.get("gate"):
-        yield from walk.gate(("kind",), kind, gate)
-    yield from walk.check(
-        schema, {name: each for name, each in value.items() if name not in {"apiVersion", "kind"}}, ()
-    )
+    return str(meant.get(("kind",), value.get("kind"))), faults
 
 
 def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
@@ -159,7 +162,7 @@ class _Walk:
             yield ParameterFault(path, f"{shown(value)} fits none of the schemas in anyOf")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
             yield ParameterFault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
-        if isinstance(unwanted := schema.get("not"), dict) and walk.accepts(unwanted, value):
+        if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
             yield ParameterFault(path, f"{shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
@@ -174,12 +177,9 @@ class _Walk:
 
     def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
-        missing = [name for name in schema.get("required") or () if name not in value]
-        for name in missing:
-            yield ParameterFault(path, f"{name} is missing")
+        missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
         for name, inner in value.items():
             if (known := properties.get(name)) is not None:
-                yield from _beside(name, properties, value, (*path, name))
                 if gate := known.get("gate"):
                     yield from self.gate((*path, name), name, gate)
                 yield from self.check(known, inner, (*path, name))
@@ -193,8 +193,11 @@ class _Walk:
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
                 yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                missing.pop(near, None)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
+        for name in missing:
+            yield ParameterFault(path, f"{name} is missing")
 
 
 def _closed(schema: Schema) -> bool:
@@ -246,25 +249,6 @@ def _meant(name: str, known: Collection[str]) -> str:
     """Return the known name that was probably meant; empty if none is near."""
     work(_A_NAME * len(known))
     return nearest(name, known)
-
-
-def _beside(
-    name: str, properties: Mapping[str, Schema], fields: Mapping[str, Any], path: Steps
-) -> Iterator[ParameterFault]:
-    schema = properties[name]
-    if (other := schema.get("onlyWith")) and _is_other(other, properties, fields):
-        hint = f"leave it out, or write {other['field']}: {other['value']}"
-        yield ParameterFault(path, f"{name} is only for {other['field']}: {other['value']}", hint)
-    if (unwanted := schema.get("notWith")) and fields[name] and fields.get(unwanted):
-        yield ParameterFault(path, f"{name} cannot be used with {unwanted}")
-
-
-def _is_other(wanted: Mapping[str, Any], properties: Mapping[str, Schema], fields: Mapping[str, Any]) -> bool:
-    """Tell whether a field has another value than the wanted one; one that is not supported is reported itself."""
-    given = fields.get(wanted["field"])
-    supported = (properties.get(wanted["field"]) or {}).get("enum")
-    is_supported = given is None or supported is None or given in supported
-    return is_supported and given != wanted["value"]
 
 
 def _near(schema: Schema, value: Any) -> Advice:
@@ -327,10 +311,6 @@ def _one_of(values: Any, value: Any) -> str:
     return f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
 
 
-def _none_of(values: Any, value: Any) -> str:
-    return f"{shown(value)} is reserved" if value in values else ""
-
-
 def _matching(pattern: Any, value: Any) -> str:
     if not isinstance(value, str) or not isinstance(pattern, str):
         return ""
@@ -375,7 +355,6 @@ _EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum
 _COMBINING: Final = frozenset({*SEVERAL, "not"})
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": _one_of,
-    "not": lambda wanted, value: _none_of(wanted, value) if isinstance(wanted, list) else "",
     "minimum": _at_least,
     "maximum": _at_most,
     "multipleOf": _multiple_of,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from webhook.drivers.rules import ProfileRule
+from webhook.objects import items
 from webhook.records import NamedTuple
+from webhook.structural.schema import Structural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+QUANTITY: Final = "quantity"
+"""The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
 
 
 class Devices(NamedTuple):
@@ -52,7 +58,11 @@ class Profile(NamedTuple):
         devices: The devices, by kind.
         removed: The replacements of attributes that it no longer publishes, by name.
         gates: Its feature gates, and whether they are on by default.
+        plugin_resources: The extended resources of its devices where a device plugin provides them; ``*`` at the end
+            stands for anything.
         parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.parameters`; None if unknown.
+        schemas: Those with rules in CEL, by kind; empty for parameters without a kind.
+        rules: Rules about what it is asked for.
     """
 
     driver: str
@@ -65,11 +75,20 @@ class Profile(NamedTuple):
     devices: Mapping[str, Devices]
     removed: Mapping[str, str]
     gates: Mapping[str, bool]
+    plugin_resources: Sequence[str]
     parameters: Mapping[str, Any] | None
+    schemas: Mapping[str, Structural]
+    rules: Sequence[ProfileRule]
 
     def name_in(self, domain: str, name: str) -> str:
         """Return the profile's name of an attribute or capacity in a domain."""
         return name if domain == self.driver else f"{domain}/{name}"
+
+    def has_plugin_resource(self, name: str) -> bool:
+        """Tell whether a device plugin provides the devices by an extended resource."""
+        return any(
+            name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.plugin_resources
+        )
 
     def has_domain(self, domain: str) -> bool:
         """Tell whether devices have attributes in a domain."""
@@ -84,6 +103,8 @@ def valid_profile(value: Any) -> Profile:
         value: The content of its file.
     """
     parameters = value.get("parameters")
+    stated = schemas_of(parameters if isinstance(parameters, dict) else {})
+    structural = {kind: Structural(structural_form(each)) for kind, each in stated.items()}
     return Profile(
         driver=value["driver"],
         about=value.get("about") or "",
@@ -95,8 +116,34 @@ def valid_profile(value: Any) -> Profile:
         devices={kind: _devices(each) for kind, each in (value.get("devices") or {}).items()},
         removed=value.get("removed") or {},
         gates=value.get("gates") or {},
+        plugin_resources=value.get("pluginResources") or (),
         parameters={"schema": {"maxProperties": 0}} if parameters == "none" else parameters,
+        schemas={kind: each for kind, each in structural.items() if each.has_rules},
+        rules=[*map(ProfileRule, items(value, "rules"))],
     )
+
+
+def schemas_of(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schemas of a profile's section about parameters by kind; by an empty text if there are no kinds."""
+    return parameters.get("kinds") or {"": parameters.get("schema") or {}}
+
+
+def structural_form(schema: Any) -> dict[str, Any]:
+    """Return a schema of a profile as one of a CustomResourceDefinition, for rules in CEL."""
+    if not isinstance(schema, dict):
+        return {}
+    made = dict(schema)
+    if made.get("type") == QUANTITY:
+        made |= {"type": "", "x-kubernetes-int-or-string": True}
+    elif isinstance(made.get("properties"), dict):
+        made |= {
+            "type": "object",
+            "properties": {key: structural_form(each) for key, each in made["properties"].items()},
+        }
+    for key in ("items", "additionalProperties"):
+        if isinstance(made.get(key), dict):
+            made[key] = structural_form(made[key])
+    return made
 
 
 def _devices(value: dict[str, Any]) -> Devices:

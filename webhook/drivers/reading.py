@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.api.dra.names import ONE_VALUE
 from webhook.drivers.errors import (
     BOOLEAN,
+    LIST,
     MAP,
     TEXT,
     Form,
@@ -18,12 +19,13 @@ from webhook.drivers.errors import (
     unknown_keys,
 )
 from webhook.drivers.profile import Profile, texts, valid_profile
-from webhook.drivers.schema import mistakes_in_section
+from webhook.drivers.rules import VARIABLES, ProfileRule
+from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule, mistakes_in_rules, mistakes_in_section
 from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from typing import Any, Final
 
 _coherence: Final = Module("webhook.drivers.coherence")
@@ -34,19 +36,25 @@ _FORMS: Final = {
     **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
     **dict.fromkeys(("isExample", "isOpen"), optional(BOOLEAN)),
     **dict.fromkeys(("classes", "devices", "gates", "removed"), optional(MAP)),
+    "pluginResources": optional(LIST),
+    "rules": optional(LIST),
 }
 """The keys of a profile, and their values; those of other keys are checked apart."""
-_KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+"""The keys of a profile."""
 _NAMED: Final = {"classes": TEXT, "gates": BOOLEAN, "removed": TEXT}
 """The values of keys that are maps from names."""
+_LISTS: Final = frozenset({"configs", "requests", "users"})
+"""The variables to which no ``fieldPath`` points."""
 _MOST_VALUES: Final = 50_000
 """The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
 _ATTRIBUTES: Final = ("attributes", "optional")
-_DEVICE_FORMS: Final = {
+DEVICE_FORMS: Final = {
     **dict.fromkeys(_ATTRIBUTES, optional(MAP)),
     **dict.fromkeys(("capacity", "optionalCapacity"), optional(Form("a list of names", (list,)))),
     "shared": optional(BOOLEAN),
 }
+"""The keys of a kind of devices, and their values."""
 
 
 def read_profile(value: Any) -> Profile:
@@ -83,7 +91,7 @@ def _is_small(value: Any) -> bool:
 
 def _mistakes(value: Any) -> Iterator[Mistake]:
     root = ProfilePlace()
-    yield from unknown_keys(root, value, _KEYS, dict.fromkeys(_DEVICE_FORMS, "devices.KIND"))
+    yield from unknown_keys(root, value, KEYS, dict.fromkeys(DEVICE_FORMS, "devices.KIND"))
     if not isinstance(value, dict):
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:
@@ -96,20 +104,42 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
     for gate in gates:
         if not str(gate)[:1].isalpha():
             yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
-    parameters = value.get("parameters")
-    if isinstance(parameters, dict):
-        yield from mistakes_in_section(parameters, gates)
-    elif parameters not in (None, "none"):
-        yield (root / "parameters").mistake('must be a map, or "none" if the driver takes none')
+    for index, rule in enumerate([] if "rules" in wrong else value.get("rules") or []):
+        yield from _mistakes_of_rule(root.below(("rules", index), f"rules[{index}]"), rule)
+    yield from _mistakes_of_parameters(root / "parameters", value.get("parameters"), gates)
     for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
         yield from _mistakes_of_devices(root / "devices" / kind, each)
 
 
+def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
+    if isinstance(value, dict):
+        malformed_schemas = [*mistakes_in_section(value, gates)]
+        yield from malformed_schemas or mistakes_in_rules(value)
+    elif value not in (None, "none"):
+        yield where.mistake('must be a map, or "none" if the driver takes none')
+
+
+def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
+    """List the mistakes of a rule about what the driver is asked for."""
+    if found := [*mistakes_in_rule(where, value, PROFILE_RULE)]:
+        yield from found
+        return
+    rule = ProfileRule(value)
+    known = f"variables are {', '.join(VARIABLES)}"
+    if rule.compiled.error:
+        yield (where / "rule").mistake(f"{rule.compiled.error}\n{known}")
+    elif rule.compiled.message_error:
+        yield (where / "messageExpression").mistake(f"{rule.compiled.message_error}\n{known}")
+    elif value.get("fieldPath") and not (rule.reads - _LISTS).intersection(rule.compiled.path[:1]):
+        text = "must begin with a variable that the rule reads, as .request.count or .parameters.size"
+        yield (where / "fieldPath").mistake(text)
+
+
 def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
-    yield from unknown_keys(where, value, _DEVICE_FORMS)
+    yield from unknown_keys(where, value, DEVICE_FORMS)
     if not isinstance(value, dict):
         return
-    wrong = dict(malformed(where, value, _DEVICE_FORMS))
+    wrong = dict(malformed(where, value, DEVICE_FORMS))
     yield from wrong.values()
     seen = set[str]()
     for key in (each for each in _ATTRIBUTES if each not in wrong):

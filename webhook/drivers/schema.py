@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.api.versions import NEWEST
 from webhook.cel.errors import CelError
 from webhook.drivers.errors import (
     BOOLEAN,
@@ -17,8 +18,10 @@ from webhook.drivers.errors import (
     optional,
     unknown_keys,
 )
+from webhook.drivers.profile import QUANTITY, schemas_of, structural_form
 from webhook.later import Module
 from webhook.spelling import nearest
+from webhook.structural.schema import Structural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from webhook.drivers.errors import Mistake
 
 _re2: Final = Module("webhook.cel.regex.re2")
+_rules: Final = Module("webhook.structural.rules")
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -37,35 +41,44 @@ TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "boolean": (bool,),
 }
 """The types of values, and Python's types for them."""
-QUANTITY: Final = "quantity"
-"""The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
 SEVERAL: Final = ("allOf", "anyOf", "oneOf")
 
+_VALIDATIONS: Final = "x-kubernetes-validations"
 _KEYWORDS: Final[Mapping[str, Form]] = {
     "properties": optional(MAP),
     "required": optional(LIST),
-    **dict.fromkeys(("gates", "onlyWith"), MAP),
-    **dict.fromkeys(("enum", *SEVERAL), LIST),
-    **dict.fromkeys(("format", "gate", "notWith", "pattern", "type"), TEXT),
+    "gates": MAP,
+    **dict.fromkeys(("enum", _VALIDATIONS, *SEVERAL), LIST),
+    **dict.fromkeys(("format", "gate", "pattern", "type"), TEXT),
     **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
     **dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum", "uniqueItems"), BOOLEAN),
     **dict.fromkeys(("maxItems", "maxLength", "maxProperties"), LENGTH),
     **dict.fromkeys(("minItems", "minLength", "minProperties"), LENGTH),
     "additionalProperties": Form("a map, true or false", (dict, bool)),
     "items": MAP,
-    "not": Form("a map or a list", (dict, list)),
+    "not": MAP,
 }
 """The keywords that are checked, and their values."""
 _IGNORED: Final = frozenset({"default", "description", "example", "externalDocs", "nullable", "title"})
 """Keywords that refuse no value."""
 _PARTS: Final = frozenset({*SEVERAL, "not"})
 """The keywords with schemas that judge a part of a value: other fields are up to the schema around them."""
+_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+PROFILE_RULE: Final[Mapping[str, Form]] = dict.fromkeys(("rule", "message", "messageExpression", "fieldPath"), TEXT)
+"""The keys of a rule of a profile, and their values."""
+RULE: Final = {**PROFILE_RULE, "reason": TEXT, "optionalOldSelf": BOOLEAN}
+"""The keys of a rule of a schema, and their values."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
 _EXTENSION: Final = "x-kubernetes-"
-"""The prefix of Kubernetes' own keywords, which are for its API server: a driver does not look at them."""
-_UNSUPPORTED: Final = {"$ref": "write the schema in its place", "patternProperties": "use additionalProperties"}
+"""The prefix of Kubernetes' own keywords; the others are for its API server: a driver does not look at them."""
+_UNSUPPORTED: Final = {
+    "$ref": "write the schema in its place",
+    "patternProperties": "use additionalProperties",
+    **dict.fromkeys(("notWith", "onlyWith"), f"state a rule in {_VALIDATIONS}"),
+}
 _PARAMETERS: Final = ProfilePlace(("parameters",), "parameters")
-_SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
+SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
+"""The keys of the section about parameters, and their values."""
 
 
 def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
@@ -75,8 +88,8 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
         value: The section.
         gates: The feature gates of the driver.
     """
-    yield from unknown_keys(_PARAMETERS, value, _SECTION)
-    wrong = dict(malformed(_PARAMETERS, value, _SECTION))
+    yield from unknown_keys(_PARAMETERS, value, SECTION)
+    wrong = dict(malformed(_PARAMETERS, value, SECTION))
     yield from wrong.values()
     is_lenient = value.get("isLenient") is True
     if "schema" not in wrong:
@@ -87,6 +100,39 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
         yield from _mistakes(_PARAMETERS / "kinds" / kind, schema, gates, is_lenient=is_lenient)
     if value.get("kinds") and "apiVersion" not in value:
         yield _PARAMETERS.mistake("kinds need an apiVersion")
+
+
+def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
+    """List the rules of well-formed schemas that cannot be compiled.
+
+    Args:
+        value: A profile's section about parameters.
+    """
+    for kind, stated in schemas_of(value).items():
+        root = ("kinds", kind) if kind else ("schema",)
+        for path, error in _rules.rule_errors(Structural(structural_form(stated)), NEWEST):
+            steps = (*root, *path)
+            name = ".".join(map(str, (each for each in steps if each != "properties")))
+            yield _PARAMETERS.below(steps, name).mistake(error)
+
+
+def mistakes_in_rule(where: ProfilePlace, value: Any, forms: Mapping[str, Form]) -> Iterator[Mistake]:
+    """List the mistakes of a rule, but for those of its expressions.
+
+    Args:
+        where: Its place.
+        value: The rule.
+        forms: The values that its keys take.
+    """
+    yield from unknown_keys(where, value, forms)
+    if not isinstance(value, dict):
+        return
+    wrong = dict(malformed(where, value, forms))
+    yield from wrong.values()
+    if not value.get("rule"):
+        yield where.mistake("state the condition in rule")
+    if (reason := value.get("reason", _REASONS[0])) not in _REASONS and "reason" not in wrong:
+        yield (where / "reason").mistake(f"unknown reason {reason}; {meant(reason, _REASONS, 'reasons')}")
 
 
 def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
@@ -115,9 +161,8 @@ def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_len
     if (pattern := value.get("pattern")) and (fault := _wrong_pattern(pattern)):
         yield (where / "pattern").mistake(fault)
     yield from _wrong_gates(where, value, gates)
-    only = value.get("onlyWith")
-    if only is not None and not (isinstance(only.get("field"), str) and "value" in only):
-        yield (where / "onlyWith").mistake("give a field and a value")
+    for index, rule in enumerate(value.get(_VALIDATIONS, ())):
+        yield from mistakes_in_rule(where.below((_VALIDATIONS, index), f"{_VALIDATIONS}[{index}]"), rule, RULE)
     for steps, name, inner in _schemas(value):
         is_part = steps[0] in _PARTS
         yield from _mistakes(where.below(steps, name), inner, gates, is_lenient=is_lenient or is_part)

@@ -102,7 +102,7 @@ def review(
     )
     served_by = kubernetes if known else None
     if sender and (problems := sender.undecodable(obj, served_by)):
-        return Outcome(obj, judged(obj, old, subresource=subresource) if known and rules else problems)
+        return Outcome(obj, (known and rules and judged(obj, old, subresource=subresource)) or problems)
     change = sender.change(obj, old, subresource, kubernetes=served_by) if sender else None
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj

@@ -67,6 +67,8 @@ class Around:
         if not self._drivers and (driver := context.driver_of_class(self._class_name)):
             self._drivers = {driver}
         self._left: dict[str, list[Devices]] = {}
+        self.kind = ""
+        """The kind of devices of the class, if the class comes with the driver of the last known read."""
 
     def known(self, read: Read) -> _Known | None:
         """Find the profile that decides what can be read; None if there is none, or others may publish it, too."""
@@ -85,10 +87,10 @@ class Around:
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
             return None
-        kind = profile.classes.get(self._class_name, "")
+        self.kind = profile.classes.get(self._class_name, "")
         if profile.driver not in self._left:
-            self._left[profile.driver] = self._devices(profile, kind)
-        return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or kind))
+            self._left[profile.driver] = self._devices(profile, self.kind)
+        return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or self.kind))
 
     def types_of(self, read: Read) -> set[str]:
         """Return the types that an attribute may have; none if they are not known."""
@@ -160,7 +162,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 @rule("kind-not-of-driver", *SELECTING, of_reads=True, of_field=True)
 def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector compares the kind of a device with a value that its driver does not publish, so it never holds.
+    """A selector compares the kind of a device with one that its driver or class does not have, so it never holds.
 
     Values are compared with regard to case. `draguard driver show NAME` prints the kinds of a driver's devices; if your
     version of the driver has others, pass its profile with --driver-profile.
@@ -177,6 +179,13 @@ def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
                 hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
                 yield finding(selector.path, message, hint, "NeverHolds", read.offset)
+            elif around.kind not in {"", each.text}:
+                message = (
+                    f'devices of class "{selector.class_name}" are of {read.name} "{around.kind}", not "{each.text}"'
+                )
+                fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
+                advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
+                yield finding(selector.path, message, advice, "NeverHolds", read.offset)
 
 
 def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.quotas import EXTENDED_SINCE, QUOTA
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path
-from webhook.references.requests import class_of, drivers_of, requests_of, wrong_drivers
+from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
 from webhook.references.rules import finding, in_expression, in_place, rule
 
 TYPE_CHECKING = False
@@ -54,15 +53,14 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     """A claim's configuration is for a driver whose devices its requests cannot select, so it is never read.
 
     A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
-    configuration is for insist on another driver.
+    configuration is for insist on another driver, or the classes come with one.
     """
     path = devices_path(claim)
     by_name: dict[str, set[str]] = {}
-    for request in requests_of(claim):
-        found = class_of(request.content, context)
-        selected = drivers_of(items(found, "spec", "selectors") + items(request.content, "selectors"), context)
-        by_name[request.name] = selected
-    for index, each in enumerate(items(claim, *path, "config")):
+    configs = items(claim, *path, "config")
+    for request in requests_of(claim) if configs else ():
+        by_name[request.name] = drivers_of_request(request.content, context)
+    for index, each in enumerate(configs):
         wanted = texts(each, "requests")
         sets = [
             selected
@@ -154,7 +152,7 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding((*request.path, "count"), message, hint, "Defaulted")
 
 
-@rule("quota-exceeded", *CLAIMS, "Pod", needs=(QUOTA,))
+@rule("quota-exceeded", *CLAIMS, "Pod", needs=("ResourceQuota",))
 def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
 
@@ -162,7 +160,7 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     pod has the reason. A request for all devices counts 32, and of alternatives the most of each class. What is used
     follows the status of the quota, as --cluster has it.
     """
-    if not context.inventory.knows(QUOTA):
+    if not context.inventory.knows("ResourceQuota"):
         return
     if obj.get("kind") not in CLAIMS:
         yield from _of_stored_templates(obj, context)
@@ -187,5 +185,7 @@ def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:
     made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
+    from webhook.inventory.quotas import EXTENDED_SINCE  # few inventories have quotas
+
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
     return context.quotas.refusal(made, extended=extended)

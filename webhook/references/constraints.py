@@ -6,7 +6,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, value_at
 from webhook.records import NamedTuple
-from webhook.references.requests import class_of, drivers_of, requests_of
+from webhook.references.requests import class_of, drivers_of_request, requests_of
 from webhook.references.rules import MEANT, finding, listed, rule
 from webhook.spelling import nearest
 
@@ -128,22 +128,23 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     for each in _constraints(claim, *_FIELDS) if context.fleet is None else ():
         for request in each.requests:
             profile, known = _profiled(request, context)
-            if profile and (each.domain, each.name) not in known:
+            is_of_another = (
+                each.domain not in {"", profile.driver} and context.profile(each.domain) if profile else None
+            )
+            if profile and (each.domain, each.name) not in known and (is_of_another or not profile.is_open):
                 message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
                 yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
                 break
 
 
 def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
-    """Return the profile that tells all attributes of a request's devices, and their domains and names."""
-    class_name = text(request.content, "deviceClassName")
-    around = items(context.inventory.find("DeviceClass", class_name), "spec", "selectors")
-    drivers = drivers_of([*around, *items(request.content, "selectors")], context)
-    driver = min(drivers, default="") or context.driver_of_class(class_name)
-    profile = context.profile(driver) if driver and len(drivers) <= 1 else None
-    if profile is None or profile.is_example or profile.is_open:
+    """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
+    drivers = drivers_of_request(request.content, context)
+    profile = context.profile(min(drivers)) if len(drivers) == 1 else None
+    if profile is None or profile.is_example:
         return None, []
-    kind = "" if around else profile.classes.get(class_name, "")
+    class_name = text(request.content, "deviceClassName")
+    kind = "" if class_of(request.content, context) else profile.classes.get(class_name, "")
     devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
     names = {name for each in devices for name in (*each.attributes, *each.optional)}
     places = (name.rpartition("/") for name in sorted(names))

@@ -1,28 +1,36 @@
-"""Rules about opaque parameters, by the profile of their driver."""
+"""Rules about opaque parameters, and what else drivers refuse, by their profiles."""
 
 from __future__ import annotations
 
 from itertools import islice
 
 from webhook.budget import BudgetExceededError, limited
+from webhook.fixing.references import NAMED_BY
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import at, items, text
+from webhook.inventory.claims import source
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.problem import Advice
-from webhook.references.rules import finding, rule
+from webhook.references.requests import claim_or_template, class_of, drivers_of_request, requests_of
+from webhook.references.rules import finding, listed, rule
+from webhook.references.views import CONTAINERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Final
 
     from webhook.drivers import Profile
     from webhook.drivers.parameters import ParameterFault
+    from webhook.drivers.rules import Broken, Part, Subject
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
+_SEVERAL: Final = 2
+"""How many pods a DaemonSet counts for."""
+_UNCHECKED: Final = "not checked: the profiles' schemas take more work than draguard allows"
 _SMALLER: Final = "validate fewer files at a time, or simplify the schemas"
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
@@ -65,11 +73,168 @@ def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Pa
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
     from webhook.drivers.parameters import ParameterFault, check_parameters  # most objects have no parameters
 
-    faults = islice(check_parameters(profile, parameters), _MOST)
+    faults = _within(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
+    return [ParameterFault((), _UNCHECKED, _SMALLER)] if faults is None else faults
+
+
+def _within(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
+    """Check something by the user's profiles; return None if they take more work than they may."""
     if context.checking is None:
-        return list(faults)
+        return check()
     try:
         with limited(context.checking):
-            return list(faults)
+            return check()
     except BudgetExceededError:
-        return [ParameterFault((), "not checked: the profiles' schemas take more work than draguard allows", _SMALLER)]
+        return None
+
+
+@rule("refused-by-driver", *_CONFIGURED, "Pod")
+def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A driver does not support what it is asked for: parts of a claim do not fit together, or it has too many users.
+
+    The API server does not know what drivers check. Most refuse a claim when they prepare its devices: the pod is
+    scheduled, and stays in ContainerCreating. `draguard driver show NAME` prints the rules of a driver, and their
+    source; if your version has others, pass its profile with --driver-profile.
+    """
+    if obj.get("kind") == "Pod":
+        yield from _of_users(obj, context)
+    elif obj.get("kind") == "DeviceClass":
+        yield from _of_class(obj, context)
+    else:
+        drivers = dict.fromkeys(text(each, "opaque", "driver") for each in items(obj, *devices_path(obj), "config"))
+        for request in requests_of(obj):
+            drivers |= dict.fromkeys(drivers_of_request(request.content, context))
+        for profile in filter(None, map(context.profile, drivers)):
+            if profile.rules and not profile.is_example:
+                for each in _broken(profile, _subject(obj, profile, context), context):
+                    yield finding(each.path, each.message, reason="Refused")
+
+
+def _of_class(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    from webhook.drivers.rules import Part, Subject
+
+    for driver in {text(each, "opaque", "driver"): None for each in items(device_class, "spec", "config")}:
+        if profile := context.profile(driver):
+            configs = _configs(profile, items(device_class, "spec", "config"), ("spec", "config"), "FromClass", context)
+            subject = Subject(Part({}, ()), configs=configs, classes={name_of(device_class): device_class})
+            for each in _broken(profile, subject, context):
+                yield finding(each.path, each.message, reason="Refused")
+
+
+def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """Evaluate the rules about the users of a pod's claims."""
+    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+        claim = claim_or_template(pod, entry, context)
+        if claim is None:
+            continue
+        drivers = {
+            driver: None for each in requests_of(claim) for driver in sorted(drivers_of_request(each.content, context))
+        }
+        for profile in filter(None, map(context.profile, drivers)):
+            if profile.is_example or not any(each.is_about_users for each in profile.rules):
+                continue
+            subject = _subject(claim, profile, context)
+            users = _users(pod, source(entry, "resourceClaimName"), context)
+            used = [_user(each, entry, subject.requests) for each in users]
+            for each in _broken(profile, subject._replace(users=used), context):
+                message = f'claim "{name_of(claim)}" is used by {listed(map(_shown, used))}: {each.message}'
+                yield finding(("spec", "resourceClaims", index, NAMED_BY[claim["kind"]]), message, reason="Refused")
+
+
+def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
+    """Return a claim, or the one that a template makes, as the rules of a profile see it."""
+    from webhook.drivers.rules import Part, Subject
+
+    path = devices_path(claim)
+    requests: list[Part] = []
+    classes: dict[str, JSONObject] = {}
+    of_classes: list[JSONObject] = []
+    for request in requests_of(claim):
+        if drivers_of_request(request.content, context) != {profile.driver}:
+            continue
+        wanted = {**request.content, "name": request.name}
+        if amounts_of := mapping(request.content, "capacity", "requests"):
+            full = {name if "/" in name else f"{profile.driver}/{name}": each for name, each in amounts_of.items()}
+            wanted["capacity"] = {"requests": full}
+        requests.append(Part(wanted, request.path))
+        if device_class := class_of(request.content, context):
+            classes[name_of(device_class)] = device_class
+            stated = _configs(profile, items(device_class, "spec", "config"), (), "FromClass", context)
+            of_classes += ({**each.value, "requests": [request.name]} for each in stated)
+    configs = _configs(profile, items(claim, *path, "config"), (*path, "config"), "FromClaim", context)
+    return Subject(Part({"spec": mapping(claim, *path[:-1])}, path[:-2]), requests, configs, of_classes, classes)
+
+
+def _configs(
+    profile: Profile, stated: Sequence[JSONObject], path: tuple[str, ...], source: str, context: Context
+) -> list[Part]:
+    """Return the configuration for a profile's driver, as DeviceAllocationConfiguration of allocated claims."""
+    from webhook.drivers.rules import Part
+
+    found = []
+    for index, each in enumerate(stated):
+        if text(each, "opaque", "driver") == profile.driver:
+            faults = _checked(profile, at(each, "opaque", "parameters"), context)
+            misfits = [fault.path for fault in faults if not fault.gate]
+            found.append(Part({**each, "source": source}, (*path, index), misfits))
+    return found
+
+
+def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Broken]:
+    """Evaluate the rules of a profile; where they take too much work, report that instead."""
+    from webhook.drivers.rules import Broken, broken
+
+    found = _within(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
+    return [Broken(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
+
+
+def _users(pod: JSONObject, claim: str, context: Context) -> Sequence[JSONObject]:
+    """Return the pods that use a claim, a pod of their own first; only that one for a claim made from a template."""
+    others = context.users_of(namespace_of(pod), claim) if claim else ()
+    return [pod, *(each for each in others if _identity(each) != _identity(pod))]
+
+
+def _identity(pod: JSONObject) -> tuple[str, str]:
+    return text(pod, "owner", "kind"), name_of(pod)
+
+
+def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONObject:
+    """Return a pod as a user of a claim: the containers that get devices for the requests.
+
+    Args:
+        pod: The pod.
+        entry: The claim, as the pod or another one names it.
+        requests: The requests.
+    """
+    claim = source(entry, "resourceClaimName")
+    names = {
+        text(each, "name")
+        for each in items(pod, "spec", "resourceClaims")
+        if (source(each, "resourceClaimName") == claim if claim else each == entry)
+    }
+    wanted = {"", *(text(each.value, "name").partition("/")[0] for each in requests)}
+    containers = [
+        {"name": text(container, "name"), "request": text(use, "request")}
+        for kind in CONTAINERS
+        for container in items(pod, "spec", kind)
+        for use in items(container, "resources", "claims")
+        if text(use, "name") in names and text(use, "request") in wanted
+    ]
+    pods = mapping(pod, "owner").get("pods", 1) if claim else 1
+    return {
+        "kind": text(pod, "owner", "kind") or "Pod",
+        "name": name_of(pod) if claim else "",  # pods with claims of their own are judged alike, whatever their names
+        "namespace": namespace_of(pod),
+        "pods": _SEVERAL if isinstance(pods, str) else 1 if pods is None else pods,
+        "containers": list({each["name"]: each for each in containers}.values()),
+    }
+
+
+def _shown(user: JSONObject) -> str:
+    names = [text(each, "name") for each in items(user, "containers")]
+    containers = f"container{'s' if len(names) > 1 else ''} {' and '.join(names)}"
+    if not user["name"]:
+        return containers if names else "the pod"
+    kind, pods = user["kind"], user["pods"]
+    who = f"pod {user['name']}" if kind == "Pod" else f"{kind} {user['name']}{f' ({pods} pods)' if pods > 1 else ''}"
+    return f"{containers} of {who}" if names else who

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.fixing.references import NAMED_BY
+from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources, as_in_pods
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix
-from webhook.references.requests import drivers_of
+from webhook.references.requests import claim_or_template, drivers_of, drivers_of_request, requests_of
 from webhook.references.rules import finding, in_place, listed, rule
+from webhook.references.views import CONTAINERS
 from webhook.spelling import did_you_mean
 
 TYPE_CHECKING = False
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """If one of these kinds is known, all objects that pods refer to are."""
-_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 @rule("claim-not-found", "Pod", "PodGroup", needs=("ResourceClaim", *_AROUND), of_field=True)
@@ -83,7 +84,7 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     names in spec.devices.requests of the claim or of the template; leave it out to get the devices of all requests.
     """
     entries = {text(each, "name"): each for each in items(pod, "spec", "resourceClaims")}
-    for containers in _CONTAINERS:
+    for containers in CONTAINERS:
         for index, container in enumerate(items(pod, "spec", containers)):
             for place, use in enumerate(items(container, "resources", "claims")):
                 request, entry = text(use, "request"), entries.get(text(use, "name"))
@@ -99,13 +100,8 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
     """Return the requests of a pod's claim, None if unknown."""
-    namespace = namespace_of(pod)
-    if name := source(entry, "resourceClaimName"):
-        claim = context.inventory.find("ResourceClaim", name, namespace)
-        return mapping(claim, "spec", "devices") if claim else None
-    name = source(entry, "resourceClaimTemplateName")
-    template = context.inventory.find("ResourceClaimTemplate", name, namespace)
-    return mapping(template, "spec", "spec", "devices") if template else None
+    found = claim_or_template(pod, entry, context)
+    return mapping(found, *devices_path(found)) if found else None
 
 
 @rule("claim-not-used", "Pod")
@@ -124,7 +120,7 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
 def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONObject]]:
     used = {
         text(use, "name")
-        for containers in _CONTAINERS
+        for containers in CONTAINERS
         for container in items(pod, "spec", containers)
         for use in items(container, "resources", "claims")
     }
@@ -260,7 +256,7 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
     nodes. Where no nodes are known, only names that resemble those of classes are reported.
     """
-    for containers in _CONTAINERS[:2]:
+    for containers in CONTAINERS[:2]:
         for index, container in enumerate(items(pod, "spec", containers)):
             for name in container_requests(container):
                 if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
@@ -276,6 +272,43 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
                     message = f'no device class provides the extended resource "{name}"'
                     message += ", and no node has it" if nodes else ""
                     yield finding(path, message, hint)
+
+
+@rule("plugin-beside-claim", "Pod")
+def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
+    """A pod claims devices of a driver, and requests the resource by which a device plugin provides the same ones.
+
+    The scheduler counts the resource and the devices apart, and neither the plugin nor the driver knows what the other
+    has given away: the container gets more devices than meant, or one that is in use. Where a device class provides the
+    resource, nothing is wrong.
+    """
+    resources = [
+        (name, ("spec", containers, index, "resources", where, name))
+        for containers in CONTAINERS[:2]
+        for index, container in enumerate(items(pod, "spec", containers))
+        for where in ("limits", "requests")
+        for name, amount in amounts(mapping(container, "resources", where)).items()
+        if amount and is_extended(name) and not context.extended.has(name)
+    ]
+    if not resources or not items(pod, "spec", "resourceClaims"):
+        return
+    drivers = {
+        driver: text(entry, "name")
+        for entry in items(pod, "spec", "resourceClaims")
+        for request in requests_of(claim_or_template(pod, entry, context) or {})
+        for driver in sorted(drivers_of_request(request.content, context))
+    }
+    said = set[str]()
+    for driver, claim in drivers.items():
+        profile = context.profile(driver)
+        for name, path in resources:
+            if profile and name not in said and profile.has_plugin_resource(name):
+                said.add(name)
+                message = (
+                    f'a device plugin provides "{name}", and claim "{claim}" is for such devices of driver "{driver}"'
+                )
+                hint = "neither knows what the other gives away: request the devices by one of them"
+                yield finding(path, message, hint, "Twice")
 
 
 @rule("prescheduled-extended-resource", "Pod", needs=("DeviceClass",))
@@ -295,7 +328,7 @@ def prescheduled_extended_resource(pod: JSONObject, context: Context) -> Iterato
     is_on = "DRAExtendedResource" in context.gates
     provided = ExtendedResources(context.inventory.all("DeviceClass"), context.release, is_on=is_on)
     of_plugins = amounts(mapping(context.inventory.find("Node", node), "status", "allocatable"))
-    for containers in _CONTAINERS[:2]:
+    for containers in CONTAINERS[:2]:
         for container in items(pod, "spec", containers):
             for name, amount in amounts(container_requests(container)).items():
                 if amount and provided.has(name) and name not in of_plugins:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from webhook.fixing.references import NAMED_BY
 from webhook.inventory import devices_path
-from webhook.objects import items, mapping, text
+from webhook.inventory.claims import source
+from webhook.objects import items, mapping, namespace_of, text
 from webhook.problem import Advice
 from webhook.records import NamedTuple
 from webhook.references.rules import finding, in_place, listed
@@ -48,6 +50,20 @@ def requests_of(claim: JSONObject) -> Iterator[Request]:
 def class_of(request: JSONObject, context: Context) -> JSONObject | None:
     """Return the DeviceClass that a request names; None if it is unknown."""
     return context.inventory.find("DeviceClass", text(request, "deviceClassName"))
+
+
+def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
+    """Return the claim or template that a pod's claim names; None if it is unknown."""
+    kind = "ResourceClaim" if source(entry, "resourceClaimName") else "ResourceClaimTemplate"
+    return context.inventory.find(kind, source(entry, NAMED_BY[kind]), namespace_of(pod))
+
+
+def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
+    """Return the drivers that a request and its class insist on; else the known driver that the class comes with."""
+    around = items(class_of(request, context), "spec", "selectors")
+    found = drivers_of([*around, *items(request, "selectors")], context)
+    installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))
+    return {installed} if installed else found
 
 
 def sorted_out(request: JSONObject, context: Context) -> Sorted | None:

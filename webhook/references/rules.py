@@ -77,6 +77,8 @@ class Context:
         """Whether device classes of the cluster are known, and not just those of manifests."""
         self.alike = Alike()
         """The cache of findings for similar objects."""
+        self.users_of: Callable[[str, str], Sequence[JSONObject]] = lambda _namespace, _claim: ()
+        """Returns the pods that use a claim, as :func:`webhook.references.views.pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
 

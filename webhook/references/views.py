@@ -6,9 +6,11 @@ from webhook.objects import mapping, number, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
+
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:
@@ -21,12 +23,12 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods:
         pods: How many such pods the workload makes; None for what its fields say.
 
     Returns:
-        The pod, with an ``owner`` that has the workload's labels and ``pods``: their number at a time, or, with one for
-        each node, their place.
+        The pod, with an ``owner`` that has the workload's kind and labels, and ``pods``: their number at a time, or,
+        with one for each node, their place.
     """
     metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
-    about = {"labels": mapping(owner, "metadata", "labels"), "pods": pods}
+    about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
     if pods is None:
         about["pods"] = 1 if owner is template else _pods(owner)
     return {**template, "kind": "Pod", "metadata": metadata, "owner": about}

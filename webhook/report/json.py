@@ -45,6 +45,7 @@ def _summary(report: Report) -> JSONObject:
         for (api_version, kind), documents in by_number(report)
     ]
     return {
+        "kubernetes": report.releases,
         "files": len(report.files),
         "documents": report.documents,
         "judged": report.documents - sum(report.skipped.values()) - report.without_claims,
@@ -60,6 +61,7 @@ def _summary(report: Report) -> JSONObject:
 
 def _of_tests(report: Report, tested: Tested) -> JSONObject:
     return {
+        "kubernetes": tested.releases,
         "suites": len(tested.runs),
         "cases": tested.cases,
         "failed": tested.failed,

@@ -36,7 +36,7 @@ class Report:
         self.renders = True
         """Whether the command renders charts that are named."""
         self.releases: list[str] = []
-        """The releases that were judged by, such as ``1.34``, if stated."""
+        """The releases that judged, such as ``1.34``; remarks name others."""
         self.findings: list[Finding] = []
         """The reported findings."""
         self.suppressed: list[Finding] = []
@@ -131,6 +131,11 @@ class Tested(NamedTuple):
     runs: Sequence[SuiteRun]
     coverage: Sequence[tuple[Covered, Document]]
     strict: bool
+
+    @property
+    def releases(self) -> list[str]:
+        """The releases for which the suites were run."""
+        return sorted({each.kubernetes for each in self.runs})
 
     @property
     def cases(self) -> int:

@@ -64,7 +64,7 @@ def summary(report: Report) -> str:
     levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
     found = [counted(number, noun) for number, noun in levels if number]
     text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
-    text += (", ".join(found) or "no problems") + suppressed
+    text += (", ".join(found) or "no problems") + _judged_by(report.releases) + suppressed
     if report.skipped:
         shown = Counter[str]()
         for kind, documents in by_number(report):
@@ -119,10 +119,15 @@ _SUPPRESSED = {
 """The names of the kinds of suppressions in reports."""
 
 
+def _judged_by(releases: Sequence[str]) -> str:
+    return f" (Kubernetes {', '.join(releases)})" if releases else ""
+
+
 def _tested(tested: Tested) -> str:
     text = f"{counted(tested.cases, 'case')} in {counted(len(tested.runs), 'suite')}: "
     text += f"{tested.cases - tested.failed} passed"
     text += f", {tested.failed} failed" if tested.failed else ""
+    text += _judged_by(tested.releases)
     return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 _NARROWEST = 20
 """How many characters of a line are shown at least, even on a narrow terminal."""
+_LONG = 120
+"""Hints with more characters are shown once."""
 
 
 class Text(Format):
@@ -54,16 +56,20 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
 
 
 def _lines(findings: Iterable[tuple[Finding, int]], paint: Callable[[str, str], str], width: int) -> Iterator[str]:
-    """Show findings, each with how many more like it there are."""
+    """Show findings, each with how many more like it there are; a long hint is shown at the first that has it."""
+    first: dict[str, Finding] = {}
     for finding, more in findings:
-        yield from map(uncommanded, _of_finding(finding, paint, width))
+        hint = finding.problem.hint
+        if len(hint) > _LONG and (other := first.setdefault(hint, finding)) is not finding:
+            hint = f"as at {place_of(other).removesuffix(':')}"
+        yield from map(uncommanded, _of_finding(finding, hint, paint, width))
         if more:
             note = f"{counted(more, 'more finding')} like this; --output concise lists all"
             yield paint("note", "note:") + folded(note, width, "note:")
             yield ""
 
 
-def _of_finding(finding: Finding, paint: Callable[[str, str], str], width: int) -> Iterator[str]:
+def _of_finding(finding: Finding, hint: str, paint: Callable[[str, str], str], width: int) -> Iterator[str]:
     problem, origin = finding.problem, finding.origin
     place, level = place_of(finding), problem.level
     plain, painted = (
@@ -87,9 +93,9 @@ def _of_finding(finding: Finding, paint: Callable[[str, str], str], width: int) 
         yield f"{paint('gutter', gutter)} {before}{marked}{after}"
         below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
         yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
-    if problem.hint:
+    if hint:
         label = f"{label_of(finding)}:"
-        yield paint("help", label) + folded(printable(problem.hint), width, label)
+        yield paint("help", label) + folded(printable(hint), width, label)
     yield ""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import full_name_of, items, name_of, namespace_of, text
 from webhook.simulation import binding, creation, untried
-from webhook.simulation.binding import EPOCH, are_reservable
+from webhook.simulation.binding import EPOCH, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED
@@ -122,11 +123,10 @@ class Answers:
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
             notes.append(_ERRORS)
         if placement.awaited and self._cluster.now > EPOCH:
-            left = min(each.left for each in placement.awaited)
-            later = (
-                f": more than {left} s later, the scheduler takes the device back and tries again" if left >= 0 else ""
-            )
-            notes.append(f"times are as of {self._cluster.timestamp}, the newest one in the cluster's objects{later}")
+            now, left = self._cluster.now, min(each.left for each in placement.awaited)
+            is_waiting = not any(each.is_unavailable for each in placement.awaited)
+            until = f": the scheduler waits until {written(now + timedelta(seconds=left))}" if is_waiting else ""
+            notes.append(f"times are as of {written(now)}, the newest one in the cluster's objects{until}")
         settings = self._cluster.settings
         if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
             notes += [

@@ -27,6 +27,8 @@ CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
 TIMEOUT: Final = timedelta(minutes=10)
 """The time after which the scheduler stops waiting for binding conditions."""
+LATE: Final = f"not True within {TIMEOUT // timedelta(seconds=1)} s"
+"""How the scheduler calls conditions for which it stops waiting."""
 _NAMED_MAX: Final = 3
 """The number of devices that are named."""
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
@@ -93,6 +95,7 @@ class Awaited(NamedTuple):
 
     Args:
         device: Its name.
+        place: Its driver, pool and name, as in a result.
         missing: The conditions that are not True yet.
         failed: The failure condition that is True, as in the claim's status; None if there is none.
         reported: What the driver says of the missing conditions, as in the claim's status.
@@ -100,6 +103,7 @@ class Awaited(NamedTuple):
     """
 
     device: str
+    place: str
     missing: tuple[str, ...]
     failed: JSONObject | None
     reported: tuple[JSONObject, ...]
@@ -122,7 +126,7 @@ class Awaited(NamedTuple):
             return f"{self.device}: {_said(self.failed)}"
         known = {text(each, "type") for each in self.reported}
         said = [*map(_said, self.reported), *(f"{each} is not reported" for each in self.missing if each not in known)]
-        late = f"{', '.join(self.missing)} not True within {_seconds(TIMEOUT)} s: " if self.left < 0 else ""
+        late = f"{', '.join(self.missing)} {LATE}: " if self.left < 0 else ""
         return f"{self.device}: {late}{', '.join(said)}"
 
 
@@ -141,7 +145,8 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
         failed = next((known[each] for each in texts(result, "bindingFailureConditions") if each in true), None)
         if missing or failed:
             reported = tuple(known[each] for each in missing if each in known)
-            found.append(Awaited(text(result, "device"), missing, failed, reported, _left(claim, now)))
+            place = "/".join(_place(result))
+            found.append(Awaited(text(result, "device"), place, missing, failed, reported, _left(claim, now)))
     return found
 
 
@@ -191,11 +196,14 @@ def _said(condition: JSONObject) -> str:
 
 
 def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
-    device = [text(result, each) for each in ("driver", "pool", "device")]
     for status in items(claim, "status", "devices"):
-        if [text(status, each) for each in ("driver", "pool", "device")] == device:
+        if _place(status) == _place(result):
             return items(status, "conditions")
     return []
+
+
+def _place(device: JSONObject) -> list[str]:
+    return [text(device, each) for each in ("driver", "pool", "device")]
 
 
 def time_of(value: str) -> datetime | None:
@@ -205,6 +213,11 @@ def time_of(value: str) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo else None
+
+
+def written(time: datetime) -> str:
+    """Write a time as objects have it."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _RESULT: Final = (

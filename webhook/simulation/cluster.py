@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import copy
-from datetime import UTC, datetime
 from itertools import islice
 
 from webhook.allocation import Allocator, Features
@@ -20,13 +19,14 @@ from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
-from webhook.simulation.binding import EPOCH, time_of
+from webhook.simulation.binding import EPOCH, time_of, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from datetime import datetime
     from typing import Any, Final
 
     from webhook.inventory import Inventory
@@ -209,7 +209,7 @@ class Cluster:
     @property
     def timestamp(self) -> str:
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
-        return self.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if self.settings.has_binding_conditions else ""
+        return written(self.now) if self.settings.has_binding_conditions else ""
 
     @cached_property
     def of_unknown_size(self) -> str:

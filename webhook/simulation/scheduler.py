@@ -123,7 +123,7 @@ class Scheduler:
                 break
             last = placement
             uses = [use._replace(claim=self._current(use.claim)) for use in uses]
-        return self._after_trouble(placement, [each for each in before if each.is_unavailable])
+        return self._with_prospect(placement, before)
 
     def _awaited(self, claims: Iterable[JSONObject]) -> tuple[binding.Awaited, ...]:
         """Return the devices of claims whose binding conditions are not met."""
@@ -136,38 +136,47 @@ class Scheduler:
         awaited = self._awaited(claims)
         return placement._replace(reason=binding.waiting(awaited, node), awaited=awaited)
 
-    def _after_trouble(self, placement: Placement, troubled: Sequence[binding.Awaited]) -> Placement:
-        """Say what becomes of a pod whose devices have failed, or were not ready in time: it waits for devices anew.
+    def _with_prospect(self, placement: Placement, held: Sequence[binding.Awaited]) -> Placement:
+        """Say what becomes of a waiting pod whose claims held devices that were not ready.
 
-        It can never run if the device that has failed is the one that it gets again.
+        It can never run if a device that has failed is the one that it gets again.
         """
-        if not troubled or not placement.awaited:
+        if not held or not placement.awaited:
             return placement
+        troubled = [each for each in held if each.is_unavailable]
+        places = {each.place for each in troubled or held}
+        again = sorted(each.device for each in placement.awaited if each.place in places)
         said = "; ".join(each.text for each in troubled)
-        names = {each.device for each in troubled}
-        again = sorted(names & {each.device for each in placement.awaited})
         back = "the scheduler takes the device back and tries again"
         if not again:
             return placement._replace(notes=(*placement.notes, f"{said}: {back}, with another device"))
-        which = ", ".join(again)
         only = "it is the only one" if len(again) == 1 else "they are the only ones"
-        because = f"{only}, so it gets" if self._suits_no_other(placement, names) else "it gets"
-        placement = placement._replace(reason=f"{said}: {back}; {because} {which} again", awaited=tuple(troubled))
+        is_only = self._suits_no_other(placement, places)
+        if not troubled:
+            more = f"; {only}, so it gets {', '.join(again)} again" if is_only else ""
+            return placement._replace(reason=f"{placement.reason}; {binding.LATE}: {back}{more}")
+        because = f"{only}, so it gets" if is_only else "it gets"
+        reason = f"{said}: {back}; {because} {', '.join(again)} again"
+        placement = placement._replace(reason=reason, awaited=tuple(troubled))
         has_failed = any(each.failed and each.device in again for each in troubled)
         return placement._replace(candidates=()) if has_failed else placement
 
-    def _suits_no_other(self, placement: Placement, names: Collection[str]) -> bool:
-        """Tell whether only devices of some names suit the claims of a pod that were taken back."""
+    def _suits_no_other(self, placement: Placement, places: Collection[str]) -> bool:
+        """Tell whether only some devices suit the claims of a pod, once they are taken back."""
         cluster = self.cluster
         if placement.needs is None or placement.verdicts is None:
             return False
+        needs = placement.needs._replace(claims=tuple(map(_without_devices, placement.needs.claims)))
         with ExitStack() as given_back:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
-            round_ = Round(cluster, placement.needs)
-            attempts = ((node, round_.attempt_on(node)) for node in islice(placement.verdicts.fitting, _ASKED_MAX))
+            round_ = Round(cluster, needs)
+            suiting = (node for node in placement.verdicts.nodes if round_.filter(node).refusal is None)
+            nodes = [*islice(suiting, _ASKED_MAX + 1)]
+            attempts = ((node, round_.attempt_on(node)) for node in nodes[:_ASKED_MAX])
             found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
-            return all(funnel.view.devices[place].name in names for funnel in found for place in funnel.places)
+            others = (str(funnel.view.devices[place]) not in places for funnel in found for place in funnel.places)
+            return len(nodes) <= _ASKED_MAX and not any(others)
 
     def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
         """Return the placement of a pod that waits for a claim which the API server rejects."""
@@ -413,6 +422,10 @@ def _consumer(pod: JSONObject) -> Consumer:
 def _is_usable_on(node: JSONObject, claim: JSONObject) -> bool:
     selector = mapping(allocation_of(claim), "nodeSelector")
     return not selector or selects(selector, node)
+
+
+def _without_devices(claim: JSONObject) -> JSONObject:
+    return {name: value for name, value in claim.items() if name != "status"}
 
 
 def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:

@@ -1,7 +1,7 @@
 """Reads the inputs of the command line: files, directories and globs as they are, charts and kustomizations rendered.
 
-:func:`read` renders a directory with a ``Chart.yaml`` or a kustomization if the directory itself is named. Those found
-below a directory are left to :class:`webhook.documents.Selection`.
+:func:`read` renders a directory with a ``Chart.yaml`` or a kustomization if the directory itself is named, and those
+below a directory if that is wanted (``RenderOptions.concerns``).
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ def read(
     """
     named = list(paths)
     rendered = [path for path in named if is_rendered(path)]
+    if options and options.concerns and any(map(os.path.isdir, named)):
+        from webhook.sources.trees import read_trees  # many name files
+
+        return read_trees(named, rendered, stdin, selection or Selection(git=False), options)
     if not rendered:
         return read_files(named, stdin, selection)
     from webhook.sources.rendering import render  # most manifests are files

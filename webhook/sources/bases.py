@@ -1,4 +1,4 @@
-"""The directories of a kustomization's bases, of which some may be far from it."""
+"""The files and directories that a kustomization is built from, of which some may be far from it, or remote."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ import os
 from webhook.documents import Document, parse
 from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
+from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Final
+    from typing import Any, Final
 
     from webhook.documents import Unreadable
 
 _FIELDS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name other kustomizations."""
+_NO_PATHS: Final = frozenset(
+    {"commonAnnotations", "commonLabels", "images", "labels", "metadata", "namePrefix", "nameSuffix", "namespace"}
+)
+"""Fields of a kustomization that name no files."""
 _MOST: Final = 200
 """The most kustomizations that are followed."""
 
@@ -47,14 +52,75 @@ def outside(directory: str) -> list[str]:
 
 def _bases(directory: str) -> Iterator[str]:
     """Return the real paths of the directories that a kustomization names."""
-    try:
-        data = read_up_to(kustomization_of(directory), MAX_BYTES)
-    except OSError:  # kustomize itself reports it
-        return
-    for document in parse(data):
+    for document in _read(kustomization_of(directory)):
         for path in named_in(document):
             if os.path.isdir(named := os.path.join(directory, path)):
                 yield os.path.realpath(named)
+
+
+class Inputs(NamedTuple):
+    """What a kustomization is built from.
+
+    Args:
+        files: The real paths of the files.
+        directories: The real paths of the directories of other kustomizations.
+        has_remote: Whether it names what is on other machines, or missing.
+        is_component: Whether it is a Component, which is only a part of others.
+    """
+
+    files: set[str]
+    directories: set[str]
+    has_remote: bool = False
+    is_component: bool = False
+
+
+def inputs_of(directory: str) -> Inputs:
+    """Find what a kustomization is built from, directly and through others.
+
+    Args:
+        directory: The directory of the kustomization.
+    """
+    found = Inputs(set(), set())
+    top = os.path.realpath(directory)
+    pending, seen = [top], {top}
+    while pending and len(seen) < _MOST:
+        here = pending.pop()
+        file = kustomization_of(here)
+        found.files.add(os.path.realpath(file))
+        for document in _read(file):
+            data = document.data if isinstance(document, Document) and isinstance(document.data, dict) else {}
+            if here == top and data.get("kind") == "Component":
+                found = found._replace(is_component=True)
+            if any("://" in each or not os.path.exists(f"{here}/{each}") for each in named_in(document)):
+                found = found._replace(has_remote=True)
+            for text in _texts({key: value for key, value in data.items() if key not in _NO_PATHS}):
+                path = os.path.realpath(f"{here}/{text.rpartition('=')[2]}")  # generators name files as KEY=FILE
+                if "://" in text:
+                    found = found._replace(has_remote=True)
+                elif os.path.isfile(path):
+                    found.files.add(path)
+                elif path not in seen and kustomization_of(path):
+                    seen.add(path)
+                    pending.append(path)
+    return found._replace(directories=seen - {top})
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Return the texts of one line in a value that may be paths."""
+    if isinstance(value, str):
+        yield from [value] if value and "\n" not in value and "\0" not in value else []
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _read(file: str) -> Iterator[Document | Unreadable]:
+    """Read the file of a kustomization; nothing if it cannot be read, which kustomize reports."""
+    try:
+        data = read_up_to(file, MAX_BYTES)
+    except OSError:
+        return
+    yield from parse(data)
 
 
 def named_in(kustomization: Document | Unreadable) -> Iterator[str]:

@@ -51,6 +51,8 @@ class RenderOptions(NamedTuple):
         progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
         texts: Receives the rendered texts, by the file of the template or the kustomization.
         note: Called with each remark.
+        concerns: Tells by the text of a file whether the chart or kustomization that has it is rendered if it is found
+            below a directory. None to render only what is named, and to read no files beside that.
     """
 
     values: Sequence[str] = ()
@@ -61,6 +63,7 @@ class RenderOptions(NamedTuple):
     progress: Progress = lambda: nullcontext(_ignore)
     texts: dict[str, list[str]] | None = None
     note: Callable[[str], None] = _overlook
+    concerns: Callable[[str], bool] | None = None
 
     def for_earlier(self, values: Sequence[str]) -> RenderOptions:
         """Return the options for an earlier state, whose texts and remarks are not reported.

@@ -22,10 +22,11 @@ from webhook.structural.declarations import type_of, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.cel import Environment, Program, StructType
+    from webhook.cel.types.base import Type
     from webhook.objects import JSONObject
     from webhook.release import Release
     from webhook.structural.schema import Structural
@@ -36,10 +37,11 @@ _LONGEST_MESSAGE: Final = 5 * 1024
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
 _NO_OVERLOAD: Final = "no such overload"
 _STEP: Final = Pattern(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
+_FIELDS: Final = Pattern(r"(?<![.\w])self\.\??(\w+)")
 _QUOTED: Final = Pattern(r"\\(.)")
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
     """A rule, ready to be evaluated.
 
     Args:
@@ -49,6 +51,7 @@ class _Rule(NamedTuple):
         has_old: Whether the expression reads the earlier value.
         path: The field that it is about, below the value.
         error: Why it cannot be evaluated.
+        message_error: Why there is no expression that makes its message, though one is stated.
     """
 
     stated: JSONObject
@@ -57,11 +60,18 @@ class _Rule(NamedTuple):
     has_old: bool = False
     path: Path = Path()
     error: str = ""
+    message_error: str = ""
 
     @property
     def is_optional(self) -> bool:
         """Whether the earlier value is an optional, and the rule is for new values, too."""
         return self.stated.get("optionalOldSelf") is True
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields of the value that it reads."""
+        found: Sequence[str] = _FIELDS.findall(text(self.stated, "rule"))
+        return found
 
     @property
     def name(self) -> str:
@@ -87,11 +97,15 @@ class _Place(NamedTuple):
     before: tuple[Any, Any] | None = None
 
 
-class _Stopped(Exception):  # noqa: N818 - it ends the walk, and is no error
-    """The rules cost too much: no further ones are evaluated."""
-
-
-def check_rules(value: Any, schema: Structural, release: Release, old: Any, *, ratchets: bool) -> list[Problem]:
+def check_rules(
+    value: Any,
+    schema: Structural,
+    release: Release,
+    old: Any = ABSENT,
+    *,
+    ratchets: bool = False,
+    misfits: Collection[Path] = (),
+) -> list[Problem]:
     """Evaluate the rules for a value and all below it, and list those that do not hold.
 
     Args:
@@ -100,12 +114,14 @@ def check_rules(value: Any, schema: Structural, release: Release, old: Any, *, r
         release: The Kubernetes release.
         old: The value that it replaces; ``ABSENT`` for a new one.
         ratchets: Whether rules about values that are as they were only warn.
+        misfits: The values that do not fit the schema, where one may not: rules that read them are left out, and errors
+            of others are not reported.
 
     Raises:
         BudgetExceededError: They take more work than may be done.
     """
-    walk = _Walk(release, ratchets=ratchets)
-    with suppress(_Stopped):
+    walk = _Walk(release, ratchets=ratchets, misfits=misfits)
+    with suppress(Stopped):
         walk.check(value, _Place(schema, schema, Path(), old))
     return walk.found
 
@@ -118,6 +134,8 @@ def rule_errors(schema: Structural, release: Release) -> Iterator[tuple[Path, st
     for index, rule in enumerate(_rules(schema, schema, release)):
         if rule.error:
             yield Path(("x-kubernetes-validations", index)), rule.error
+        if rule.message_error:
+            yield Path(("x-kubernetes-validations", index, "messageExpression")), rule.message_error
 
 
 def _parts(schema: Structural) -> Iterator[tuple[tuple[str, ...], Structural]]:
@@ -129,21 +147,98 @@ def _parts(schema: Structural) -> Iterator[tuple[tuple[str, ...], Structural]]:
         yield ("additionalProperties",), schema.values
 
 
-class _Walk:
-    """Walks through a value, and evaluates the rules on its way.
+class Evaluation:
+    """Evaluates rules, at the cost that an API server allows for an object.
 
     Args:
-        release: The Kubernetes release.
-        ratchets: Whether rules about values that are as they were only warn.
+        reports_errors: Whether errors of evaluation are findings.
 
     Attributes:
         found: The findings.
     """
 
-    def __init__(self, release: Release, *, ratchets: bool) -> None:
-        self._release, self._ratchets = release, ratchets
-        self._meter = Meter(CALL_LIMIT)
+    def __init__(self, *, reports_errors: bool = True) -> None:
+        self._meter, self._reports_errors = Meter(CALL_LIMIT), reports_errors
         self.found: list[Problem] = []
+
+    def judge(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str = "object") -> str:
+        """Return why a rule does not hold; empty if it holds. An error is a finding, and no reason.
+
+        Args:
+            rule: The rule.
+            bindings: The variables.
+            path: The path of the value, for findings.
+            type_: Its type, for findings.
+
+        Raises:
+            Stopped: The rules have cost too much.
+        """
+        if rule.program is None or self._holds(rule, rule.program, bindings, path, type_):
+            return ""
+        return self._message(rule, bindings, path, type_) or _default_message(rule)
+
+    def _holds(self, rule: Rule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str) -> bool:
+        """Tell whether a rule holds; an error is reported, and counts as if it did."""
+        error = ""
+        try:
+            holds = program.evaluate(bindings, meter=self._meter) is True
+        except EvaluationError as failure:
+            holds, error = True, str(failure)
+        except CostLimitExceededError as failure:
+            detail = f"'{failure}': no further validation rules will be run due to call cost exceeds limit for rule: "
+            self._stop(invalid(path, type_, detail + rule.name))
+        if self._meter.cost > POLICY_LIMIT:
+            self._stop(invalid(path, type_, f"validation {_OUT_OF_BUDGET}"))
+        if not self._reports_errors:
+            return holds
+        if error.startswith(_NO_OVERLOAD):
+            detail = f"'{error}': {_MISMATCH}"
+            self.found.append(invalid(path, type_, detail + rule.name))
+        elif error:
+            self.found.append(invalid(path, type_, f"{error} evaluating rule: {rule.name}"))
+        return holds
+
+    def _message(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str) -> str:
+        """Return the text of a rule's ``messageExpression``; empty if it has none, or it fails."""
+        if rule.message is None:
+            return ""
+        try:
+            message = rule.message.evaluate(bindings, meter=self._meter)
+        except EvaluationError:
+            return ""
+        except CostLimitExceededError:
+            stated = text(rule.stated, "messageExpression")
+            detail = (
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+                f"{stated}"
+            )
+            self._stop(invalid(path, type_, detail))
+        if self._meter.cost > POLICY_LIMIT:
+            self._stop(invalid(path, type_, f"messageExpression evaluation {_OUT_OF_BUDGET}"))
+        message = message.strip() if isinstance(message, str) else ""
+        return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
+
+    def _stop(self, problem: Problem) -> None:
+        self.found.append(problem)
+        raise Stopped
+
+
+class Stopped(Exception):  # noqa: N818 - it ends the walk, and is no error
+    """The rules cost too much: no further ones are evaluated."""
+
+
+class _Walk(Evaluation):
+    """Walks through a value, and evaluates the rules on its way.
+
+    Args:
+        release: The Kubernetes release.
+        ratchets: Whether rules about values that are as they were only warn.
+        misfits: The values that do not fit the schema.
+    """
+
+    def __init__(self, release: Release, *, ratchets: bool, misfits: Collection[Path]) -> None:
+        super().__init__(reports_errors=not misfits)
+        self._release, self._ratchets, self._misfits = release, ratchets, frozenset(misfits)
 
     def check(self, value: Any, place: _Place) -> None:
         """Check the value in a place and all below it."""
@@ -185,68 +280,25 @@ class _Walk:
                 self.found.append(invalid(path, schema.type, f"rule compile error: {rule.error}"))
             if rule.program is None or (rule.has_old and not was_there and not rule.is_optional):
                 continue
+            if self._misfits and (path in self._misfits or any(path / name in self._misfits for name in rule.fields)):
+                continue
             seen = bindings
             if rule.is_optional:
                 seen = bindings | {"oldSelf": Optional(bindings["oldSelf"]) if "oldSelf" in bindings else NONE}
-            if self._holds(rule, rule.program, seen, path, schema):
+            detail = self.judge(rule, seen, path, schema.type)
+            if not detail:
                 continue
-            detail = self._message(rule, bindings, path, schema) or _default_message(rule)
             problem = _refusal(rule, path, value, detail)
             if self._ratchets and not rule.has_old and before is not None and equal(*before):
                 problem = problem._replace(level=WARNING)
             self.found.append(problem)
 
-    def _holds(
-        self, rule: _Rule, program: Program, bindings: Mapping[str, Any], path: Path, schema: Structural
-    ) -> bool:
-        """Tell whether a rule holds; an error is reported, and counts as if it did."""
-        error = ""
-        try:
-            holds = program.evaluate(bindings, meter=self._meter) is True
-        except EvaluationError as failure:
-            holds, error = True, str(failure)
-        except CostLimitExceededError as failure:
-            detail = f"'{failure}': no further validation rules will be run due to call cost exceeds limit for rule: "
-            self._stop(invalid(path, schema.type, detail + rule.name))
-        if self._meter.cost > POLICY_LIMIT:
-            self._stop(invalid(path, schema.type, f"validation {_OUT_OF_BUDGET}"))
-        if error.startswith(_NO_OVERLOAD):
-            detail = f"'{error}': {_MISMATCH}"
-            self.found.append(invalid(path, schema.type, detail + rule.name))
-        elif error:
-            self.found.append(invalid(path, schema.type, f"{error} evaluating rule: {rule.name}"))
-        return holds
 
-    def _message(self, rule: _Rule, bindings: Mapping[str, Any], path: Path, schema: Structural) -> str:
-        """Return the text of a rule's ``messageExpression``; empty if it has none, or it fails."""
-        if rule.message is None:
-            return ""
-        try:
-            message = rule.message.evaluate(bindings, meter=self._meter)
-        except EvaluationError:
-            return ""
-        except CostLimitExceededError:
-            stated = text(rule.stated, "messageExpression")
-            detail = (
-                "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
-                f"{stated}"
-            )
-            self._stop(invalid(path, schema.type, detail))
-        if self._meter.cost > POLICY_LIMIT:
-            self._stop(invalid(path, schema.type, f"messageExpression evaluation {_OUT_OF_BUDGET}"))
-        message = message.strip() if isinstance(message, str) else ""
-        return "" if "\n" in message or len(message.encode()) > _LONGEST_MESSAGE else message
-
-    def _stop(self, problem: Problem) -> None:
-        self.found.append(problem)
-        raise _Stopped
-
-
-def _default_message(rule: _Rule) -> str:
+def _default_message(rule: Rule) -> str:
     return text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
 
 
-def _refusal(rule: _Rule, path: Path, value: Any, detail: str) -> Problem:
+def _refusal(rule: Rule, path: Path, value: Any, detail: str) -> Problem:
     path = Path((*path, *rule.path))
     reason = rule.stated.get("reason")
     if reason == "FieldValueForbidden":
@@ -262,62 +314,78 @@ def _refusal(rule: _Rule, path: Path, value: Any, detail: str) -> Problem:
     return invalid(path, value, detail)
 
 
-def _rules(source: Structural, schema: Structural, release: Release) -> Sequence[_Rule]:
+def _rules(source: Structural, schema: Structural, release: Release) -> Sequence[Rule]:
     """Return the compiled rules of a schema, without those of its parts."""
     if (known := source.programs.get(release)) is None:
         known = source.programs[release] = list(_compiled(source, schema, release)) if source.rules else []
-    rules: Sequence[_Rule] = known
+    rules: Sequence[Rule] = known
     return rules
 
 
-def _compiled(source: Structural, schema: Structural, release: Release) -> Iterator[_Rule]:
+def _compiled(source: Structural, schema: Structural, release: Release) -> Iterator[Rule]:
     declared: dict[str, StructType] = {}
-    type_ = type_of(schema, "self", declared) or types.DYN
+    type_ = type_of(schema, "selfType", declared) or types.DYN  # as there: `self.name` is a field, not a type
     plain = environment(release, stored=True).extend(
         Library("self", structs=tuple(declared.values())), variables={"self": type_, "oldSelf": type_}
     )
     optional = plain.extend(variables={"oldSelf": types.optional_of(type_)})
     for stated in source.rules:
         own = optional if stated.get("optionalOldSelf") is True else plain
-        yield _compile(stated, own, schema)
+        yield compile_rule(stated, own, _field_path(stated, schema))
 
 
-def _compile(stated: JSONObject, known: Environment, schema: Structural) -> _Rule:
+def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Rule:
+    """Compile a rule.
+
+    Args:
+        stated: The rule.
+        known: Its variables and functions.
+        path: The field that it is about, below the value.
+    """
     expression, message = text(stated, "rule"), text(stated, "messageExpression")
     if not expression.strip():
-        return _Rule(stated)
+        return Rule(stated)
+    program, error = _program(expression, known, types.BOOL, "cel expression must evaluate to a bool")
+    if program is None:
+        return Rule(stated, error=error)
+    made, message_error = None, ""
+    if message:
+        wrong = "messageExpression must evaluate to a string"
+        made, message_error = _program(message, known, types.STRING, wrong)
+    return Rule(stated, program, made, "oldSelf" in program.variables, path, message_error=message_error)
+
+
+def _program(expression: str, known: Environment, type_: Type, wrong: str) -> tuple[Program | None, str]:
+    """Compile an expression; return why it cannot be, if so."""
     try:
         checked = known.check(expression)
-        if checked.type is not types.BOOL:
-            return _Rule(stated, error="cel expression must evaluate to a bool")
-        program = known.program(checked)
+        if checked.type is not type_:
+            return None, wrong
+        return known.program(checked), ""
     except CompileError as error:
-        return _Rule(stated, error=f"compilation failed: {error}")
+        return None, f"compilation failed: {error}"
     except ProgramError as error:
-        return _Rule(stated, error=f"program instantiation failed: {error}")
-    has_old = "oldSelf" in program.variables
-    return _Rule(stated, program, _compiled_message(message, known), has_old, _field_path(stated, schema))
-
-
-def _compiled_message(message: str, known: Environment) -> Program | None:
-    if not message:
-        return None
-    try:
-        return known.compile(message)
-    except (CompileError, ProgramError):
-        return None
+        return None, f"program instantiation failed: {error}"
 
 
 def _field_path(stated: JSONObject, schema: Structural) -> Path:
     """Return the path of a rule's ``fieldPath``; an empty one if it has none, or that names no field."""
-    path, rest, part = Path(), text(stated, "fieldPath"), schema
-    while rest:
-        step = _STEP.match(rest)
-        if step is None:
-            return Path()
-        name = step[1] or _QUOTED.sub(lambda found: found[1], step[2])
+    path, part = Path(), schema
+    for name in field_steps(text(stated, "fieldPath")):
         if (field := part.field(name)) is None:
             return Path()
         path = path / (name if name in part.properties else Key(name))
-        part, rest = field, rest[step.end() :]
+        part = field
     return path
+
+
+def field_steps(written: str) -> Sequence[str]:
+    """Return the fields that a ``fieldPath`` names; none if it is malformed."""
+    steps: list[str] = []
+    while written:
+        step = _STEP.match(written)
+        if step is None:
+            return ()
+        steps.append(step[1] or _QUOTED.sub(lambda found: found[1], step[2]))
+        written = written[step.end() :]
+    return steps

@@ -177,7 +177,10 @@ class TestCheck:
         folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
         done = process("policy", "check", folder)
         assert (done.code, done.err) == (0, "")
-        assert done.out == "3 documents in 2 files: no problems; 1 skipped (of other kinds: 1 ConfigMap)\n"
+        assert (
+            done.out
+            == "3 documents in 2 files: no problems (Kubernetes 1.37); 1 skipped (of other kinds: 1 ConfigMap)\n"
+        )
 
     def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))

@@ -47,7 +47,7 @@ class TestValidate:
             "   |       ^^^^^^^^^^^^^^^^^^^^",
             "",
             f"note: references not checked: ResourceClaim shared ({folder}/pod.yaml:14); the manifests {how}",
-            "1 document in 1 file: 1 error",
+            "1 document in 1 file: 1 error (Kubernetes 1.37)",
         ]
 
     def test_json_names_the_policy_its_binding_and_the_expression(self, write: Callable[..., Path]) -> None:
@@ -77,7 +77,7 @@ class TestValidate:
         command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
         assert [each["level"] for each in findings(*command)] == [level]
         assert (draguard(*command).code, draguard(*command, "--strict").code) == (code, strictly)
-        assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level}\n")
+        assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level} (Kubernetes 1.37)\n")
 
     @pytest.mark.parametrize(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
     def test_an_evaluation_error_is_reported_under_every_failure_policy(

@@ -30,7 +30,7 @@ WHOLE = (
 class TestTest:
     def test_suites_that_pass_and_see_everything_pass(self, write: Callable[..., Path]) -> None:
         done = process("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
-        assert done == (0, "3 cases in 1 suite: 3 passed; 2 of 2 expressions covered\n", "")
+        assert done == (0, "3 cases in 1 suite: 3 passed (Kubernetes 1.37); 2 of 2 expressions covered\n", "")
 
     def test_nothing_is_tested_if_the_api_server_refuses_a_policy(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED.replace("containers)", "containers"), tests=WHOLE)
@@ -47,7 +47,7 @@ class TestTest:
             "14 |   expect: {allowed: false, message: worse}",
             "   |                            ^^^^^^^",
             "",
-            "3 cases in 1 suite: 2 passed, 1 failed; 2 of 2 expressions covered",
+            "3 cases in 1 suite: 2 passed, 1 failed (Kubernetes 1.37); 2 of 2 expressions covered",
         ]
 
     def test_what_no_case_has_seen_is_listed(self, write: Callable[..., Path]) -> None:
@@ -153,6 +153,7 @@ class TestTest:
             "missing": ["false"],
         }
         assert result["summary"] == {
+            "kubernetes": ["1.37"],
             "suites": 1,
             "cases": 2,
             "failed": 0,

@@ -39,7 +39,7 @@ class Places:
         Args:
             report: The report.
         """
-        report.findings = _by_file(map(self._placed, report.findings))
+        report.findings = _by_file(_once(map(self._placed, report.findings)))
         report.suppressed = _by_file(map(self._placed, report.suppressed))
         report.judged = list(map(self._listed, report.judged))
 
@@ -103,6 +103,15 @@ class Places:
         """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
+
+
+def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Leave out what a base has in several overlays."""
+    kept: dict[object, Finding] = {}
+    for each in findings:
+        place = each.file, each.line, each.column, each.problem.rule, each.problem.message, each.written
+        kept.setdefault(place if each.template else id(each), each)
+    return kept.values()
 
 
 def _by_file(findings: Iterable[Finding]) -> list[Finding]:

@@ -249,14 +249,14 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, ar
         missing = f"not simulated: {limit.passed}"
         places = sorted(found.keys() | pods.reported)
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
-        show_structured(every, arguments.output)
+        show_structured([{"kubernetes": _release(scheduler), **each} for each in every], arguments.output)
     else:
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
-            show_lines([NOT_SIMULATED])
+            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
@@ -293,6 +293,10 @@ def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namesp
     return found
 
 
+def _release(scheduler: Scheduler) -> str:
+    return f"1.{scheduler.cluster.settings.release}"
+
+
 def _check_fit(workloads: Iterable[JSONObject]) -> None:
     """Refuse to count pods of a workload that has one on each node.
 
@@ -317,11 +321,12 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
         last["why"]["notes"] += filter(None, [shared(pods[0])])
     pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
     if arguments.output != "text":
-        show_structured({"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}, arguments.output)
+        counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
+        show_structured({"kubernetes": _release(scheduler), **counts}, arguments.output)
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
-            show_lines([NOT_SIMULATED])
+            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.api.versions import release_of
+from webhook.api.versions import DEFAULT, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import piped_twice
@@ -63,16 +63,16 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
-        again = len(versions) > 1 or arguments.fix or arguments.diff
-        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
-        if arguments.new_only and isinstance(old, AtRevision):
-            documents = list(documents)
-            states.append(old.before(documents))
         # Manifests are added to the objects of the cluster.
         known = _copy.deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
+        again = len(versions) > 1 or arguments.fix or arguments.diff
+        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
+        if arguments.new_only and isinstance(old, AtRevision):
+            documents = list(documents)
+            states.append(old.before(documents))
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
@@ -91,7 +91,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
         from webhook.cli.options.policies import each_once  # needed only with policies
 
         report.findings = each_once(report.findings)
-    report.releases = [f"1.{release_of(each)}" for each in versions if each]
+    report.releases = [f"1.{release_of(each) if each else DEFAULT}" for each in versions]
     return report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from webhook.api.claimed import may_concern
+from webhook.api.claimed import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.progress import counting, with_progress
@@ -104,6 +104,7 @@ class Manifests:
         if self._read is not None:
             return self._read
         options = self.options(kubernetes)
+        self._selection.restart()
         try:
             documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
         except SourceError as error:
@@ -129,7 +130,18 @@ class Manifests:
             self._progress,
             self._texts,
             lambda remark: self.notes.update({remark: None}),
+            None if self._arguments.against else self._concerns,
         )
+
+    def _concerns(self, text: str) -> bool:
+        """Tell whether the chart or kustomization of a file is rendered if it is found below a directory.
+
+        Files are fixed, not what is rendered of them.
+        """
+        given = self._arguments
+        if given.fix or given.diff or given.unsafe_fixes:
+            return False
+        return bool(given.policies or given.all_pods) or is_about_devices(text)
 
     @property
     def kept(self) -> Sequence[Document | Unreadable]:

@@ -81,7 +81,7 @@ _STATED: Final = _Typing(by_path=True, has_quantities=False)
 Source: apiserver ``pkg/cel/common/schemas.go``, SchemaDeclType.
 """
 _MEANT: Final = _Typing(by_path=True, has_quantities=True)
-_EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
+EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
 """As values are when expressions are evaluated."""
 
 
@@ -99,7 +99,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
     ]
     of_validations = {path for path, _ in _of_validations(policy)}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        evaluated = _found(checked, policy, release, _EVALUATED)
+        evaluated = _found(checked, policy, release, EVALUATED)
         stated = _found(checked, policy, release, _STATED) if of_validations else {}
         meant = _found(checked, policy, release, _MEANT) if stated.keys() & of_validations else {}
     for path in (path for path in stated if path in of_validations):
@@ -247,7 +247,7 @@ def _environment(checked: _Checked, policy: Policy, release: Release, typing: _T
 @lru_cache(maxsize=64)
 def _typed(schema: Structure, kind: Kind, release: Release, typing: _Typing) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
-    declaration = _Declaration(release, typing)
+    declaration = Declaration(release, typing)
     # The API server adds the nanoseconds of the time to the name of the kind.
     type_ = declaration.of(schema, f"{kind.kind}N" if typing.by_path else f"{kind.api_version}.{kind.kind}")
     assert type_ is not None  # noqa: S101 - it is a struct
@@ -272,7 +272,7 @@ def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
         yield any_object(name)
 
 
-class _Declaration:
+class Declaration:
     """Declares the types of a kind's fields.
 
     Args:

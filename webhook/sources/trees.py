@@ -1,0 +1,173 @@
+"""Renders the charts and kustomizations below directories, and reads the files beside them."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from time import monotonic
+
+from webhook.documents import Document, Selection, Unreadable
+from webhook.documents.content import decoded
+from webhook.documents.files import read_found
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.search import FoundFile, bare, find_files
+from webhook.documents.selection import HELM
+from webhook.documents.source import STDIN
+from webhook.problem import cut
+from webhook.regular import read_up_to
+from webhook.sources.bases import Inputs, inputs_of
+from webhook.sources.options import CHART, RenderOptions, SourceError, is_chart
+from webhook.sources.rendering import render
+from webhook.sources.running import SECONDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import BinaryIO, Final
+
+_SHOWN: Final = 8
+"""How many of the sources that are not rendered are named for each reason."""
+_LONGEST: Final = 300
+"""The most characters of a reason."""
+_REMOTE: Final = "it has resources that are on other machines, or missing"
+_LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
+_OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
+"""What the names of files begin with that a chart is rendered from, besides templates and subcharts."""
+
+
+def read_trees(
+    named: Sequence[str],
+    rendered: Sequence[str],
+    stdin: BinaryIO | None,
+    selection: Selection,
+    options: RenderOptions,
+) -> Iterator[Document | Unreadable]:
+    """Read every document, the rendered ones last.
+
+    What cannot be rendered below a directory is read as files, and named in a remark.
+
+    Args:
+        named: The paths.
+        rendered: Those that are rendered themselves.
+        stdin: The content of ``-``.
+        selection: The files of directories to leave out.
+        options: The options of rendering.
+
+    Raises:
+        SourceError: The program for rendering a named path is missing, or the options do not fit.
+    """
+    found = list(find_files(named, selection))
+    streams = [render(path, options, selection) for path in dict.fromkeys(rendered)]
+    trees = _Trees(selection, options)
+    for path in rendered:
+        trees.cover(path)
+    below = list(trees.render(options.concerns or bool))
+    files = [each for each in found if not (isinstance(each, FoundFile) and trees.has(each))]
+    return chain(*(read_found(each, stdin, selection) for each in files), *streams, below)
+
+
+class _Trees:
+    """The charts and kustomizations below directories.
+
+    Args:
+        selection: Has found them.
+        options: The options of rendering; values are for named charts only.
+    """
+
+    def __init__(self, selection: Selection, options: RenderOptions) -> None:
+        self._selection, self._options = selection, options._replace(values=(), sets=())
+        self._files: set[str] = set()
+        self._directories: set[str] = set()
+        self._charts: list[str] = []
+        self._unrendered: dict[str, list[str]] = {}
+        self._end = monotonic() + SECONDS
+
+    def has(self, found: FoundFile) -> bool:
+        """Tell whether a file below a directory is rendered, not read."""
+        if found.is_named or found.path == STDIN:
+            return False
+        real = os.path.realpath(found.path)
+        if real in self._files:
+            return True
+        insides = (real.removeprefix(f"{top}/") for top in self._charts if real.startswith(f"{top}/"))
+        return any(inside.startswith(("charts/", *_OF_CHARTS)) for inside in insides)
+
+    def cover(self, directory: str, inputs: Inputs | None = None) -> None:
+        """Leave out the files that a chart or kustomization is rendered from."""
+        top = os.path.realpath(directory)
+        self._directories.add(top)
+        if is_chart(directory):
+            self._charts.append(top)
+            for chart, templates in self._selection.charts.items():
+                real = os.path.realpath(chart)
+                if real == top or real.startswith(f"{top}/charts/"):
+                    self._directories.add(real)
+                    self._selection.left_out[HELM] -= templates
+            self._selection.left_out += {}  # without those that are zero
+            return
+        inputs = inputs or inputs_of(directory)
+        self._files |= inputs.files
+        self._directories |= inputs.directories
+
+    def render(self, concerns: Callable[[str], bool]) -> Iterator[Document | Unreadable]:
+        """Render the charts and kustomizations that are not rendered yet.
+
+        Args:
+            concerns: Tells by the text of a file whether what has it is rendered.
+        """
+        for chart in self._selection.charts:
+            if not self._is_done(chart) and any(map(concerns, _texts(_below(chart)))):
+                yield from self._rendered(chart, None)
+        pending = {
+            directory: inputs
+            for file in self._selection.kustomizations
+            if not self._is_done(directory := os.path.dirname(file))
+            and not (inputs := inputs_of(directory)).is_component
+            and any(map(concerns, _texts(inputs.files)))
+        }
+        while pending:
+            bases = {base for each in pending.values() for base in each.directories}
+            tops = [each for each in pending if os.path.realpath(each) not in bases] or list(pending)
+            for directory in tops:
+                yield from self._rendered(directory, pending.pop(directory))
+            pending = {each: inputs for each, inputs in pending.items() if not self._is_done(each)}
+        for reason, sources in self._unrendered.items():
+            more = f" and {len(sources) - _SHOWN} more" if sources[_SHOWN:] else ""
+            self._options.note(f"note: not rendered: {', '.join(sources[:_SHOWN])}{more}: {reason}")
+
+    def _is_done(self, directory: str) -> bool:
+        return os.path.realpath(directory) in self._directories
+
+    def _rendered(self, directory: str, inputs: Inputs | None) -> Sequence[Document | Unreadable]:
+        """Render a chart or kustomization; nothing if that is not possible."""
+        reason, documents = "", list[Document | Unreadable]()
+        if inputs and inputs.has_remote:
+            reason = _REMOTE
+        elif monotonic() > self._end:
+            reason = _LATE
+        else:
+            try:
+                documents = list(render(directory, self._options))
+            except SourceError as error:
+                reason = str(error).removeprefix(f"{directory} is ")
+            if documents and not any(isinstance(each, Document) for each in documents):
+                reason = documents[0].message if isinstance(documents[0], Unreadable) else ""
+        if not reason:
+            self.cover(directory, inputs)
+            return documents
+        self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(directory))
+        return ()
+
+
+def _below(directory: str) -> Iterator[str]:
+    """Return the files of a chart."""
+    for top, _, names in os.walk(directory):
+        yield from (f"{top}/{name}" for name in names if not name.endswith(".md"))
+
+
+def _texts(files: Iterable[str]) -> Iterator[str]:
+    for file in files:
+        try:
+            yield decoded(read_up_to(file, MAX_BYTES), "replace")
+        except (OSError, ValueError):  # reported when it is read
+            continue
