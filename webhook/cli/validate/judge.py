@@ -219,7 +219,7 @@ class Judge:
         held = {(each.rule, each.path) for each in filled.problems}
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
-        note = blanks.note(TEMPLATE, _NOT_ASKED if is_asked else "")
+        note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
         findings = [found(note, document, release), *self._found(filled.problems, filled.object, document, release)]
         findings.sort(key=lambda finding: (finding.line, finding.column))
         accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
@@ -236,7 +236,7 @@ class Judge:
         from webhook.documents.placeholders import blanks_of  # only for problems
 
         if outcome.decisions and (blanks := blanks_of(document)):
-            findings = [found(blanks.note(TEMPLATE, _NOT_ASKED), document, stated or f"1.{DEFAULT}")]
+            findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
         found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
@@ -320,7 +320,11 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
     return hinted(problem, obj)
 
 
-_NOT_ASKED: Final = "; policies do not judge it until then"
+def _not_asked(blanks: Blanks) -> Problem:
+    """Warn that policies are not asked: what looks like a placeholder must not hide an object from them silently."""
+    return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
+
+
 _OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
