@@ -10,8 +10,8 @@ import pytest
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.structured import resource_slice
 from webhook.engine.offline import evaluate
-from webhook.policy.change.decoding import decoded
 from webhook.policy.change.defaults import without_defaults
+from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
@@ -354,3 +354,20 @@ def test_a_volume_without_a_source_is_an_empty_directory() -> None:
     seen = with_defaults(POD | {"spec": {"volumes": volumes}})["spec"]["volumes"]
     assert seen[:2] == [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
     assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]
+
+
+@pytest.mark.parametrize(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])
+def test_a_workload_has_the_labels_of_its_pods(kind: str, version: str) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
+    obj: dict[str, Any] = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "w"},
+        "spec": {"template": template},
+    }
+    assert decoded(obj, Kinds())["metadata"]["labels"] == {"app": "a"}
+    own = obj | {"metadata": {"name": "w", "labels": {"own": "b"}}}
+    assert decoded(own, Kinds())["metadata"]["labels"] == {"own": "b"}
+    assert decoded(obj, Kinds())["spec"].get("selector") == ({"app": "a"} if version == "v1" else None)
+    stated = obj | {"spec": obj["spec"] | {"selector": {"tier": "x"}}}
+    assert decoded(stated, Kinds())["spec"]["selector"] == {"tier": "x"}

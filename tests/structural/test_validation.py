@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
 from webhook.structural.decoding import decoded, defaulted
 from webhook.structural.rules import rule_errors
@@ -308,3 +309,17 @@ def test_an_object_is_pruned_and_completed(submitted: str, stored: dict[str, Any
 def test_a_schema_of_wrong_types_allows_everything() -> None:
     stated = "{type: 1, properties: [], items: 3, enum: x, rules: {}, maximum: x, required: {a: 1}, anyOf: 1}"
     assert not errors(stated, "{b: [1, x]}")
+
+
+def test_defaults_and_required_fields_are_charged_to_the_budget() -> None:
+    fields = {f"f{at}": {"type": "string", "default": "a"} for at in range(100)}
+    defaults = Structural({"items": {"type": "object", "properties": fields}})
+    large = Structural({"items": {"type": "object", "default": {"a": list(range(1000))}}})
+    required = Structural({"items": {"type": "object", "required": [*fields]}})
+    for judge in (
+        lambda: defaulted([{}] * 1000, defaults),
+        lambda: defaulted([None] * 1000, large),
+        lambda: validate([{}] * 1000, required, RELEASE),
+    ):
+        with limited(Budget(50_000)), pytest.raises(BudgetExceededError):
+            judge()

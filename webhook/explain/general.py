@@ -218,6 +218,12 @@ EVERY_OBJECT: Mapping[str, str] = {
         "`kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the "
         "second. Objects in different files are not compared: they may be alternatives, or for other clusters.",
     ),
+    "template": _paragraphs(
+        "A manifest has placeholders, such as `{{ .Name }}`, `${NAME}`, `$NAME`, `{name}`, `%NAME%`, `@NAME@`, "
+        "`__NAME__` or `<your-name>`, in fields that cannot hold them: it is applied once they are filled in.",
+        "All else is judged, as far as it does not depend on them. `--policies` do not judge it. Text that is no YAML "
+        "until it is filled in is not judged at all. `--fix` leaves lines with placeholders alone.",
+    ),
     "status-dropped": _paragraphs(
         "A new object has a status: the API server drops it silently.",
         "Omit it: drivers, the scheduler and controllers set it later, by updating the status subresource. Objects "

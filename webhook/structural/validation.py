@@ -234,7 +234,9 @@ class _Walk:
             elif is_closed:
                 text = f"{path}.{name} in body is a forbidden property"
                 result.add(text, invalid(path, name, text))
-        for name in texts(schema.stated, "required"):
+        names = texts(schema.stated, "required")
+        work(len(names))
+        for name in names:
             if name not in value:
                 result.add(f"{path / name} required", required(path / name))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
+from webhook.objects import mapping
 from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
     MAIN,
@@ -82,6 +83,12 @@ class Controlled(Templated):
     """What the API server calls the controller."""
 
 
+def _labelled(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a workload with the labels of its pods, if it has none."""
+    labels, metadata = mapping(value, "spec", "template", "metadata", "labels"), mapping(value, "metadata")
+    return value if not labels or metadata.get("labels") else {**value, "metadata": {**metadata, "labels": labels}}
+
+
 class PodTemplate(CountedObject):
     """A template for pods, for other programs to use."""
 
@@ -102,6 +109,14 @@ class ReplicationController(Workload):
     """Keeps a number of pods running."""
 
     spec = Nested(ReplicationControllerSpec, "Pods, and how many.", subresource=MAIN)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Select the pods by their labels (``SetDefaults_ReplicationController``)."""
+        labels, value = mapping(value, "spec", "template", "metadata", "labels"), _labelled(value)
+        if not labels or mapping(value, "spec", "selector"):
+            return value
+        return {**value, "spec": {**value["spec"], "selector": labels}}
 
 
 class ReplicaSetSpec(Controlled):
@@ -227,7 +242,7 @@ class JobSpec(Templated):
         backoffLimit=Int(go="int32", pointer=True, default=Default(6, {"backoffLimitPerIndex": ("",)})),
         maxFailedIndexes=COUNT,
         selector=SELECTOR,
-        manualSelector=Bool(pointer=True),
+        manualSelector=Bool(pointer=True, default=False),
         ttlSecondsAfterFinished=COUNT,
         completionMode=Text(pointer=True, default="NonIndexed"),
         podReplacementPolicy=Text(pointer=True, default=Default("TerminatingOrFailed", {"podFailurePolicy": ("",)})),
@@ -241,6 +256,11 @@ class Job(Workload):
     """Runs pods to completion."""
 
     spec = Nested(JobSpec, "Pods that run to their end.", subresource=MAIN)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Set the labels of the pods (``SetDefaults_Job``)."""
+        return _labelled(value)
 
 
 class JobTemplateSpec(V1Struct):
