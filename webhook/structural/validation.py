@@ -62,6 +62,8 @@ _RANGES: Final = {"int32": range(-(2**31), 2**31), "int64": _INT64}
 _FLOAT_MAX: Final = 3.4028235677973366e38
 _EXACT: Final = 2.0**53 - 1
 _CLOSE: Final = 1e-9
+_QUOTED_PER_UNIT: Final = 16
+"""How many characters of supported values a unit of the budget pays for: each finding repeats them."""
 
 
 def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT) -> list[Problem]:
@@ -191,6 +193,7 @@ class _Walk:
         work(1 + len(values) // 10)
         if not any(each is not None and equal(value, each) for each in values):
             names = ", ".join(quoted(each if isinstance(each, str) else shown(each)) for each in values)
+            work(len(names) // _QUOTED_PER_UNIT)
             message = f"Unsupported value: {shown(value)}: supported values: {names}"
             result.add(f"{path} enum", Problem(ERROR, "enum", "FieldValueNotSupported", path, message))
 
