@@ -259,6 +259,8 @@ EVERY_OBJECT: Mapping[str, str] = {
     "unreadable": _paragraphs(
         "A file, or one of its documents, cannot be read as Kubernetes reads it.",
         "The command exits with 1, or with 2 if the path cannot be opened.",
+        "In YAML, `kubectl kustomize` refuses a key that is given twice, and so does the API server in what is sent to "
+        "it with `fieldValidation=Strict`; `kubectl apply -f` silently takes the last one.",
     ),
     "too-many-findings": _paragraphs(
         "A file has too many findings, so that it is not judged to its end.",
