@@ -35,7 +35,7 @@ _ALONE: Final = Pattern(rf"^[ \t]*+(?:- ++)?{_PLACEHOLDER}[ \t\r]*+$", re.MULTIL
 """A line that is a placeholder, such as one for further fields."""
 _DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{%|<%(?!=)|\#@)", re.MULTILINE)
 """A line that says what to do with others, such as ``{{- if … }}``."""
-_HEADER: Final = Pattern(r"( *+(?:- ++)*+)(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*+(?:#[^\n]*)?\Z")
+_HEADER: Final = Pattern(r"( *+(?>(?:- ++)*))(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*+(?:#[^\n]*)?\Z")
 """A line that a block scalar follows."""
 _TEXTS: Final = frozenset({"annotations", "args", "binaryData", "command", "data", "env", "stringData"})
 """Fields whose texts may have what looks like placeholders, such as variables of a shell."""
