@@ -201,3 +201,27 @@ def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) 
         assert levels[rule] == ("warning" if rule == "template" else "error")
         assert levels.keys() & {"template", "policy"} == {rule}
         assert ("policies do not judge it until then" in found[0]["message"]) == (rule == "template")
+
+
+REFUSING = POLICY.replace('object.metadata.name.startsWith("team-")', "object == null")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: '@A@'}\nrules: []\n",
+        POD.replace("image: i", "image: $IMAGE"),
+        CLAIM.replace("NAME", "a"),
+    ],
+)
+def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str, tmp_path: Path) -> None:
+    """An API server would take these objects as they stand."""
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(REFUSING, encoding="utf-8")
+    (found,) = (
+        each
+        for each in findings("validate", "--policies", policies, "-", stdin=manifest)
+        if each["rule"] in {"policy", "template"}
+    )
+    assert (found["rule"], found["level"]) == ("policy", "error")

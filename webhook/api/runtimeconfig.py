@@ -21,7 +21,7 @@ OF_STAGES: Final = ("api/all", "api/ga", "api/beta", "api/alpha")
 
 STABLE: Final = "ga"
 _STABLE_SINCE: Final = Release(34)
-"""From this release a cluster has DRA by default, in v1; earlier, whoever uses it has switched its version on."""
+"""From this release a cluster serves DRA by default, in v1; in an older cluster with DRA, a flag has turned it on."""
 _PRE_RELEASE: Final = re.compile(r"v\d+(alpha|beta)\d+")
 _ON: Final = frozenset({"flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta3"})
 """The beta versions that are on by default (``legacyBetaEnabledByDefaultResources``): they are older than 1.24."""

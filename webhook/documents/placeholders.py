@@ -6,6 +6,7 @@ import re
 from itertools import chain, islice
 from zlib import crc32
 
+from webhook import objects
 from webhook.documents.content import ContentError
 from webhook.later import Module
 from webhook.patterns import Pattern
@@ -39,6 +40,7 @@ _HEADER: Final = Pattern(r"( *+(?>(?:- ++)*))(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,
 """A line that a block scalar follows."""
 _TEXTS: Final = frozenset({"annotations", "args", "binaryData", "command", "data", "env", "stringData"})
 """Fields whose texts may have what looks like placeholders, such as variables of a shell."""
+_RBAC: Final = "rbac.authorization.k8s.io/"
 _INSTEAD: Final[tuple[Any, ...]] = (None, 1, True, {}, [], None)
 """What is put in the place of a placeholder, one after the other: None for a text."""
 _ROUNDS: Final = 8
@@ -155,6 +157,14 @@ class Blanks:
     def first(self) -> Path:
         """The place of the first of them."""
         return next(iter(self._texts))
+
+    @property
+    def are_in_names(self) -> bool:
+        """Whether some are in names or labels, which cannot hold them; only names of RBAC's objects can."""
+        fields = {each[1] for each in self._texts if each[:1] == ("metadata",) and len(each) > 1}
+        if not objects.text(self._data, "apiVersion").startswith(_RBAC) and fields & {"name", "generateName"}:
+            return True
+        return bool(fields & {"namespace", "labels"})
 
     def note(self, rule: str, more: str = "") -> Problem:
         """Report them.

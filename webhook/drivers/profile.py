@@ -62,7 +62,7 @@ class Profile(NamedTuple):
             stands for anything.
         parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.parameters`; None if unknown.
         schemas: Those with rules in CEL, by kind; empty for parameters without a kind.
-        rules: Rules about what it is asked for.
+        rules: Rules in CEL about parameters, requests, claims and their users.
     """
 
     driver: str

@@ -120,7 +120,7 @@ def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[s
 
 
 def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
-    """List the mistakes of a rule about what the driver is asked for."""
+    """List the mistakes of a rule in CEL."""
     if found := [*mistakes_in_rule(where, value, PROFILE_RULE)]:
         yield from found
         return

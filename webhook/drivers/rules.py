@@ -1,4 +1,4 @@
-"""Rules of profiles in CEL, about what a driver is asked for: parameters, requests, claims and their users."""
+"""Rules of profiles in CEL, about parameters, requests, claims and their users."""
 
 from __future__ import annotations
 

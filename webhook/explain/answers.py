@@ -45,7 +45,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         kubernetes: The release whose fields and rules are shown; None for all releases.
 
     Raises:
-        UnknownNameError: It is no answer of a known component, and names no field and no kind.
+        UnknownNameError: It is not a text of a known component, and names neither a field nor a kind.
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = answer.rpartition(_EVENTS)[2][:_LONGEST]

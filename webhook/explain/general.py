@@ -221,8 +221,9 @@ EVERY_OBJECT: Mapping[str, str] = {
     "template": _paragraphs(
         "A manifest has placeholders, such as `{{ .Name }}`, `${NAME}`, `$NAME`, `{name}`, `%NAME%`, `@NAME@`, "
         "`__NAME__` or `<your-name>`, in fields that cannot hold them: it is applied once they are filled in.",
-        "All else is judged, as far as it does not depend on them. `--policies` do not judge it. Text that is no YAML "
-        "until it is filled in is not judged at all. `--fix` leaves lines with placeholders alone.",
+        "The rest is validated where it does not depend on them. With `--policies` it is a warning: policies are not "
+        "evaluated. An object that the API server may accept as it stands is evaluated as it stands. Text that is not "
+        "YAML until it is filled in is not validated. `--fix` ignores lines with placeholders.",
     ),
     "status-dropped": _paragraphs(
         "A new object has a status: the API server drops it silently.",

@@ -70,7 +70,7 @@ def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT
     """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
 
     This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.decoding`); unknown fields are no errors here. Paths are relative to the value.
+    (:mod:`webhook.structural.decoding`); unknown fields are ignored here. Paths are relative to the value.
 
     Args:
         value: The value.

@@ -215,7 +215,10 @@ class Judge:
             reviewed = self._reviewed(obj, None, release, None)
             return [*reviewed.problems, *reviewed.warnings]
 
-        filled, is_asked = blanks.fill(judged), outcome.change is not None
+        is_asked = outcome.change is not None
+        if is_asked and self._may_be_accepted(document, blanks, release):
+            return None
+        filled = blanks.fill(judged)
         held = {(each.rule, each.path) for each in filled.problems}
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
@@ -224,6 +227,11 @@ class Judge:
         findings.sort(key=lambda finding: (finding.line, finding.column))
         accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
         return Judgement(findings, accepted=accepted, filled=filled.object)
+
+    def _may_be_accepted(self, document: Document, blanks: Blanks, release: str | None) -> bool:
+        """Tell whether the API server may accept an object as it stands: what looks like placeholders hides nothing."""
+        problems = self._reviewed(document.data, None, release, None).problems
+        return not blanks.are_in_names and not any(each.level == ERROR for each in problems)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
@@ -235,7 +243,8 @@ class Judge:
             return Judgement(None, waits=waits, accepted=accepted)
         from webhook.documents.placeholders import blanks_of  # only for problems
 
-        if outcome.decisions and (blanks := blanks_of(document)):
+        blanks = blanks_of(document) if outcome.decisions else None
+        if blanks and not self._may_be_accepted(document, blanks, stated):
             findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
         found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
@@ -321,7 +330,7 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
 
 
 def _not_asked(blanks: Blanks) -> Problem:
-    """Warn that policies are not asked: what looks like a placeholder must not hide an object from them silently."""
+    """Warn that policies are not asked, as the API server does not accept the object as it stands."""
     return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
 
 
