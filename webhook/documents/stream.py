@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from typing import Any, Final
 
-    Skips = Callable[[str, str, str], bool]
-    """Tells by the apiVersion, kind and text of a document whether no more of it is needed."""
+    Skips = Callable[[str], tuple[str, str, str] | None]
+    """Returns the apiVersion, kind and name of a document, by its text, if no more of it is needed."""
 
 SEPARATOR: Final = "---"
 """The first characters of a line that separates documents."""
@@ -159,7 +159,7 @@ def yaml_documents(
     """
     for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
         value: Any = None
-        if misplaced is None and skips and (about := _identity(chunk)) and skips(about[0], about[1], chunk):
+        if misplaced is None and skips and (about := skips(chunk)):
             value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
         if value is not None or (misplaced is None and (value := read_blocks(chunk)) is not None):
             not_json = None
@@ -192,7 +192,7 @@ def _is_template(chunk: str) -> bool:
     return "apiVersion" in chunk and is_unfilled(chunk)
 
 
-def _identity(chunk: str) -> tuple[str, str, str] | None:
+def identity_of(chunk: str) -> tuple[str, str, str] | None:
     """Return the apiVersion, kind and name of a document as written in block style; None if that is not certain."""
     version, kind, start = (_at_top(chunk, key) for key in ("apiVersion:", "kind:", "metadata:"))
     if min(version, kind, start) < 0 or not _FIRST.match(chunk) or _OTHERWISE.search(chunk):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
-from webhook.fixing.references import NAMED_BY
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import at, items, mapping, name_of, namespace_of, text

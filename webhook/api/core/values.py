@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
+from webhook.patterns import Pattern
 from webhook.schema import Field, Nested, Parsed, Struct
 
 TYPE_CHECKING = False
@@ -65,8 +64,8 @@ def _int_or_string(value: object) -> Any:
     return value
 
 
-_FOURS: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_DIGITS: Final = re.compile(r"[A-Za-z0-9+/]*")
+_FOURS: Final = Pattern(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_DIGITS: Final = Pattern(r"[A-Za-z0-9+/]*")
 
 
 def _base64(value: object) -> str:

@@ -328,7 +328,7 @@ class References:
             if is_cluster_scoped(obj):
                 if users := self._templates.namespaces(obj):
                     return users
-                from webhook.fixing.references import NAMED_BY
+                from webhook.api.dra.names import NAMED_BY
                 from webhook.inventory.claims import source
 
                 pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
