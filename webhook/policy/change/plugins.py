@@ -32,6 +32,8 @@ _POD: Final = Kind("", "v1", "Pod")
 _NODE: Final = Kind("", "v1", "Node")
 _VOLUME: Final = Kind("", "v1", "PersistentVolume")
 _VOLUME_CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim")
+_VOLUME_ATTRIBUTES: Final = Kind("storage.k8s.io", "v1", "VolumeAttributesClass")
+_POD_GROUPS: Final = tuple(Kind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2"))
 _INGRESS: Final = Kind("networking.k8s.io", "v1", "Ingress")
 _LIMIT_RANGE: Final = Kind("", "v1", "LimitRange")
 _SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount")
@@ -68,6 +70,7 @@ _LIMITED: Final = "kubernetes.io/limit-ranger"
 _PREEMPTS: Final = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
+_OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _EVICTED_AFTER: Final = 300
@@ -305,7 +308,7 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     changes: JSONObject = {}
     if overhead := _quantities(runtime, "overhead", "podFixed"):
         if asked.is_new and spec.get("overhead") and _quantities(spec, "overhead") != overhead:
-            raise RefusedError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+            raise RefusedError(_OTHER_OVERHEAD)
         changes["overhead"] = _written(overhead)
     selector, own = mapping(runtime, "scheduling", "nodeSelector"), mapping(spec, "nodeSelector")
     for name, each in selector.items():
@@ -316,10 +319,36 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
             )
     if selector:
         changes["nodeSelector"] = own | selector
-    given = items(spec, "tolerations")
-    if added := [each for each in items(runtime, "scheduling", "tolerations") if each not in given]:
-        changes["tolerations"] = [*given, *added]
+    if scheduling := mapping(runtime, "scheduling"):
+        changes["tolerations"] = _merged([*items(spec, "tolerations"), *items(scheduling, "tolerations")])
     return pod | {"spec": spec | changes}
+
+
+def _merged(tolerations: Sequence[JSONObject]) -> list[JSONObject]:
+    """Leave out tolerations that others cover (``pkg/util/tolerations``, MergeTolerations)."""
+    kept: list[JSONObject] = []
+    for index, each in enumerate(tolerations):
+        later = (other for other in islice(tolerations, index + 1, None) if other != each)
+        if not any(_covers(other, each) for other in chain(kept, later)):
+            kept.append(each)
+    return kept
+
+
+def _covers(one: JSONObject, other: JSONObject) -> bool:
+    """Tell whether a toleration tolerates all that another one does (``pkg/util/tolerations``, isSuperset)."""
+    if one == other:
+        return True
+    is_any, seconds = one.get("operator") == "Exists", number(one, "tolerationSeconds")
+    if text(one, "key") != text(other, "key") and (text(one, "key") or not is_any):
+        return False
+    if text(one, "effect") not in {"", text(other, "effect")}:
+        return False
+    if text(one, "effect") == "NoExecute" and seconds is not None:
+        least = number(other, "tolerationSeconds")
+        if least is None or least > seconds:
+            return False
+    is_equal = text(one, "operator") in {"", "Equal"} and other.get("operator") == "Equal"
+    return is_any or (is_equal and text(one, "value") == text(other, "value"))
 
 
 def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
@@ -334,7 +363,9 @@ def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
 def _with_class(
     obj: JSONObject, asked: _Asked, *, field: str, stated: str, kind: Kind, marks: Sequence[str]
 ) -> JSONObject:
-    """Set the default class of a cluster, the newest if there are several (DefaultStorageClass, DefaultIngressClass).
+    """Set the default class of a cluster (DefaultStorageClass, DefaultIngressClass).
+
+    Of several, it is the newest, and of those the first by name.
 
     Args:
         obj: The object.
@@ -349,7 +380,7 @@ def _with_class(
         return obj
     default = [
         (text(each, "metadata", "creationTimestamp"), name)
-        for name, each in sorted(asked.cluster.find(kind, ""), key=lambda found: found[0], reverse=True)
+        for name, each in sorted(asked.cluster.find(kind, ""), key=lambda found: found[0])
         if any(mapping(each, "metadata", "annotations").get(mark) == "true" for mark in marks)
     ]
     name = text(asked.stored, "spec", field) or max(default, default=("", ""), key=lambda found: found[0])[1]
@@ -357,7 +388,7 @@ def _with_class(
 
 
 def _protected(obj: JSONObject, _asked: _Asked, *, finalizer: str) -> JSONObject:
-    """Keep an object from being deleted while it is used (plugin StorageObjectInUseProtection)."""
+    """Keep an object from being deleted while it is used (StorageObjectInUseProtection, PodGroupProtection)."""
     metadata = metadata_of(obj)
     given = metadata.get("finalizers") or []
     if not isinstance(given, list) or finalizer in given:
@@ -369,6 +400,8 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
     _POD: (_limited, _with_account, _with_priority, _tolerating, _with_runtime),
     _NODE: (_tainted,),
     _VOLUME: (partial(_protected, finalizer="kubernetes.io/pv-protection"),),
+    _VOLUME_ATTRIBUTES: (partial(_protected, finalizer="kubernetes.io/vac-protection"),),
+    **dict.fromkeys(_POD_GROUPS, (partial(_protected, finalizer="scheduling.k8s.io/podgroup-protection"),)),
     _VOLUME_CLAIM: (
         partial(
             _with_class, field="storageClassName", stated=_CLASS_OF_CLAIM, kind=_STORAGE_CLASS, marks=_DEFAULT_STORAGE
@@ -392,15 +425,16 @@ COMPLETED: Final = _PLUGINS.keys()
 """The kinds that plugins complete."""
 
 
-def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
-    """Make sure that a new object, as mutating policies have left it, is within the LimitRanges of its namespace.
+def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
+    """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
         request: The request.
         cluster: The objects that plugins read.
 
     Raises:
-        RefusedError: It is not (``limitranger/admission.go``, PodValidateLimitFunc, PersistentVolumeClaimLimitFunc).
+        RefusedError: They do not (``limitranger/admission.go``, PodValidateLimitFunc and
+            PersistentVolumeClaimValidateLimitFunc; ``runtimeclass/admission.go``, validateOverhead).
     """
     if request.subresource or request.kind not in {_POD, _VOLUME_CLAIM}:
         return
@@ -410,6 +444,21 @@ def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
         errors = list(dict.fromkeys(_beyond(request.object, limit_range)))
         if errors:
             raise RefusedError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    if request.kind == _POD:
+        _expect_overhead(mapping(request.object, "spec"), cluster)
+
+
+def _expect_overhead(spec: JSONObject, cluster: ClusterObjects) -> None:
+    """Make sure that a pod has the overhead of its RuntimeClass, if that was given."""
+    name = text(spec, "runtimeClassName")
+    runtime = next((each for named, each in cluster.find(_RUNTIME_CLASS, "") if named == name), None)
+    if name and runtime is None:
+        return
+    if mapping(runtime, "overhead"):
+        if _quantities(runtime, "overhead", "podFixed") != _quantities(spec, "overhead"):
+            raise RefusedError(_OTHER_OVERHEAD)
+    elif mapping(spec, "overhead"):
+        raise RefusedError("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
 
 def _beyond(obj: Any, limit_range: JSONObject) -> Iterator[str]:
