@@ -12,7 +12,8 @@ import yaml
 from tests.policy.manifests import cases, differences
 from webhook.api.versions import release_of
 from webhook.documents.parts import parse_in_parts
-from webhook.engine import offline
+from webhook.engine.offline import evaluate
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ def comparable(obj: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("case", [*created()])
 def test_validating_policies_see_what_is_stored(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, validate = list[Any](), offline.validate
+    seen = list[Any]()
 
     def noting(request: Request, *rest: Any) -> Any:
         seen.append(request.object)
         return validate(request, *rest)
 
-    monkeypatch.setattr(offline, "validate", noting)
+    monkeypatch.setattr("webhook.engine.offline.validate", noting)
     policies = load([*yaml.safe_load_all(case["policies"]), *case["setup"]], release_of("1.36"))
     obj = next(parse_in_parts(case["manifest"].encode())).data  # type: ignore[union-attr]
-    offline.evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
+    evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
     assert [comparable(each) for each in seen] == [comparable(case["verdict"]["stored"])]
