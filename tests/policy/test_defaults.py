@@ -356,6 +356,53 @@ def test_other_kinds_have_their_defaults(
     assert "stringData" not in seen
 
 
+CONTAINERS = [
+    {"name": "a", "resources": {"requests": {"cpu": "250m", "example.com/a": "1"}, "limits": {"hugepages-2Mi": "2Mi"}}},
+    {"name": "b", "resources": {"limits": {"cpu": "1"}}},
+]
+MORE = [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]
+
+
+@pytest.mark.parametrize(
+    ("stated", "first", "limits", "requests"),
+    [
+        ({}, [], None, None),
+        (
+            {"limits": {"memory": "1Gi"}},
+            [],
+            {"memory": "1Gi", "hugepages-2Mi": "2Mi"},
+            {"memory": "1Gi", "hugepages-2Mi": "2Mi", "cpu": "1250m"},
+        ),
+        ({"limits": {"cpu": "8"}}, MORE, {"cpu": "8", "hugepages-2Mi": "2Mi"}, {"cpu": "4", "hugepages-2Mi": "2Mi"}),
+        ({"requests": {"hugepages-2Mi": "4Mi"}}, [], None, {"hugepages-2Mi": "4Mi"}),
+        (
+            {"limits": {"cpu": "8"}, "requests": {"cpu": "2", "hugepages-2Mi": "4Mi"}},
+            [],
+            {"cpu": "8"},
+            {"cpu": "2", "hugepages-2Mi": "4Mi"},
+        ),
+    ],
+)
+def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests: Any) -> None:
+    spec = {"resources": stated, "containers": CONTAINERS, "initContainers": first}
+    resources = with_defaults(POD | {"spec": spec})["spec"]["resources"]
+    assert (resources.get("limits"), resources.get("requests")) == (limits, requests)
+
+
+@pytest.mark.parametrize(
+    ("stated", "qos"),
+    [
+        ({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2"}}, "Guaranteed"),
+        ({"limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
+        ({}, "Burstable"),
+    ],
+)
+def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) -> None:
+    spec = {"resources": stated, "containers": CONTAINERS}
+    asking = policy(validations=[{"expression": f"object.status.qosClass == '{qos}'"}])
+    assert evaluate(POD | {"spec": spec}, policies=load([asking, binding()])).message == ""
+
+
 JOB: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never"}}}
 DEFINED: dict[str, Any] = {
     "names": {"kind": "Thing", "plural": "things"},

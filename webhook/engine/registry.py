@@ -240,7 +240,9 @@ def _first_status(obj: Mapping[str, Any]) -> JSONObject:
 def _qos_class(spec: Any) -> str:
     """Return a pod's quality of service class (``pkg/apis/core/v1/helper/qos/qos.go``)."""
     spec = spec if isinstance(spec, dict) else {}
-    containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    whole = mapping(spec, "resources")
+    of_pod = [spec] if whole.get("limits") or whole.get("requests") else []
+    containers = of_pod or [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
     stated = [
         {name: {key: part[key] for key in _QUALIFYING if part.get(key)} for name, part in _parts(each.get("resources"))}
         for each in containers

@@ -13,7 +13,8 @@ from functools import partial
 from itertools import chain, islice
 
 from webhook.api.core.meta import generated_name
-from webhook.formats.quantities import Quantity, readable_quantity
+from webhook.api.core.pod import pod_amounts, quantities
+from webhook.formats.quantities import Quantity
 from webhook.objects import items, mapping, metadata_of, number, text
 from webhook.policy.evaluation.request import CREATE
 from webhook.policy.manifest.kinds import Kind
@@ -170,16 +171,10 @@ def _defaults(limit_range: JSONObject) -> tuple[JSONObject, JSONObject]:
     limits, requests = dict[str, Quantity](), dict[str, Quantity]()
     for item in items(limit_range, "spec", "limits"):
         if item.get("type") == "Container":
-            default = _quantities(item, "max") | _quantities(item, "default")
-            requests |= _quantities(item, "min") | default | _quantities(item, "defaultRequest")
+            default = quantities(item, "max") | quantities(item, "default")
+            requests |= quantities(item, "min") | default | quantities(item, "defaultRequest")
             limits |= default
     return _written(limits), _written(requests)
-
-
-def _quantities(obj: Any, *path: str) -> dict[str, Quantity]:
-    """Return the readable quantities of a map, by their names."""
-    read = ((name, readable_quantity(each)) for name, each in mapping(obj, *path).items())
-    return {name: each for name, each in read if each is not None}
 
 
 def _written(quantities: Mapping[str, Quantity]) -> JSONObject:
@@ -306,8 +301,8 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     if runtime is None:
         return pod
     changes: JSONObject = {}
-    if overhead := _quantities(runtime, "overhead", "podFixed"):
-        if asked.is_new and spec.get("overhead") and _quantities(spec, "overhead") != overhead:
+    if overhead := quantities(runtime, "overhead", "podFixed"):
+        if asked.is_new and spec.get("overhead") and quantities(spec, "overhead") != overhead:
             raise RefusedError(_OTHER_OVERHEAD)
         changes["overhead"] = _written(overhead)
     selector, own = mapping(runtime, "scheduling", "nodeSelector"), mapping(spec, "nodeSelector")
@@ -455,7 +450,7 @@ def _expect_overhead(spec: JSONObject, cluster: ClusterObjects) -> None:
     if name and runtime is None:
         return
     if mapping(runtime, "overhead"):
-        if _quantities(runtime, "overhead", "podFixed") != _quantities(spec, "overhead"):
+        if quantities(runtime, "overhead", "podFixed") != quantities(spec, "overhead"):
             raise RefusedError(_OTHER_OVERHEAD)
     elif mapping(spec, "overhead"):
         raise RefusedError("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
@@ -468,12 +463,12 @@ def _beyond(obj: Any, limit_range: JSONObject) -> Iterator[str]:
         match text(item, "type"), text(obj, "kind"):
             case "Container", "Pod":
                 for each in _containers(spec):
-                    amounts = (_quantities(each, "resources", field) for field in ("requests", "limits"))
+                    amounts = (quantities(each, "resources", field) for field in ("requests", "limits"))
                     yield from _outside(item, *amounts)
             case "Pod", "Pod":
-                yield from _outside(item, _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+                yield from _outside(item, pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
             case "PersistentVolumeClaim", "PersistentVolumeClaim":
-                yield from _outside(item, _quantities(spec, "resources", "requests"))
+                yield from _outside(item, quantities(spec, "resources", "requests"))
 
 
 def _outside(
@@ -489,7 +484,7 @@ def _outside(
     kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}
     by_limit = {"request": requests} if limits is None else dict(reversed(amounts.items()))
     for field, compared in (("min", amounts), ("max", by_limit)):
-        for name, enforced in _quantities(item, field).items():
+        for name, enforced in quantities(item, field).items():
             start = f"{field}imum {name} usage per {kind} is {enforced}"
             first = next(iter(compared))
             if name not in compared[first]:
@@ -500,7 +495,7 @@ def _outside(
             for what, each in islice(wrong, 1):
                 yield f"{start}, but {what} is {each}"
     if limits is not None:
-        for name, enforced in _quantities(item, "maxLimitRequestRatio").items():
+        for name, enforced in quantities(item, "maxLimitRequestRatio").items():
             yield from _disproportion(
                 f"{name} max limit to request ratio per {kind} is {enforced}",
                 enforced,
@@ -517,28 +512,6 @@ def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | 
     request, limit = (Fraction(each.decimal()) for each in amounts if each)
     if limit / request > Fraction(enforced.decimal()):
         yield f"{start}, but provided ratio is {float(limit / request):f}"
-
-
-def _of_pod(spec: JSONObject, field: str) -> dict[str, Quantity]:
-    """Return what a pod requests, or its limits (``limitranger/admission.go``, podRequests)."""
-    sidecars, first, total = dict[str, Quantity](), dict[str, Quantity](), dict[str, Quantity]()
-    for each in items(spec, "initContainers"):
-        own = _quantities(each, "resources", field)
-        if each.get("restartPolicy") == "Always":
-            sidecars = own = _sum(sidecars, own)
-        else:
-            own = _sum(sidecars, own)
-        first = {name: max(first.get(name, amount), amount) for name, amount in (first | own).items()}
-    for each in items(spec, "containers"):
-        total = _sum(total, _quantities(each, "resources", field))
-    total = _sum(total, sidecars)
-    total = first | {name: max(first.get(name, amount), amount) for name, amount in total.items()}
-    return total | _quantities(spec, "resources", field)
-
-
-def _sum(one: Mapping[str, Quantity], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    added = {name: one[name] + amount if name in one else amount for name, amount in other.items()}
-    return {**one, **added}
 
 
 def _containers(spec: JSONObject) -> Iterator[JSONObject]:
