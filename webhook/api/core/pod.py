@@ -241,7 +241,7 @@ _PATH_OF_CLAIM = 36
 
 @check(Pod, since=34, on=[UPDATE_STATUS])
 def extended_resource_mappings(pod: View) -> Iterator[Problem]:
-    """A mapped is for an extended resource that a container requests."""
+    """A mapping is for an extended resource that a container requests."""
     containers = [*pod.spec.initContainers, *pod.spec.containers]
     requested = {container.name: container.resources.requests for container in containers}
     for mapped in pod.status.extendedResourceClaimStatus.requestMappings:
