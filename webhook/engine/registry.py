@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
 from webhook.objects import items, mapping, metadata_of, text
+from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.schema import STATUS
 
@@ -72,7 +73,7 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
         return request
     if request.operation == CREATE and not request.subresource:
         obj = _prepared(_stored(request.object, request, kinds))
-        obj = _with_status(obj, _first_status(obj))
+        obj = _with_status(obj, decoded(_with_status(obj, _first_status(obj)), kinds).get(STATUS, {}))
         if (custom := kinds.custom(request.kind)) and custom.has_status:
             obj = _with_status_of(obj, {})
         return request._replace(object=obj, name=text(metadata_of(obj), "name"))
@@ -231,19 +232,17 @@ def _with_status(obj: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _first_status(obj: Mapping[str, Any]) -> JSONObject:
-    """Return the status that a new object starts with."""
-    match obj.get("apiVersion"), obj.get("kind"):
-        case "v1", "Pod":
-            return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))}
-        case "v1", "Namespace":
-            return {"phase": "Active"}
-    return {}
+    """Return the status that a new object starts with, without defaults."""
+    is_pod = (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod")
+    return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))} if is_pod else {}
 
 
 def _qos_class(spec: Any) -> str:
     """Return a pod's quality of service class (``pkg/apis/core/v1/helper/qos/qos.go``)."""
     spec = spec if isinstance(spec, dict) else {}
-    containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    whole = mapping(spec, "resources")
+    of_pod = [spec] if whole.get("limits") or whole.get("requests") else []
+    containers = of_pod or [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
     stated = [
         {name: {key: part[key] for key in _QUALIFYING if part.get(key)} for name, part in _parts(each.get("resources"))}
         for each in containers

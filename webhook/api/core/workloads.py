@@ -233,23 +233,23 @@ class JobSpec(Templated):
     """A template of pods that run to completion."""
 
     opaque: ClassVar = dict[str, Field](
-        completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
-        parallelism=Int(go="int32", pointer=True, default=1),
+        completions=COUNT,
+        parallelism=COUNT,
         activeDeadlineSeconds=SECONDS,
         podFailurePolicy=Anything(),
         successPolicy=Anything(),
         backoffLimitPerIndex=COUNT,
-        backoffLimit=Int(go="int32", pointer=True, default=Default(6, {"backoffLimitPerIndex": ("",)})),
+        backoffLimit=COUNT,
         maxFailedIndexes=COUNT,
         selector=SELECTOR,
-        manualSelector=Bool(pointer=True, default=False),
+        manualSelector=Bool(pointer=True),
         ttlSecondsAfterFinished=COUNT,
-        completionMode=Text(pointer=True, default="NonIndexed"),
-        podReplacementPolicy=Text(pointer=True, default=Default("TerminatingOrFailed", {"podFailurePolicy": ("",)})),
+        completionMode=Text(pointer=True),
+        podReplacementPolicy=Text(pointer=True),
         managedBy=Text(pointer=True),
     )
 
-    suspend = Bool("Whether no pods are to run for now.", pointer=True, default=False)
+    suspend = Bool("Whether no pods are to run for now.", pointer=True)
 
 
 class Job(Workload):
@@ -259,8 +259,24 @@ class Job(Workload):
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
-        """Set the labels of the pods (``SetDefaults_Job``)."""
-        return _labelled(value)
+        """Follow SetDefaults_Job (``pkg/apis/batch/v1/defaults.go``), which is not for the jobs of a CronJob."""
+        spec = value.get("spec")
+        if not isinstance(spec, dict):
+            return value
+        defaults = {
+            "parallelism": 1,
+            "backoffLimit": _MOST_RETRIES if "backoffLimitPerIndex" in spec else _RETRIES,
+            "manualSelector": False,
+            "completionMode": "NonIndexed",
+            "suspend": False,
+            "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
+        }
+        alone = {} if "parallelism" in spec else {"completions": 1}
+        return {**_labelled(value), "spec": {**alone, **defaults, **spec}}
+
+
+_RETRIES: Final = 6
+_MOST_RETRIES: Final = 2**31 - 1
 
 
 class JobTemplateSpec(V1Struct):
