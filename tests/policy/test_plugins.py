@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -369,3 +370,11 @@ def test_a_policy_cannot_name_a_priority_class_without_its_priority() -> None:
     named = "[JSONPatch{op: 'add', path: '/spec/priorityClassName', value: 'high'}]"
     found = evaluate(pod(), policies=load([*mutating("m", named, matchConstraints=EVERYWHERE), priority()]))
     assert "the integer value of priority (0) must not be provided" in found.message
+
+
+def test_many_tolerations_are_merged_in_bounded_time() -> None:
+    many = [{"key": f"k{number}", "operator": "Exists"} for number in range(5_000)]
+    given = runtime(scheduling={"tolerations": [{"operator": "Exists"}]})
+    started = process_time()
+    found = verdict(pod(runtimeClassName="gvisor", tolerations=many), "object.spec.tolerations.size() > 5000", given)
+    assert (found.allowed, process_time() - started < 2) == (True, True)

@@ -71,6 +71,8 @@ _LIMITED: Final = "kubernetes.io/limit-ranger"
 _PREEMPTS: Final = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
+_MERGED_MAX: Final = 500
+"""How many tolerations of a pod and its RuntimeClass are compared with each other: the time grows with their square."""
 _OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -321,6 +323,8 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
 
 def _merged(tolerations: Sequence[JSONObject]) -> list[JSONObject]:
     """Leave out tolerations that others cover (``pkg/util/tolerations``, MergeTolerations)."""
+    if len(tolerations) > _MERGED_MAX:
+        return [*tolerations]
     kept: list[JSONObject] = []
     for index, each in enumerate(tolerations):
         later = (other for other in islice(tolerations, index + 1, None) if other != each)
