@@ -64,7 +64,7 @@ def test_readme_is_short_and_its_links_lead_somewhere() -> None:
 
 def test_readme_shows_what_draguard_says() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    said = draguard("validate", ROOT / "examples" / "limits" / "decoding.yaml").out.split("\n\n")[0]
+    said = draguard("validate", ROOT / "examples" / "mistakes" / "flat-request.yaml").out.split("\n\n")[0]
     assert said.replace(f"{ROOT}/", "") in readme
     assert "(docs/simulate.svg)" in readme
     assert PICTURE.read_text(encoding="utf-8") == picture(), "python -m tests.terminal draws it anew"

@@ -23,6 +23,7 @@ _WEBHOOK = {
 _MATCH = {"namespaceSelector": _EMPTY, "objectSelector": _EMPTY, "matchPolicy": "Equivalent"}
 _POLICY = {"failurePolicy": "Fail"}
 _LIMITED = {"nominalConcurrencyShares": 30, "lendablePercent": 0}
+_ASSURED = {"assuredConcurrencyShares": 30, "lendablePercent": 0}
 _EXEMPT = {"nominalConcurrencyShares": 0, "lendablePercent": 0}
 _QUEUING = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
 
@@ -36,6 +37,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "v1.ConfigMapVolumeSource": _MODE,
     "v1.DownwardAPIVolumeSource": _MODE,
     "v1.EndpointPort": {"protocol": "TCP"},
+    "v1.FileKeySelector": {"optional": False},
     "v1.GRPCAction": {"service": ""},
     "v1.HTTPGetAction": {"path": "/", "scheme": "HTTP"},
     "v1.HostPathVolumeSource": {"type": ""},
@@ -65,7 +67,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "apps/v1.RollingUpdateDeployment": {"maxUnavailable": "25%", "maxSurge": "25%"},
     "apps/v1.RollingUpdateStatefulSetStrategy": {"partition": 0},
     "apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
-    "apps/v1.StatefulSetUpdateStrategy": _ROLLING,
+    "apps/v1.StatefulSetUpdateStrategy": {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"value": {}, "when": {"type": [""]}},
+    },
     **{
         f"admissionregistration.k8s.io/{version}.{name}": defaults
         for version in ("v1", "v1beta1", "v1alpha1")
@@ -79,12 +84,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
             "ValidatingWebhook": _WEBHOOK,
         }.items()
     },
-    "apiextensions.k8s.io/v1.CustomResourceDefinitionSpec": {"conversion": _EMPTY},
-    "apiextensions.k8s.io/v1.CustomResourceConversion": {"strategy": "None"},
+    "admissionregistration.k8s.io/v1alpha1.ParamRef": {"parameterNotFoundAction": "Deny"},
+    "apiextensions.k8s.io/v1.CustomResourceDefinitionSpec": {"conversion": {"value": {"strategy": "None"}}},
     "apiextensions.k8s.io/v1.ServiceReference": {"port": 443},
     "apiregistration.k8s.io/v1.ServiceReference": {"port": 443},
     "autoscaling/v1.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
     "autoscaling/v2.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    "certificates.k8s.io/v1alpha1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
+    "certificates.k8s.io/v1beta1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
     "discovery.k8s.io/v1.EndpointPort": {"name": "", "protocol": "TCP"},
     **{
         f"flowcontrol.apiserver.k8s.io/{version}.{name}": defaults
@@ -92,7 +99,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         for name, defaults in {
             "ExemptPriorityLevelConfiguration": _EXEMPT,
             "FlowSchemaSpec": {"matchingPrecedence": 1000},
-            "LimitedPriorityLevelConfiguration": _LIMITED,
+            "LimitedPriorityLevelConfiguration": _ASSURED if version == "v1beta2" else _LIMITED,
             "QueuingConfiguration": _QUEUING,
         }.items()
     },
@@ -100,6 +107,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "networking.k8s.io/v1.NetworkPolicyPort": {"protocol": "TCP"},
     "rbac.authorization.k8s.io/v1.RoleRef": {"apiGroup": "rbac.authorization.k8s.io"},
     "scheduling.k8s.io/v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
+    "scheduling.k8s.io/v1alpha3.CompositePodGroupSpec": {"disruptionMode": {"value": {"single": {}}}},
     "storage.k8s.io/v1.CSIDriverSpec": {
         "attachRequired": True,
         "podInfoOnMount": False,

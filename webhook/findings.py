@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
-from webhook.problem import BAD_REQUEST, ERROR, SHOWN, Path, Problem, cut
+from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, cut
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -21,6 +21,9 @@ UNREADABLE = "unreadable"
 
 TOO_MANY_FINDINGS = "too-many-findings"
 """The rule for files that are not judged to their end."""
+
+TEMPLATE = "template"
+"""The rule for manifests whose placeholders are not filled in."""
 
 INTERNAL = "internal-error"
 """The rule for objects on which draguard itself failed."""
@@ -177,6 +180,13 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
 def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
     problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
+    return Finding(problem, what.source, what.line, what.column, what.excerpt)
+
+
+def unfilled(what: Unreadable) -> Finding:
+    """Turn a template that is no YAML into a finding."""
+    message = f"a template: it cannot be read until it is filled in, so that it is not judged: {what.message}"
+    problem = Problem(NOTE, TEMPLATE, "Template", Path(), message, "fill it in first, for example with helm template")
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 

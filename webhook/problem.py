@@ -28,7 +28,7 @@ ERROR = "error"
 WARNING = "warning"
 """The API server accepts the object, but it cannot work, or not as written."""
 NOTE = "note"
-"""The object is legal and may be intended; nobody is refused or warned."""
+"""The object is valid and may be intended: no request is refused, and no client is warned."""
 
 BAD_REQUEST = "BadRequest"
 DUPLICATE = "FieldValueDuplicate"

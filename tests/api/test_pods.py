@@ -138,10 +138,21 @@ def test_null_items_are_empty_ones() -> None:
         "spec.containers[1].image: Required value",
         "spec.resourceClaims[2].name: Required value",
         (
-            "spec.resourceClaims[2]: Invalid value: {}: must specify one of: `resourceClaimName`, "
-            "`resourceClaimTemplateName`"
+            'spec.resourceClaims[2]: Invalid value: {"Name":"","ResourceClaimName":null,'
+            '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'
         ),
         "spec.containers[0].resources.claims[2]: Required value",
+    ]
+
+
+def test_a_container_listens_on_a_port() -> None:
+    pod = copy.deepcopy(POD)
+    pod["spec"]["containers"][0]["ports"] = [{"containerPort": 65535}, None, {"name": "http"}, {"containerPort": 65536}]
+
+    assert said(validate(pod, kubernetes="1.36")) == [
+        "spec.containers[0].ports[1].containerPort: Required value",
+        "spec.containers[0].ports[2].containerPort: Required value",
+        "spec.containers[0].ports[3].containerPort: Invalid value: 65536: must be between 1 and 65535, inclusive",
     ]
 
 

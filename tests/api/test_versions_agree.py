@@ -42,9 +42,9 @@ def cannot_be_written(obj: dict[str, Any]) -> bool:
 
 
 def problems_of(obj: dict[str, Any]) -> list[Problem]:
-    """Return the findings about an object, except that its version is deprecated."""
+    """Return the findings about an object, except that its version is deprecated, and off by default."""
     problems = validate(obj, kubernetes="1.36", feature_gates={"AllAlpha": True}, namespace_labels=NAMESPACE_LABELS)
-    return [problem for problem in problems if problem.rule != "deprecated"]
+    return [problem for problem in problems if problem.rule not in {"deprecated", "version-off"}]
 
 
 def said(problem: Problem, path: tuple[str | int, ...]) -> tuple[Any, ...]:

@@ -263,7 +263,7 @@ class TestPipes:
         done = draguard("validate", tmp_path / "empty.yaml")
         assert (done.code, "the file holds no manifest" in done.out) == (1, True)
         done = draguard("validate", "--allow-empty", tmp_path / "empty.yaml")
-        assert done.out.endswith("no problems\nnot read: 1 file without a manifest\n")
+        assert done.out.endswith("no problems (Kubernetes 1.37)\nnot read: 1 file without a manifest\n")
         done = draguard("validate", tmp_path)
         assert (done.code, "not read: 1 file without a manifest" in done.out) == (0, True)
 

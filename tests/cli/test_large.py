@@ -67,6 +67,50 @@ def test_documents_that_may_matter_or_are_written_otherwise_are_parsed(text: str
     assert [each["rule"] for each in reported("validate", folder / "a.yaml")["findings"]] == ["unreadable"]
 
 
+CLAIM_IN_QUOTES = """\
+"apiVersion": resource.k8s.io/v1
+"kind": ResourceClaim
+"metadata": {name: a}
+spec: {devices: {requests: [{name: BAD, exactly: {deviceClassName: a}}]}}
+"""
+HIDING = "kind: CustomResourceDefinition\napiVersion: v1\nmetadata:\n  name: a\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HIDING + CLAIM_IN_QUOTES,  # the last of several keys counts
+        f'{CLAIM_IN_QUOTES}x: "\n{HIDING}"\n',
+        f'  {CLAIM_IN_QUOTES.replace(chr(10), chr(10) + "  ")}x: "\n{HIDING}  "\n',
+        HIDING + CLAIM_IN_QUOTES.replace('"metadata": {name: a}\n', "").replace('"', "? ").replace("? :", "\n:"),
+        *(
+            f"apiVersion: v1 # a{end}{CLAIM_IN_QUOTES.replace(chr(10), end, 2)}kind: CustomResourceDefinition\n"
+            "metadata:\n  name: a\n"
+            for end in ("\r", "\x85", "\u2028", "\u2029")
+        ),
+    ],
+)
+def test_a_claim_that_looks_like_a_definition_is_judged(text: str, write: Callable[..., Path]) -> None:
+    rules = {each["rule"] for each in reported("validate", write(a=text) / "a.yaml")["findings"]}
+    assert rules & {"dns-label", "duplicate-key", "unreadable"}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        r'"resourceCl\x61ims": [{name: BAD}]',
+        r'"resourceCl\u0061ims": [{name: BAD}]',
+        '"resourceC\\\n      laims": [{name: BAD}]',
+        "? !!binary cmVzb3VyY2VDbGFpbXM=\n      : [{name: BAD}]",
+    ],
+)
+def test_escaped_names_of_fields_are_read_in_large_documents(field: str, write: Callable[..., Path]) -> None:
+    containers = r'"cont\x61iners": [{name: a, image: a}]' if "!!" not in field else "other: a"
+    text = f"{OTHER}  template:\n    spec:\n      {containers}\n      {field}\n" + "  # a comment\n" * 6000
+    folder = write(a=text)
+    assert reported("validate", folder / "a.yaml")["findings"]
+
+
 def test_with_policies_everything_is_parsed(write: Callable[..., Path]) -> None:
     folder = write(a=DEFINITION, policies__p=POLICY)
     done = draguard("validate", "--policies", folder / "policies", folder / "a.yaml")

@@ -37,7 +37,7 @@ def off(text: str, *options: str) -> list[tuple[str, str]]:
         (BETA, "1.37", "resource.k8s.io/v1 is on by default: draguard convert --write --to v1"),
         ("resource.k8s.io/v1beta2", "1.36", "resource.k8s.io/v1 is on by default: draguard convert --write --to v1"),
         ("resource.k8s.io/v1", "1.34", None),
-        (BETA, "1.33", None),  # whoever has DRA in 1.33 has switched on its versions
+        (BETA, "1.33", None),  # a cluster of 1.33 with DRA has its versions turned on by a flag
         ("resource.k8s.io/v1alpha3", "1.31", None),
     ],
 )

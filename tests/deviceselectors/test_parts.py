@@ -133,6 +133,7 @@ def test_nested_macros_take_no_exponential_time() -> None:
     nested = "optional.of(device){}.hasValue()"
     assert parts_of(nested.format(".optMap(x, x)" * 5), Release(36)) is not None
     assert parts_of(nested.format(".optMap(x, x)" * 40), Release(36)) is None
+    assert parts_of(nested.format(".optMap(x, x)" * 9), Release(36)) is None
 
 
 @pytest.mark.parametrize(

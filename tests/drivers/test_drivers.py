@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from tests.command import ROOT, draguard, findings
 from tests.structured import claim
 from webhook.cli.validate import references
 from webhook.documents.blocks import read_blocks
-from webhook.drivers import built_in, profile_of, text_of
+from webhook.drivers import built_in, profile_of, reading, schema, text_of
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.parameters import check_parameters
 from webhook.drivers.reading import read_profile
@@ -528,6 +529,31 @@ def documented(tmp_path: Path) -> Path:
 
 def rule_profile(*rules: dict[str, Any], **parts: Any) -> dict[str, Any]:
     return {"driver": "d.example.org", "classes": {}, **parts, "rules": list(rules)}
+
+
+class TestSchema:
+    SCHEMA: ClassVar[dict[str, Any]] = json.loads(
+        (ROOT / "webhook/drivers/profile.schema.json").read_text(encoding="utf-8")
+    )
+
+    def test_it_is_printed_and_profiles_fit_it(self, tmp_path: Path) -> None:
+        assert json.loads(draguard("schema", "profile").out) == self.SCHEMA
+        validator = import_module("jsonschema").Draft202012Validator
+        validator.check_schema(self.SCHEMA)
+        texts = [*map(text_of, built_in()), documented(tmp_path).read_text(encoding="utf-8")]
+        assert [[*validator(self.SCHEMA).iter_errors(yaml.safe_load(each))] for each in texts] == [[] for _ in texts]
+        assert not validator(self.SCHEMA).is_valid({"driver": "a", "rules": [{"mesage": "a"}]})
+
+    def test_it_has_the_keys_that_are_read(self) -> None:
+        parts = {"profile": self.SCHEMA, **self.SCHEMA["$defs"]}
+        known = {
+            "profile": reading.KEYS,
+            "devices": reading.DEVICE_FORMS,
+            "parameters": schema.SECTION,
+            "rule": schema.PROFILE_RULE,
+            "validation": schema.RULE,
+        }
+        assert {name: {*parts[name]["properties"]} for name in known} == {name: {*keys} for name, keys in known.items()}
 
 
 class TestRules:

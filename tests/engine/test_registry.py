@@ -212,3 +212,77 @@ def test_an_update_of_the_status_changes_no_metadata(kind: dict[str, Any], label
     seen = before_validation(request, kinds).object
     assert seen is not None
     assert (seen["metadata"]["labels"], seen["spec"], seen["status"]) == (labels, {"a": 1}, {"new": 1})
+
+
+def seen(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the spec of a new object as validating policies see it."""
+    kinds = Kinds(Release(36))
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "n"}, "spec": spec}
+    found = before_validation(before_mutation(completed(request_of(obj, kinds=kinds), kinds), kinds), kinds).object
+    assert found is not None
+    return {**found["spec"], "uid": found["metadata"]["uid"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (None, ["kubernetes"]),
+        (["kubernetes", "example.com/a"], ["kubernetes", "example.com/a"]),
+        (["example.com/a"], ["example.com/a", "kubernetes"]),
+    ],
+)
+def test_a_namespace_has_a_finalizer(given: Any, found: list[str]) -> None:
+    assert seen("v1", "Namespace", {"finalizers": given})["finalizers"] == found
+
+
+IP, IP6 = "10.96.0.10", "fd00:10:96::a"
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy_", "families", "addresses"),
+    [
+        ({}, "SingleStack", ["IPv4"], [IP]),
+        ({"clusterIP": "10.0.0.1"}, "SingleStack", ["IPv4"], ["10.0.0.1"]),
+        ({"clusterIPs": ["fd00::1"]}, "SingleStack", ["IPv6"], ["fd00::1"]),
+        ({"ipFamilies": ["IPv6"]}, "SingleStack", ["IPv6"], [IP6]),
+        ({"ipFamilyPolicy": "PreferDualStack"}, "PreferDualStack", ["IPv4"], [IP]),
+        ({"clusterIP": "None", "selector": {"a": "b"}}, "SingleStack", ["IPv4"], ["None"]),
+        ({"clusterIP": "None"}, "RequireDualStack", ["IPv4", "IPv6"], ["None"]),
+        ({"clusterIP": "None", "ipFamilies": ["IPv6"]}, "RequireDualStack", ["IPv6", "IPv4"], ["None"]),
+        ({"type": "ExternalName"}, None, None, None),
+    ],
+)
+def test_a_service_is_allocated_addresses(spec: dict[str, Any], policy_: Any, families: Any, addresses: Any) -> None:
+    found = seen("v1", "Service", {"ports": [{"port": 80}]} | spec)
+    assert (found.get("ipFamilyPolicy"), found.get("ipFamilies"), found.get("clusterIPs")) == (
+        policy_,
+        families,
+        addresses,
+    )
+    assert found.get("clusterIP") == (addresses and addresses[0])
+
+
+@pytest.mark.parametrize(
+    ("spec", "ports"),
+    [
+        ({}, [None, 31000]),
+        ({"type": "NodePort"}, [30000, 31000]),
+        ({"type": "LoadBalancer"}, [30000, 31000]),
+        ({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}, [None, 31000]),
+    ],
+)
+def test_a_service_is_allocated_ports_of_nodes(spec: dict[str, Any], ports: list[Any]) -> None:
+    found = seen("v1", "Service", spec | {"ports": [{"port": 80}, {"port": 81, "nodePort": 31000}]})
+    assert [each.get("nodePort") for each in found["ports"]] == ports
+
+
+def test_a_job_selects_its_pods() -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
+    found = seen("batch/v1", "Job", {"template": template})
+    of_job = {"batch.kubernetes.io/job-name": "n", "job-name": "n"}
+    of_uid = dict.fromkeys(["batch.kubernetes.io/controller-uid", "controller-uid"], found["uid"])
+    assert found["template"]["metadata"]["labels"] == {"app": "a", **of_job, **of_uid}
+    assert found["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": found["uid"]}}
+    manual = {"manualSelector": True, "selector": {"matchLabels": {"app": "a"}}, "template": template}
+    found = seen("batch/v1", "Job", manual)
+    assert (found["selector"], found["template"]["metadata"]["labels"]) == (manual["selector"], {"app": "a"})

@@ -46,7 +46,7 @@ def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: st
     mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
     rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": [operation]}]}}
     mutating = MUTATING | {"spec": MUTATING["spec"] | rules | {"mutations": mutations}}
-    start = "makes a Pod without labels one that the API server refuses without further changes: "
+    start = "makes a plain Pod one that the API server refuses without further changes: "
     found = [message for _, message, _ in tried(mutating, MUTATING_BINDING)]
     assert found == [start + each for each in refusals]
 
@@ -123,9 +123,9 @@ def test_a_message_that_is_only_made_for_what_is_refused_is_not_tried_on_others(
 @pytest.mark.parametrize(
     ("operations", "condition", "when"),
     [
-        (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a Pod without labels is deleted"),
-        (["CREATE", "UPDATE"], "oldObject.metadata.name != 'a'", "a Pod without labels is created"),
-        (["CREATE"], "namespaceObject.metadata.name != 'a'", "a Pod without labels is created"),
+        (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a plain Pod is deleted"),
+        (["CREATE", "UPDATE"], "oldObject.metadata.name != 'a'", "a plain Pod is created"),
+        (["CREATE"], "namespaceObject.metadata.name != 'a'", "a plain Pod is created"),
         (["CREATE"], "object.metadata.labels.team == 'a'", "a Pod without labels is created"),
         (["CREATE"], "object == null || object.metadata.name != 'a'", ""),
     ],
@@ -266,6 +266,20 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
         ),
         (
             CLAIMS,
+            "object.spec.devices.config.size() == 0",
+            "a ResourceClaim without config is created",
+            "no such key: config",
+            "guard it by has(….config), or read .?config",
+        ),
+        (
+            {**CLAIMS, "resources": ["resourceslices"]},
+            "object.spec.devices.all(each, 'model' in each.attributes)",
+            "a ResourceSlice without attributes is created",
+            "no such key: attributes",
+            "guard it by has(….attributes), or read .?attributes",
+        ),
+        (
+            CLAIMS,
             "size(object.spec.devices.requests) < 5",
             "a ResourceClaim without requests is created",
             "no such overload: size",
@@ -274,21 +288,21 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
         (
             {**CLAIMS, "operations": ["DELETE"]},
             "object.spec != null",
-            "a ResourceClaim without labels is deleted",
+            "a plain ResourceClaim is deleted",
             "no such key: spec",
             "object is null then: leave DELETE out of the operations, or read oldObject",
         ),
         (
             {**CLAIMS, "operations": ["*"]},
             "request.operation == 'DELETE' || object.spec == oldObject.spec",
-            "a ResourceClaim without labels is created",
+            "a plain ResourceClaim is created",
             "no such key: spec",
             "oldObject is null then: write oldObject == null || …",
         ),
         (
             PODS,
             "object.spec.containers.all(each, int(each.image) > 1)",
-            "a Pod without labels is created",
+            "a plain Pod is created",
             "type conversion error from 'string' to 'int'",
             "guard it: what it reads may be missing or different",
         ),
@@ -347,9 +361,7 @@ def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
     ((field, message, found),) = tried(given, MUTATING_BINDING)
     assert (field, found) == ("spec.mutations[0].jsonPatch.expression", hint)
     doing = operation.strip("'").partition("'")[0]
-    assert message.startswith(
-        f"fails when a Pod without labels is created, and the policy refuses it then: JSON Patch: {doing}"
-    )
+    assert message.startswith(f"fails when a plain Pod is created, and the policy refuses it then: JSON Patch: {doing}")
 
 
 @pytest.fixture

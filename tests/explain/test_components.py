@@ -1,4 +1,4 @@
-"""Each text of a component is told by its speaker."""
+"""Texts of components are explained by the component that wrote them."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ SAID = [
     ),
     ("PodResourceClaim g: admin access is requested, but the feature is disabled", [CLAIMS], "DRAAdminAccess"),
     ("PodResourceClaim g: reserve claim ml/c for pod: Operation cannot be fulfilled", [CLAIMS], "reserve claim ml/c"),
-    ("unsupported ReservedFor entry: {a b c d}", [CLAIMS], "no pod"),
+    ("unsupported ReservedFor entry: {a b c d}", [CLAIMS], "not a pod"),
     ("Warning  FailedResourceClaimCreation  1s  resource_claim  something new", [CLAIMS], "tries again"),
     (
         "Warning  DeviceTaintManagerEviction  1s  device-taint-eviction-controller  Marking for deletion",

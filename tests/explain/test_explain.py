@@ -510,10 +510,6 @@ ANSWERS = [
         ),
         ["FIELD:       spec.devices.requests.exactly.count  <int64>"],
     ),
-    (
-        'resource mapping not found for name: "a": no matches for kind "ResourceClass" in version "resource.k8s.io/v1"',
-        ["KIND:        ResourceClass"],
-    ),
 ]
 
 
@@ -525,6 +521,37 @@ class TestAnswers:
         assert [line for line in lines if line.startswith(("FIELD:", "ResourceClaim.")) or line in about] == about
         assert lines[-1] == "`draguard validate` shows where a manifest is wrong, and what was probably meant"
         assert done.code == 0
+
+    @pytest.mark.parametrize(
+        ("kind", "version", "options", "meaning", "others"),
+        [
+            (
+                "ResourceClaim",
+                "v1beta1",
+                (),
+                "1.32 to 1.37 does, if it runs with --runtime-config=",
+                "/v1 (1.34 to 1.37),",
+            ),
+            ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.37 does TRY:", "/v1beta1 (1.32 to 1.37),"),
+            (
+                "ResourceClaim",
+                "v1",
+                ("--kubernetes-version", "1.30"),
+                "does TRY:",
+                "are resource.k8s.io/v1alpha2 (1.27",
+            ),
+            ("ResourceClass", "v1alpha2", (), "Kubernetes 1.27 to 1.30 does, if", "says what has taken its place"),
+        ],
+    )
+    def test_a_version_that_is_not_served_has_others(
+        self, kind: str, version: str, options: tuple[str, ...], meaning: str, others: str
+    ) -> None:
+        answer = f'no matches for kind "{kind}" in version "resource.k8s.io/{version}"'
+        text = " ".join(draguard("explain", answer, *options).out.split())
+        assert f"the cluster does not serve {kind} in resource.k8s.io/{version}" in text
+        assert meaning in text
+        assert others in text
+        assert "FIELDS:" not in text
 
     def test_answers_are_read_from_standard_input(self) -> None:
         answers = "\n".join(answer for answer, _ in ANSWERS[:2])

@@ -8,7 +8,7 @@ import pytest
 
 from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, QUOTA, made
-from webhook.policy.change.decoding import decoded, undecodable
+from webhook.policy.evaluation.decoding import decoded, undecodable
 from webhook.policy.manifest.kinds import Kinds
 
 TEMPLATED: dict[str, Any] = {
@@ -169,3 +169,24 @@ def test_null_in_a_container_is_an_empty_value() -> None:
 )
 def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: list[str]) -> None:
     assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages
+
+
+@pytest.mark.parametrize(
+    ("port", "got"),
+    [
+        (80, ""),
+        ("80", ""),
+        (None, ""),
+        (80.5, "number 80.5"),
+        (2**31, "number 2147483648"),
+        (True, "bool"),
+        ([80], "array"),
+        ({}, "object"),
+    ],
+)
+def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
+    spec = {"ports": [{"port": 1, "targetPort": port}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+    place = "Go struct field ServicePort.spec.ports.targetPort of type int32"
+    refusals = [f"json: cannot unmarshal {got} into {place}"] if got else []
+    assert [each.message for each in undecodable(service, Kinds())] == refusals

@@ -9,9 +9,10 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.structured import resource_slice
+from webhook.api.versions import release_of
 from webhook.engine.offline import evaluate
-from webhook.policy.change.decoding import decoded
 from webhook.policy.change.defaults import without_defaults
+from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
@@ -318,6 +319,33 @@ def test_what_go_writes_even_if_empty_is_there() -> None:
             {"provisioner": "a", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
         ),
         ("scheduling.k8s.io/v1", "PriorityClass", {"value": 1}, {"preemptionPolicy": "PreemptLowerPriority"}),
+        (
+            "rbac.authorization.k8s.io/v1",
+            "RoleBinding",
+            {"roleRef": {"apiGroup": "", "kind": "Role", "name": "a"}},
+            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}},
+        ),
+        (
+            "flowcontrol.apiserver.k8s.io/v1",
+            "FlowSchema",
+            {"spec": {"priorityLevelConfiguration": {"name": "a"}, "matchingPrecedence": 0}},
+            {"spec": {"priorityLevelConfiguration": {"name": "a"}, "matchingPrecedence": 1000}},
+        ),
+        (
+            "flowcontrol.apiserver.k8s.io/v1beta2",
+            "PriorityLevelConfiguration",
+            {"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}},
+            {
+                "spec": {
+                    "type": "Limited",
+                    "limited": {
+                        "limitResponse": {"type": "Reject"},
+                        "assuredConcurrencyShares": 30,
+                        "lendablePercent": 0,
+                    },
+                }
+            },
+        ),
     ],
 )
 def test_other_kinds_have_their_defaults(
@@ -326,6 +354,138 @@ def test_other_kinds_have_their_defaults(
     seen = with_defaults({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **fields})
     assert {name: seen[name] for name in added} == added
     assert "stringData" not in seen
+
+
+CONTAINERS = [
+    {"name": "a", "resources": {"requests": {"cpu": "250m", "example.com/a": "1"}, "limits": {"hugepages-2Mi": "2Mi"}}},
+    {"name": "b", "resources": {"limits": {"cpu": "1"}}},
+]
+MORE = [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]
+
+
+@pytest.mark.parametrize(
+    ("stated", "first", "limits", "requests"),
+    [
+        ({}, [], None, None),
+        (
+            {"limits": {"memory": "1Gi"}},
+            [],
+            {"memory": "1Gi", "hugepages-2Mi": "2Mi"},
+            {"memory": "1Gi", "hugepages-2Mi": "2Mi", "cpu": "1250m"},
+        ),
+        ({"limits": {"cpu": "8"}}, MORE, {"cpu": "8", "hugepages-2Mi": "2Mi"}, {"cpu": "4", "hugepages-2Mi": "2Mi"}),
+        ({"requests": {"hugepages-2Mi": "4Mi"}}, [], None, {"hugepages-2Mi": "4Mi"}),
+        (
+            {"limits": {"cpu": "8"}, "requests": {"cpu": "2", "hugepages-2Mi": "4Mi"}},
+            [],
+            {"cpu": "8"},
+            {"cpu": "2", "hugepages-2Mi": "4Mi"},
+        ),
+    ],
+)
+def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests: Any) -> None:
+    spec = {"resources": stated, "containers": CONTAINERS, "initContainers": first}
+    resources = with_defaults(POD | {"spec": spec})["spec"]["resources"]
+    assert (resources.get("limits"), resources.get("requests")) == (limits, requests)
+
+
+@pytest.mark.parametrize(
+    ("stated", "qos"),
+    [
+        ({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2"}}, "Guaranteed"),
+        ({"limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
+        ({}, "Burstable"),
+    ],
+)
+def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) -> None:
+    spec = {"resources": stated, "containers": CONTAINERS}
+    asking = policy(validations=[{"expression": f"object.status.qosClass == '{qos}'"}])
+    assert evaluate(POD | {"spec": spec}, policies=load([asking, binding()])).message == ""
+
+
+JOB: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never"}}}
+DEFINED: dict[str, Any] = {
+    "names": {"kind": "Thing", "plural": "things"},
+    "versions": [{"name": "v2", "served": True, "storage": False}, {"name": "v1", "served": True, "storage": True}],
+}
+FILE = {"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "fields", "path", "value"),
+    [
+        ("v1", "Node", {"status": {"capacity": {"cpu": "1000m"}}}, "status allocatable", {"cpu": "1"}),
+        ("v1", "Node", {"status": {}}, "status allocatable", None),
+        (
+            "v1",
+            "Pod",
+            {"spec": {"containers": [{"env": [FILE]}]}},
+            "spec containers env valueFrom fileKeyRef optional",
+            False,
+        ),
+        (
+            "apps/v1",
+            "StatefulSet",
+            {},
+            "spec updateStrategy",
+            {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        ),
+        (
+            "apps/v1",
+            "StatefulSet",
+            {"spec": {"updateStrategy": {"type": "RollingUpdate"}}},
+            "spec updateStrategy",
+            {"type": "RollingUpdate"},
+        ),
+        (
+            "apps/v1",
+            "StatefulSet",
+            {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 2}}}},
+            "spec updateStrategy rollingUpdate",
+            {"partition": 2},
+        ),
+        ("batch/v1", "Job", {"spec": JOB}, "spec completions", 1),
+        ("batch/v1", "Job", {"spec": JOB | {"parallelism": 2}}, "spec completions", None),
+        ("batch/v1", "Job", {"spec": JOB | {"backoffLimitPerIndex": 0}}, "spec backoffLimit", 2**31 - 1),
+        ("batch/v1", "Job", {"spec": JOB | {"podFailurePolicy": {"rules": []}}}, "spec podReplacementPolicy", "Failed"),
+        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": JOB}}}, "spec jobTemplate spec parallelism", None),
+        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": JOB}}}, "spec jobTemplate spec suspend", None),
+        ("certificates.k8s.io/v1beta1", "PodCertificateRequest", {"spec": {}}, "spec maxExpirationSeconds", 86400),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", {"spec": DEFINED}, "status storedVersions", ["v1"]),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", {"spec": {}}, "status storedVersions", None),
+        (
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            {"spec": DEFINED},
+            "spec conversion",
+            {"strategy": "None"},
+        ),
+        (
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            {"spec": {"conversion": {"webhook": {"conversionReviewVersions": ["v1"]}}}},
+            "spec conversion strategy",
+            "",
+        ),
+        (
+            "admissionregistration.k8s.io/v1alpha1",
+            "ValidatingAdmissionPolicyBinding",
+            {"spec": {"paramRef": {"name": "a"}}},
+            "spec paramRef parameterNotFoundAction",
+            "Deny",
+        ),
+        ("scheduling.k8s.io/v1beta1", "PodGroup", {"spec": {}}, "spec disruptionMode", {"single": {}}),
+        ("scheduling.k8s.io/v1alpha2", "PodGroup", {"spec": {}}, "spec disruptionMode", "Pod"),
+    ],
+)
+def test_a_field_has_its_default(api_version: str, kind: str, fields: dict[str, Any], path: str, value: Any) -> None:
+    release = {"v1alpha2": 36, "v1alpha1": 31}.get(api_version.rpartition("/")[2], 37)
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **fields}
+    found: Any = decoded(obj, Kinds(release_of(f"1.{release}")))
+    for step in path.split():
+        found = found.get(step)
+        found = found[0] if isinstance(found, list) and step != "storedVersions" else found
+    assert found == value
 
 
 @pytest.mark.parametrize(
@@ -354,3 +514,20 @@ def test_a_volume_without_a_source_is_an_empty_directory() -> None:
     seen = with_defaults(POD | {"spec": {"volumes": volumes}})["spec"]["volumes"]
     assert seen[:2] == [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
     assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]
+
+
+@pytest.mark.parametrize(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])
+def test_a_workload_has_the_labels_of_its_pods(kind: str, version: str) -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
+    obj: dict[str, Any] = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "w"},
+        "spec": {"template": template},
+    }
+    assert decoded(obj, Kinds())["metadata"]["labels"] == {"app": "a"}
+    own = obj | {"metadata": {"name": "w", "labels": {"own": "b"}}}
+    assert decoded(own, Kinds())["metadata"]["labels"] == {"own": "b"}
+    assert decoded(obj, Kinds())["spec"].get("selector") == ({"app": "a"} if version == "v1" else None)
+    stated = obj | {"spec": obj["spec"] | {"selector": {"tier": "x"}}}
+    assert decoded(stated, Kinds())["spec"]["selector"] == {"tier": "x"}

@@ -105,6 +105,26 @@ def test_a_kind_is_known_by_its_objects() -> None:
     assert judged(refused(name="q"), paramKind=kind, failurePolicy="Ignore").allowed
 
 
+def test_parameters_are_what_a_cluster_stores() -> None:
+    empty = [{"expression": "params.data.a == ''"}]
+    assert judged(refused(name="c"), config("c", "") | {"data": {"a": None}}, validations=empty).allowed
+    wrong = config("c", "yes") | {"data": {"a": "yes", "b": 1}}
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    made = policy(rules=[PODS], paramKind=kind, validations=[{"expression": "params == null"}])
+    policies = load([made, binding(paramRef=refused(name="c")), wrong])
+    assert "no params found" in message(validate(request_of(POD, kinds=Kinds()), policies))
+    (found,) = policies.errors
+    assert found.problem.message == "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+
+
+def test_namespaces_are_what_a_cluster_stores() -> None:
+    labels = {"team": None}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+    rules = [{"expression": "namespaceObject.metadata.labels.team == ''"}]
+    policies = load([policy(rules=[PODS], validations=rules), binding(), namespace])
+    assert validate(request_of(POD, kinds=Kinds()), policies).allowed
+
+
 def missing(verdict: Verdict) -> str:
     return verdict.decisions[0].missing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -60,6 +61,14 @@ RESOURCES = "object.spec.containers[0].resources"
 STORAGE, INGRESS = of("PersistentVolumeClaim", spec={}), of("Ingress", version="networking.k8s.io/v1", spec={})
 OLD_CLASS = {"name": "a", "annotations": {"kubernetes.io/ingress.class": "nginx"}}
 TOLERATED = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
+TOLERATED_FOR_A_WHILE = [
+    {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+    {"key": "b", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+]
+KEPT = [
+    {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 30},
+    {"key": "a", "operator": "Exists", "effect": "NoSchedule"},
+]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +142,27 @@ TOLERATED = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
             [runtime(scheduling={"tolerations": [{"key": "sandbox"}]})],
             "object.spec.tolerations[2].key == 'sandbox'",
         ),
+        (
+            pod(runtimeClassName="gvisor", tolerations=[{"key": "sandbox", "operator": "Equal", "value": "a"}]),
+            [runtime(scheduling={"tolerations": [{"operator": "Exists"}, {"key": "z", "operator": "Exists"}]})],
+            "object.spec.tolerations == [{'operator': 'Exists'}]",
+        ),
+        (
+            pod(runtimeClassName="gvisor", tolerations=TOLERATED_FOR_A_WHILE),
+            [runtime(scheduling={"tolerations": [{"key": "b", "operator": "Exists", "effect": "NoExecute"}, *KEPT]})],
+            "object.spec.tolerations.map(t, t.key).filter(k, size(k) == 1) == ['a', 'b', 'a']",
+        ),
         (STORAGE, [], "object.metadata.finalizers == ['kubernetes.io/pvc-protection']"),
+        (
+            of("VolumeAttributesClass", version="storage.k8s.io/v1", driverName="d"),
+            [],
+            "object.metadata.finalizers == ['kubernetes.io/vac-protection']",
+        ),
+        (
+            of("PodGroup", version="scheduling.k8s.io/v1beta1", spec={}),
+            [],
+            "object.metadata.finalizers == ['scheduling.k8s.io/podgroup-protection']",
+        ),
         (of("PersistentVolume", spec={}), [], "object.metadata.finalizers == ['kubernetes.io/pv-protection']"),
         (
             STORAGE,
@@ -141,6 +170,11 @@ TOLERATED = [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]
                 default("StorageClass", "b", "storage", "2024-01-01T00:00:00Z"),
                 default("StorageClass", "a", "storage", "2025-01-01T00:00:00Z"),
             ],
+            "object.spec.storageClassName == 'a'",
+        ),
+        (
+            STORAGE,
+            [default("StorageClass", name, "storage") for name in "bac"],
             "object.spec.storageClassName == 'a'",
         ),
         (
@@ -203,6 +237,27 @@ def sized(*amounts: dict[str, dict[str, str]], first: Any = (), **spec: Any) -> 
     containers = [{"name": f"c{index}", "resources": each} for index, each in enumerate(amounts)]
     starting = [{"name": f"i{index}", **each} for index, each in enumerate(first)]
     return pod(containers=containers, initContainers=starting, **spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "given", "refusal"),
+    [
+        ({}, [], "set without corresponding RuntimeClass defined Overhead"),
+        ({"runtimeClassName": "gvisor"}, [runtime()], "set without corresponding RuntimeClass defined Overhead"),
+        ({"runtimeClassName": "gvisor"}, [runtime(overhead={"podFixed": {"cpu": "1000m"}})], ""),
+        ({"runtimeClassName": "gvisor"}, [], ""),
+    ],
+)
+def test_a_pod_has_the_overhead_of_its_runtime_class(spec: Any, given: list[Any], refusal: str) -> None:
+    assert verdict(pod(overhead={"cpu": "1"}, **spec), "true", *given).message.endswith(refusal)
+    assert verdict(pod(overhead={"cpu": "1"}, **spec), "true", *given).allowed == (not refusal)
+
+
+def test_a_policy_cannot_change_the_overhead() -> None:
+    more = "[JSONPatch{op: 'add', path: '/spec/overhead', value: {'cpu': '9'}}]"
+    given = [pod(runtimeClassName="gvisor"), runtime(overhead={"podFixed": {"cpu": "1"}})]
+    found = evaluate(given[0], policies=load([*mutating("m", more, matchConstraints=EVERYWHERE), given[1]]))
+    assert found.message.endswith("Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
 
 CPU = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
@@ -315,3 +370,11 @@ def test_a_policy_cannot_name_a_priority_class_without_its_priority() -> None:
     named = "[JSONPatch{op: 'add', path: '/spec/priorityClassName', value: 'high'}]"
     found = evaluate(pod(), policies=load([*mutating("m", named, matchConstraints=EVERYWHERE), priority()]))
     assert "the integer value of priority (0) must not be provided" in found.message
+
+
+def test_many_tolerations_are_merged_in_bounded_time() -> None:
+    many = [{"key": f"k{number}", "operator": "Exists"} for number in range(5_000)]
+    given = runtime(scheduling={"tolerations": [{"operator": "Exists"}]})
+    started = process_time()
+    found = verdict(pod(runtimeClassName="gvisor", tolerations=many), "object.spec.tolerations.size() > 5000", given)
+    assert (found.allowed, process_time() - started < 2) == (True, True)

@@ -82,7 +82,7 @@ WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: infra/shared}]", [ALONE]),
         (
             POD + "  resourceClaims: [{name: gpu, resourceClaimName: '${CLAIM}'}]",
-            ["fill in the placeholder first, for example with envsubst"],
+            ["fill it in, then validate the result, too"],
         ),
         (
             POD + "  resourceClaims: [{name: gpu, resourceClaimName: shared, namespace: infra}]",

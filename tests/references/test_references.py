@@ -359,3 +359,52 @@ def test_a_role_is_as_it_was_before_the_gate() -> None:
 @pytest.mark.parametrize("rules", ["null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"])
 def test_a_malformed_role_is_not_looked_at(rules: str) -> None:
     assert findings("validate", "-", stdin=UPDATER.partition("rules:")[0] + f"rules: {rules}\n") == []
+
+
+CPUS = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: cpus}
+spec:
+  devices:
+    requests: [{name: cpu, exactly: {deviceClassName: dra.cpu, capacity: {requests: {dra.cpu/cpu: "2"}}}}]
+---
+"""
+
+
+def cpu_pod(name: str, *, owner: str = "") -> str:
+    """Write a pod whose container uses the claim cpus."""
+    owned = f", ownerReferences: [{{kind: ReplicaSet, name: {owner}, controller: true}}]" if owner else ""
+    return f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: default{owned}}}
+spec:
+  nodeName: node-a
+  containers: [{{name: c, image: registry.example.com/i:1, resources: {{claims: [{{name: g}}]}}}}]
+  resourceClaims: [{{name: g, resourceClaimName: cpus}}]
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"a.yaml": CPUS, "b.yaml": cpu_pod("one"), "c.yaml": cpu_pod("two")}, 2),
+        ({"a.yaml": CPUS + cpu_pod("one"), "b.yaml": CPUS + cpu_pod("two")}, 0),
+        ({"a.yaml": CPUS + cpu_pod("one"), "overlay/b.yaml": cpu_pod("one")}, 0),
+    ],
+)
+def test_users_of_a_claim_are_those_of_the_same_one(tmp_path: Path, files: dict[str, str], found: int) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    judged = findings("validate", "--no-config", tmp_path)
+    assert [each["rule"] for each in judged].count("refused-by-driver") == found
+
+
+def test_pods_of_a_cluster_use_its_claims(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CPUS + cpu_pod("old"), encoding="utf-8")
+    judged = findings("validate", "--no-config", "-", "--cluster", tmp_path / "cluster.yaml", stdin=cpu_pod("new"))
+    (refused,) = (each for each in judged if each["rule"] == "refused-by-driver")
+    assert refused["message"].startswith('claim "cpus" is used by container c of pod new, container c of pod old: ')

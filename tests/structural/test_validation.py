@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
 import yaml
 
+from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
 from webhook.structural.decoding import decoded, defaulted
 from webhook.structural.rules import rule_errors
@@ -308,3 +310,25 @@ def test_an_object_is_pruned_and_completed(submitted: str, stored: dict[str, Any
 def test_a_schema_of_wrong_types_allows_everything() -> None:
     stated = "{type: 1, properties: [], items: 3, enum: x, rules: {}, maximum: x, required: {a: 1}, anyOf: 1}"
     assert not errors(stated, "{b: [1, x]}")
+
+
+def test_defaults_required_fields_and_supported_values_are_charged_to_the_budget() -> None:
+    fields = {f"f{at}": {"type": "string", "default": "a"} for at in range(100)}
+    defaults = Structural({"items": {"type": "object", "properties": fields}})
+    large = Structural({"items": {"type": "object", "default": {"a": list(range(1000))}}})
+    required = Structural({"items": {"type": "object", "required": [*fields]}})
+    supported = Structural({"items": {"type": "string", "enum": ["a" * 100] * 100}})
+    for judge in (
+        lambda: defaulted([{}] * 1000, defaults),
+        lambda: defaulted([None] * 1000, large),
+        lambda: validate([{}] * 1000, required, RELEASE),
+        lambda: validate(["b"] * 1000, supported, RELEASE),
+    ):
+        with limited(Budget(50_000)), pytest.raises(BudgetExceededError):
+            judge()
+
+
+def test_an_address_of_mail_is_told_in_linear_time() -> None:
+    started = process_time()
+    assert validate(" " * 50_000 + "a" * 50_000, schema("{type: string, format: email}"), RELEASE)
+    assert process_time() - started < 1

@@ -79,9 +79,10 @@ class TestAgainst:
     def test_another_version_of_the_api_is_converted(self, repository: Path) -> None:
         beta = claim("a").replace("/v1\n", "/v1beta2\n")
         (repository / "apps/a.yaml").write_text(beta, encoding="utf-8")
-        assert found() == []
+        served = ("--runtime-config", "api/beta=true")
+        assert found(*served) == []
         (repository / "apps/a.yaml").write_text(beta.replace(*OTHER), encoding="utf-8")
-        assert found() == IMMUTABLE
+        assert found(*served) == IMMUTABLE
         classic = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nmetadata: {name: a}\n"
         (repository / "apps/a.yaml").write_text(f"{classic}spec: {{resourceClassName: a}}\n", encoding="utf-8")
         assert found() == [("warning", "old-version")]

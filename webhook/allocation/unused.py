@@ -31,7 +31,7 @@ class Unused(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A slice with devices that are not used, whatever the rest of its pool is like.
+    """A slice whose devices are not used, even if the rest of its pool is.
 
     Args:
         slice: The slice.
@@ -46,7 +46,7 @@ class Aside(NamedTuple):
 
 
 def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
-    """Return the slices with devices that are not used, whatever the rest of their pool is like.
+    """Return the slices whose devices are not used, even if the rest of their pool is.
 
     Args:
         catalog: The slices of the cluster.

@@ -5,10 +5,10 @@ Follows kubernetes ``pkg/controlplane/instance.go`` and apiserver ``pkg/server/r
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from webhook.api.versions import GROUP
+from webhook.patterns import Pattern
 from webhook.release import Release
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ OF_STAGES: Final = ("api/all", "api/ga", "api/beta", "api/alpha")
 
 STABLE: Final = "ga"
 _STABLE_SINCE: Final = Release(34)
-"""From this release a cluster has DRA by default, in v1; earlier, whoever uses it has switched its version on."""
-_PRE_RELEASE: Final = re.compile(r"v\d+(alpha|beta)\d+")
+"""From this release a cluster serves DRA by default, in v1; in an older cluster with DRA, a flag has turned it on."""
+_PRE_RELEASE: Final = Pattern(r"v\d+(alpha|beta)\d+")
 _ON: Final = frozenset({"flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta3"})
 """The beta versions that are on by default (``legacyBetaEnabledByDefaultResources``): they are older than 1.24."""
 _TRUE: Final = frozenset({"", "1", "t", "T", "true", "TRUE", "True"})

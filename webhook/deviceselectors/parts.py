@@ -227,8 +227,9 @@ def start_of(part: Expression) -> int:
     return min([part.offset - len(name), *map(start_of, part.children())])
 
 
-_STEPS: Final = 20_000
-"""The most parts to visit; a selector without such macros has fewer, as it has 10 KiB at most."""
+_STEPS: Final = 500
+_STEPS_A_CHARACTER: Final = 4
+"""The most parts to visit; without macros that double them, even comprehensions have fewer for their text."""
 _BYTES: Final = 20_000
 """The memory that the parts of a selector take, besides that of its text."""
 _BYTES_A_CHARACTER: Final = 400
@@ -242,17 +243,17 @@ def parts_of(expression: str, release: Release, gates: frozenset[str] = frozense
     if known is None:
         try:
             parts = Parts(expression, release, gates)
-            known = _is_walkable(parts.root) and parts
+            known = _is_walkable(parts.root, _STEPS + _STEPS_A_CHARACTER * len(expression)) and parts
         except CelError:
             known = False
         _kept.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
     return known if isinstance(known, Parts) else None
 
 
-def _is_walkable(root: Expression) -> bool:
+def _is_walkable(root: Expression, most: int) -> bool:
     """Tell whether there are few ways to all parts: nested ``optMap`` share their targets, and each doubles them."""
     left, count = [root], 0
-    while left and count < _STEPS:
+    while left and count < most:
         left += left.pop().children()
         count += 1
     return not left

@@ -1,88 +1,66 @@
-"""Tells documents that are templates: text that Helm, sed or envsubst still has to fill in."""
+"""Placeholders: parts of a manifest that Helm, sed, envsubst, Python and others fill in before it is applied."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from itertools import chain, islice
+from zlib import crc32
 
-from webhook.documents.content import decoded
-from webhook.documents.document import Document
-from webhook.later import cached_property
+from webhook import objects
+from webhook.documents.content import ContentError
+from webhook.later import Module
 from webhook.patterns import Pattern
-from webhook.problem import value_at
+from webhook.problem import NOTE, Path, Problem, value_at
+from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Final
 
-    from webhook.documents.source import Unreadable
+    from webhook.documents.document import Document
 
-_ACTION: Final = Pattern(rb"^[ \t]*+(?:(?=- )- ++)*+(?:[\w./-]+:[ \t]++)?\{\{[^{}\n]*\}\}", re.MULTILINE)
-"""A line whose value starts with ``{{ … }}``: never valid in a Kubernetes manifest, as no key can be a map."""
-_VARIABLE: Final = r"(?:__[A-Z][A-Z0-9_]{0,99}__|\$\{\w{1,99}\}|\$\([A-Z]\w{0,99}\))"
-_UNFILLED: Final = Pattern(
-    rb"""^[ \t]{0,99}(?:- {1,9}){0,9}(?:metadata:[ \t]?\{)?name:[ \t]{1,9}["']?[^#\s{}]{0,253}""" + _VARIABLE.encode(),
-    re.MULTILINE,
+_copy: Final = Module("copy")
+
+_PLACEHOLDER: Final = (
+    r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
+    r"|\$\{[^{}\n]{0,200}\}|\$\([A-Za-z_]\w{0,99}\)|\$[A-Za-z_]\w{0,99}"  # envsubst; kustomize; shells
+    r"|\{[A-Za-z_][\w.]{0,99}\}|%\([A-Za-z_]\w{0,99}\)[sd]"  # Python
+    r"|%[A-Za-z_]\w{0,99}%|@[A-Za-z_]\w{0,99}@|__[A-Za-z]\w{0,99}?__"  # sed, CMake
+    r"|<%[^\n]{0,200}?%>|<[A-Za-z][\w .:/-]{0,99}>"  # ERB; <your-name>
+    r"|\(@[^\n]{0,200}?@\)|(?<![^\s])\#@[ \t]{0,9}[A-Za-z(\[][^\n]*)"  # ytt
 )
-"""A name with a placeholder for sed or envsubst."""
-PLACEHOLDER: Final = Pattern(_VARIABLE)
-"""A placeholder for sed or envsubst."""
-_HEADER: Final = Pattern(r"( *(?:- +)*)(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*(?:[ \t]#[^\n]*)?\Z")
+PLACEHOLDER: Final = Pattern(_PLACEHOLDER)
+"""A placeholder in a text."""
+_ALONE: Final = Pattern(rf"^[ \t]*+(?:- ++)?{_PLACEHOLDER}[ \t\r]*+$", re.MULTILINE)
+"""A line that is a placeholder, such as one for further fields."""
+_DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{%|<%(?!=)|\#@)", re.MULTILINE)
+"""A line that says what to do with others, such as ``{{- if … }}``."""
+_HEADER: Final = Pattern(r"( *+(?>(?:- ++)*))(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*+(?:#[^\n]*)?\Z")
 """A line that a block scalar follows."""
+_TEXTS: Final = frozenset({"annotations", "args", "binaryData", "command", "data", "env", "stringData"})
+"""Fields whose texts may have what looks like placeholders, such as variables of a shell."""
+_RBAC: Final = "rbac.authorization.k8s.io/"
+_INSTEAD: Final[tuple[Any, ...]] = (None, 1, True, {}, [], None)
+"""What is put in the place of a placeholder, one after the other: None for a text."""
+_ROUNDS: Final = 8
+"""How often an object is judged at most, with other values in the place of placeholders."""
+_SHOWN: Final = 3
 
 
-def has_marks(data: bytes) -> bool:
-    """Tell whether a file has what placeholders begin with; a quick answer for most files."""
-    return b"{{" in data or b"__" in data or b"$" in data
+def is_unfilled(text: str) -> bool:
+    """Tell whether an unreadable document becomes readable only once its placeholders are filled in."""
+    lines = "\n".join(_outside_blocks(text.split("\n")))
+    if _DIRECTIVE.search(lines):
+        return True
+    if not PLACEHOLDER.search(lines):
+        return False
+    from webhook.documents.compose import compose  # most documents can be read
 
-
-def may_be_template(data: bytes) -> bool:
-    """Tell whether a file may have a document that is a template."""
-    return (b"{{" in data and _ACTION.search(data) is not None) or (
-        (b"__" in data or b"$" in data) and _UNFILLED.search(data) is not None
-    )
-
-
-class Templates:
-    """The documents of a file that are templates.
-
-    A document that can be read is one only if its name has a placeholder, which no API server accepts: whatever else
-    looks like a placeholder may be a value.
-
-    Args:
-        data: The file.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._last = -1, False
-
-    def has(self, document: Document | Unreadable) -> bool:
-        """Tell whether a document is a template."""
-        if isinstance(document, Document):
-            name = value_at(document.data, ("metadata", "name"))
-            return isinstance(name, str) and PLACEHOLDER.search(name) is not None and self._may_have_some
-        if not document.line:
-            return False
-        number = bisect_right(self._separators, document.line - 1)
-        if self._last[0] != number:  # a document may have many errors
-            first, last = (self._separators[i] for i in (number - 1, number)) if number else (0, self._separators[0])
-            text = "\n".join(_outside_blocks(self._lines[first:last])).encode("utf-8", "replace")
-            self._last = number, may_be_template(text)
-        return self._last[1]
-
-    @cached_property
-    def _may_have_some(self) -> bool:
-        return may_be_template(self._data)
-
-    @cached_property
-    def _lines(self) -> list[str]:
-        return decoded(self._data, "replace").split("\n")
-
-    @cached_property
-    def _separators(self) -> list[int]:
-        return [*(number for number, line in enumerate(self._lines) if line.startswith("---")), len(self._lines)]
+    try:
+        return not compose(PLACEHOLDER.sub("x", _ALONE.sub("", text))).repeated
+    except ContentError:
+        return False
 
 
 def _outside_blocks(lines: Sequence[str]) -> Iterator[str]:
@@ -98,3 +76,169 @@ def _outside_blocks(lines: Sequence[str]) -> Iterator[str]:
             dashes = header[1]
             holder = max(dashes.rfind("-"), 0) if line[len(dashes)] in "|>" else len(dashes)
         yield line
+
+
+def has_placeholder(obj: Any, path: Sequence[str | int]) -> bool:
+    """Tell whether the text at a path has a placeholder."""
+    value = value_at(obj, path)
+    return isinstance(value, str) and PLACEHOLDER.search(value) is not None
+
+
+def blanks_of(document: Document) -> Blanks | None:
+    """Return the placeholders of a document; None if it has none."""
+    text, (start, end) = document.whole_text, document.extent
+    if PLACEHOLDER.search(text, start, end) is None:
+        return None
+    places = dict(_places(document))
+    return Blanks(document.data, places) if places else None
+
+
+def _places(document: Document) -> Iterator[tuple[Path, str]]:
+    """Yield the paths of values with placeholders, in their order, and their texts."""
+    pending: list[tuple[Path, Any]] = [(Path(), document.data)]
+    is_of_ytt = document.mentions("#@")
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, dict):
+            if len(value) == 1 and None in value.values():  # Python's {name} is a map in YAML
+                found = _on_line(document, path)
+                if found == f"{{{next(iter(value))}}}":
+                    yield path, found
+                    continue
+            yield from ((path / key, key) for key in value if PLACEHOLDER.search(key))
+            pending += ((path / key, each) for key, each in reversed(value.items()) if key not in _TEXTS)
+        elif isinstance(value, list):
+            pending += ((path / index, each) for index, each in reversed([*enumerate(value)]))
+        elif isinstance(value, str):
+            if PLACEHOLDER.search(value):
+                yield path, value
+        elif value is None and is_of_ytt and (found := _on_line(document, path)):  # a comment in YAML
+            yield path, found
+
+
+def _on_line(document: Document, path: Path) -> str:
+    """Return the first placeholder on the line of a field; empty if there is none."""
+    found = PLACEHOLDER.search(document.line(document.position(path).line))
+    return found[0] if found else ""
+
+
+class Filled(NamedTuple):
+    """An object with other values in the place of its placeholders.
+
+    Args:
+        object: The object.
+        problems: Its problems that hold whatever is filled in.
+        is_valid: Whether there are values that the API server accepts in the place of all placeholders.
+    """
+
+    object: Any
+    problems: list[Problem]
+    is_valid: bool
+
+
+class Blanks:
+    """The values of an object that are filled in later.
+
+    Args:
+        data: The object.
+        texts: The values, by their paths; the text that stands there.
+    """
+
+    def __init__(self, data: Any, texts: Mapping[Path, str]) -> None:
+        self._data, self._texts = data, texts
+
+    def has(self, path: Sequence[str | int]) -> bool:
+        """Tell whether a field, its name, or what it is in is filled in later."""
+        if any(isinstance(step, str) and PLACEHOLDER.search(step) for step in path):
+            return True
+        return any(path[:end] in self._texts for end in range(len(path) + 1))
+
+    @property
+    def first(self) -> Path:
+        """The place of the first of them."""
+        return next(iter(self._texts))
+
+    @property
+    def are_in_names(self) -> bool:
+        """Whether some are in names or labels, which cannot hold them; only names of RBAC's objects can."""
+        fields = {each[1] for each in self._texts if each[:1] == ("metadata",) and len(each) > 1}
+        if not objects.text(self._data, "apiVersion").startswith(_RBAC) and fields & {"name", "generateName"}:
+            return True
+        return bool(fields & {"namespace", "labels"})
+
+    def note(self, rule: str, more: str = "") -> Problem:
+        """Report them.
+
+        Args:
+            rule: The rule.
+            more: What else there is to say.
+        """
+        texts = [found[0] for each in self._texts.values() for found in PLACEHOLDER.finditer(each)]
+        count = len(self._texts)
+        named = ", ".join(list(dict.fromkeys(texts))[:_SHOWN]) + (", …" if len(set(texts)) > _SHOWN else "")
+        values = "1 value is" if count == 1 else f"{count} values are"
+        message = f"a template: {values} filled in later ({named}){more}"
+        return Problem(NOTE, rule, "Template", self.first, message, "fill it in, then validate the result, too")
+
+    def fill(self, judge: Callable[[Any], list[Problem]]) -> Filled:
+        """Judge the object with values in the place of placeholders, if there are any that are accepted.
+
+        Args:
+            judge: Returns the problems of an object.
+        """
+        turns = dict.fromkeys(self._texts, 0)
+        for _ in range(_ROUNDS):
+            instead = {path: _INSTEAD[turn] for path, turn in turns.items()}
+            obj = self._with(instead)
+            problems = judge(obj)
+            wrong = (path for path in turns if any(each.path[: len(path)] == path for each in problems))
+            if not (further := {path: turns[path] + 1 for path in wrong if turns[path] + 1 < len(_INSTEAD)}):
+                break
+            turns |= further
+        left = [each for each in problems if not self.has(each.path)]
+        held = [self.restored(each) for each in left if self._holds(each, obj, instead, judge)]
+        return Filled(obj, held, is_valid=len(left) == len(problems))
+
+    def _with(self, instead: Mapping[Path, Any]) -> Any:
+        """Return the object with other values; None stands for a text in the place of each placeholder."""
+        obj = _copy.deepcopy(self._data)
+        for path, value in sorted(instead.items(), key=lambda each: -len(each[0])):  # a key last
+            around, step, text = value_at(obj, path[:-1]), path[-1], PLACEHOLDER.sub(_stand_in, self._texts[path])
+            if self._texts[path] == step:
+                around[text] = around.pop(step)
+            else:
+                around[step] = text if value is None else _copy.deepcopy(value)
+        return obj
+
+    def _holds(
+        self, problem: Problem, obj: Any, instead: Mapping[Path, Any], judge: Callable[[Any], list[Problem]]
+    ) -> bool:
+        """Tell whether a problem stays if the placeholders become the value that it is about, or a name beside it."""
+        whole = [path for path, text in self._texts.items() if PLACEHOLDER.fullmatch(text)]
+        values = chain(_texts_in(value_at(obj, problem.path), ""), _texts_in(obj, "name"))
+        for value in islice(dict.fromkeys(values), _ROUNDS if whole else 0):
+            others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))
+            if not any(each.rule == problem.rule and each.path == problem.path for each in others):
+                return False
+        return True
+
+    def restored(self, problem: Problem) -> Problem:
+        """Show the placeholders again."""
+        message, hint = problem.message, problem.hint
+        for found in (each for text in self._texts.values() for each in PLACEHOLDER.finditer(text)):
+            message, hint = (text.replace(_stand_in(found), found[0]) for text in (message, hint))
+        return problem._replace(message=message, hint=hint)
+
+
+def _texts_in(value: Any, key: str) -> Iterator[str]:
+    """Yield a text, or the texts below a value; only those of a key unless it is empty."""
+    if isinstance(value, str):
+        yield value
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if not isinstance(each, str) or key in {"", name}:
+            yield from _texts_in(each, key)
+
+
+def _stand_in(placeholder: re.Match[str]) -> str:
+    """Return a name in the place of a placeholder, the same for the same one."""
+    return f"x{crc32(placeholder[0].encode()):08x}"

@@ -11,7 +11,6 @@ from collections import Counter
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.placeholders import Templates, has_marks
 from webhook.documents.stream import parse
 
 TYPE_CHECKING = False
@@ -188,27 +187,18 @@ class Selection:
             data: The file.
             documents: Its documents.
         """
-        if not mentions_objects(data):
-            return self._without_unreadable(documents)
-        return self._without(Templates(data), documents) if has_marks(data) else documents
+        reason = "" if mentions_objects(data) else NO_OBJECT
+        return self._readable(documents, reason)
 
-    def _without_unreadable(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    def _readable(self, documents: Iterable[Document | Unreadable], reason: str) -> Iterator[Document | Unreadable]:
+        """Leave out templates, and unreadable documents if there is a reason, which counts once for the file."""
         unreadable = False
         for document in documents:
-            if isinstance(document, Document):
+            if isinstance(document, Document) or not (reason or document.is_template):
                 yield document
-            elif not unreadable:
+            elif not unreadable or not reason:
                 unreadable = True
-                self.leave_out(NO_OBJECT, document.source)
-
-    def _without(
-        self, templates: Templates, documents: Iterable[Document | Unreadable]
-    ) -> Iterator[Document | Unreadable]:
-        for document in documents:
-            if templates.has(document):
-                self.leave_out(TEMPLATE, document.source)
-            else:
-                yield document
+                self.leave_out(reason or TEMPLATE, document.source)
 
 
 def mentions_objects(data: bytes) -> bool:

@@ -53,6 +53,7 @@ class Unreadable(NamedTuple):
         hint: How to fix it, where that is known.
         excerpt: The text of the line, for display; empty if it is too long for that.
         fix: The fix, where that is known.
+        is_template: Whether it becomes readable once its placeholders are filled in.
     """
 
     source: str
@@ -62,6 +63,7 @@ class Unreadable(NamedTuple):
     hint: str = ""
     excerpt: str = ""
     fix: Fix | None = None
+    is_template: bool = False
 
 
 class Source:

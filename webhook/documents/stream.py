@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from typing import Any, Final
 
-    Skips = Callable[[str, str, str], bool]
-    """Tells by the apiVersion, kind and text of a document whether no more of it is needed."""
+    Skips = Callable[[str], tuple[str, str, str] | None]
+    """Returns the apiVersion, kind and name of a document, by its text, if no more of it is needed."""
 
 SEPARATOR: Final = "---"
 """The first characters of a line that separates documents."""
@@ -34,6 +34,14 @@ _MAX_VALUES_BEFORE_YAML: Final = 1
 _NOTHING: Final = Composed(None)
 _TOP: Final = Pattern(r"^[^\s#]", re.MULTILINE)
 """The beginning of a line that is not indented."""
+_FIRST: Final = Pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=[A-Za-z])")
+_OTHERWISE: Final = Pattern(
+    r"^(?!\Z|[ \t\r\n#]|- |-\r?$|[A-Za-z]\w*:(?:[ \t\r]|$))|\r(?!\n)|[\x85\u2028\u2029]|\\[xuU\r\n]|!!", re.MULTILINE
+)
+"""What block style does without: keys in quotes, texts that go on at the margin, escapes of letters, binary texts.
+
+It also finds line breaks other than a line feed: to libyaml, and so to Kubernetes, a key may follow each.
+"""
 _WORD: Final = Pattern(r"[ \t]+([A-Za-z][\w./-]*)[ \t\r]*(?:$|[ \t]#)", re.MULTILINE)
 _NAME: Final = Pattern(r"^  name:[ \t]+([A-Za-z][\w.-]*)[ \t\r]*$", re.MULTILINE)
 
@@ -151,7 +159,7 @@ def yaml_documents(
     """
     for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
         value: Any = None
-        if misplaced is None and skips and (about := _identity(chunk)) and skips(about[0], about[1], chunk):
+        if misplaced is None and skips and (about := skips(chunk)):
             value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
         if value is not None or (misplaced is None and (value := read_blocks(chunk)) is not None):
             not_json = None
@@ -162,10 +170,13 @@ def yaml_documents(
         not_json = None
         if error is not None:
             next(indexes)
-            yield source.unreadable(error.offset, error.message, error.hint)
+            unreadable = source.unreadable(error.offset, error.message, error.hint)
+            yield unreadable._replace(is_template=misplaced is None and _is_template(chunk))
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated:
+            if composed.repeated and _is_template(chunk):
+                yield next(origin.repeated())._replace(is_template=True)
+            elif composed.repeated:
                 yield from origin.repeated()
             else:
                 yield from documents_of(composed.value, index, origin)
@@ -175,10 +186,16 @@ def yaml_documents(
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _identity(chunk: str) -> tuple[str, str, str] | None:
+def _is_template(chunk: str) -> bool:
+    from webhook.documents.placeholders import is_unfilled  # most documents can be read
+
+    return "apiVersion" in chunk and is_unfilled(chunk)
+
+
+def identity_of(chunk: str) -> tuple[str, str, str] | None:
     """Return the apiVersion, kind and name of a document as written in block style; None if that is not certain."""
     version, kind, start = (_at_top(chunk, key) for key in ("apiVersion:", "kind:", "metadata:"))
-    if min(version, kind, start) < 0:
+    if min(version, kind, start) < 0 or not _FIRST.match(chunk) or _OTHERWISE.search(chunk):
         return None
     behind = _TOP.search(chunk, start + 1)
     name = _NAME.search(chunk, start, behind.start() if behind else len(chunk))

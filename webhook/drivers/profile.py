@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from webhook.drivers.rules import ProfileRule
 from webhook.objects import items
 from webhook.records import NamedTuple
-from webhook.structural.schema import Structural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Final
+
+    from webhook.drivers.rules import ProfileRule
+    from webhook.structural.schema import Structural
 
 QUANTITY: Final = "quantity"
 """The type of amounts such as 10Gi, which CustomResourceDefinitions do not have."""
@@ -62,7 +63,7 @@ class Profile(NamedTuple):
             stands for anything.
         parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.parameters`; None if unknown.
         schemas: Those with rules in CEL, by kind; empty for parameters without a kind.
-        rules: Rules about what it is asked for.
+        rules: Rules in CEL about parameters, requests, claims and their users.
     """
 
     driver: str
@@ -102,6 +103,9 @@ def valid_profile(value: Any) -> Profile:
     Args:
         value: The content of its file.
     """
+    from webhook.drivers.rules import ProfileRule  # most classes are of drivers without a profile
+    from webhook.structural.schema import Structural
+
     parameters = value.get("parameters")
     stated = schemas_of(parameters if isinstance(parameters, dict) else {})
     structural = {kind: Structural(structural_form(each)) for kind, each in stated.items()}

@@ -40,7 +40,8 @@ _FORMS: Final = {
     "rules": optional(LIST),
 }
 """The keys of a profile, and their values; those of other keys are checked apart."""
-_KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+KEYS: Final = frozenset({"driver", "parameters", *_FORMS})
+"""The keys of a profile."""
 _NAMED: Final = {"classes": TEXT, "gates": BOOLEAN, "removed": TEXT}
 """The values of keys that are maps from names."""
 _LISTS: Final = frozenset({"configs", "requests", "users"})
@@ -48,11 +49,12 @@ _LISTS: Final = frozenset({"configs", "requests", "users"})
 _MOST_VALUES: Final = 50_000
 """The most values of a profile: those of draguard have 200, large CustomResourceDefinitions 10,000."""
 _ATTRIBUTES: Final = ("attributes", "optional")
-_DEVICE_FORMS: Final = {
+DEVICE_FORMS: Final = {
     **dict.fromkeys(_ATTRIBUTES, optional(MAP)),
     **dict.fromkeys(("capacity", "optionalCapacity"), optional(Form("a list of names", (list,)))),
     "shared": optional(BOOLEAN),
 }
+"""The keys of a kind of devices, and their values."""
 
 
 def read_profile(value: Any) -> Profile:
@@ -89,7 +91,7 @@ def _is_small(value: Any) -> bool:
 
 def _mistakes(value: Any) -> Iterator[Mistake]:
     root = ProfilePlace()
-    yield from unknown_keys(root, value, _KEYS, dict.fromkeys(_DEVICE_FORMS, "devices.KIND"))
+    yield from unknown_keys(root, value, KEYS, dict.fromkeys(DEVICE_FORMS, "devices.KIND"))
     if not isinstance(value, dict):
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:
@@ -118,7 +120,7 @@ def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[s
 
 
 def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
-    """List the mistakes of a rule about what the driver is asked for."""
+    """List the mistakes of a rule in CEL."""
     if found := [*mistakes_in_rule(where, value, PROFILE_RULE)]:
         yield from found
         return
@@ -134,10 +136,10 @@ def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
 
 
 def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
-    yield from unknown_keys(where, value, _DEVICE_FORMS)
+    yield from unknown_keys(where, value, DEVICE_FORMS)
     if not isinstance(value, dict):
         return
-    wrong = dict(malformed(where, value, _DEVICE_FORMS))
+    wrong = dict(malformed(where, value, DEVICE_FORMS))
     yield from wrong.values()
     seen = set[str]()
     for key in (each for each in _ATTRIBUTES if each not in wrong):

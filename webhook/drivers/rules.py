@@ -1,4 +1,4 @@
-"""Rules of profiles in CEL, about what a driver is asked for: parameters, requests, claims and their users."""
+"""Rules of profiles in CEL, about parameters, requests, claims and their users."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _OF_REQUEST: Final = frozenset({"request", "configs", "class"})
 _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
 """What rules about a DeviceClass by itself read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
-_READS_CONFIG: Final = Pattern(r"(?<![.\w])(?:config|parameters|requests)\b(?!\s*,)")
-_PARAMETERS: Final = Pattern(r"(?<![.\w])parameters\.\??(\w+)")
-_READS_USERS: Final = Pattern(r"(?<![.\w])users\b")
+_READS_CONFIG: Final = Pattern(r"(?<![.?\w])(?:config|parameters|requests)\b(?!\s*,)")
+_PARAMETERS: Final = Pattern(r"(?<![.?\w])parameters\.\??(\w+)")
+_READS_USERS: Final = Pattern(r"(?<![.?\w])users\b")
 
 
 class ProfileRule:

@@ -77,7 +77,8 @@ _UNSUPPORTED: Final = {
     **dict.fromkeys(("notWith", "onlyWith"), f"state a rule in {_VALIDATIONS}"),
 }
 _PARAMETERS: Final = ProfilePlace(("parameters",), "parameters")
-_SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
+SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
+"""The keys of the section about parameters, and their values."""
 
 
 def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
@@ -87,8 +88,8 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
         value: The section.
         gates: The feature gates of the driver.
     """
-    yield from unknown_keys(_PARAMETERS, value, _SECTION)
-    wrong = dict(malformed(_PARAMETERS, value, _SECTION))
+    yield from unknown_keys(_PARAMETERS, value, SECTION)
+    wrong = dict(malformed(_PARAMETERS, value, SECTION))
     yield from wrong.values()
     is_lenient = value.get("isLenient") is True
     if "schema" not in wrong:

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate
 from webhook.objects import text
-from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, request_of

@@ -7,10 +7,10 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import is_definition, metadata_of, text
-from webhook.policy.change.decoding import undecodable
 from webhook.policy.change.defaults import completed, defaulted, without_defaults
-from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_in_limits
+from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
@@ -103,7 +103,7 @@ def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = N
     policies = change.policies
     request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
     try:
-        expect_in_limits(request, policies)
+        expect_admissible(request, policies)
     except RefusedError as error:
         return _refused(request, error)
     with limited(budget or Budget(DOCUMENT, is_offline=True)):

@@ -13,13 +13,14 @@ from datetime import UTC, datetime
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
-from webhook.objects import metadata_of, text
+from webhook.objects import items, mapping, metadata_of, text
+from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE
 from webhook.schema import STATUS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from collections.abc import Set as AbstractSet
     from typing import Any, Final
 
@@ -71,8 +72,8 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if not request.object or not metadata_of(request.object):
         return request
     if request.operation == CREATE and not request.subresource:
-        obj = _stored(request.object, request, kinds)
-        obj = _with_status(obj, _first_status(obj))
+        obj = _prepared(_stored(request.object, request, kinds))
+        obj = _with_status(obj, decoded(_with_status(obj, _first_status(obj)), kinds).get(STATUS, {}))
         if (custom := kinds.custom(request.kind)) and custom.has_status:
             obj = _with_status_of(obj, {})
         return request._replace(object=obj, name=text(metadata_of(obj), "name"))
@@ -82,6 +83,73 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
             obj = _with_new_status(obj, request.old_object, request.kind, kinds)
         return request._replace(object=obj)
     return request
+
+
+def _prepared(obj: JSONObject) -> JSONObject:
+    """Return a new object as its strategy prepares it (``PrepareForCreate``, and what a Service is allocated)."""
+    prepare = _PREPARED.get((text(obj, "apiVersion"), text(obj, "kind")))
+    return obj if prepare is None else {**obj, "spec": prepare(mapping(obj, "spec"), metadata_of(obj))}
+
+
+def _prepared_namespace(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObject:
+    """Follow ``pkg/registry/core/namespace/strategy.go``."""
+    given = spec.get("finalizers") or []
+    return spec if _FINALIZER in given else spec | {"finalizers": [*given, _FINALIZER]}
+
+
+def _prepared_job(spec: JSONObject, metadata: Mapping[str, Any]) -> JSONObject:
+    """Follow ``pkg/registry/batch/job/strategy.go`` (generateSelector)."""
+    if spec.get("manualSelector") is True:
+        return spec
+    template, selector = mapping(spec, "template"), mapping(spec, "selector")
+    of_template = mapping(template, "metadata")
+    uid = text(metadata, "uid")
+    names = dict.fromkeys(_JOB_NAMES, text(metadata, "name")) | dict.fromkeys(_JOB_UIDS, uid)
+    labels = {**names, **mapping(of_template, "labels")}
+    matched = {_JOB_UIDS[0]: uid, **mapping(selector, "matchLabels")}
+    return spec | {
+        "template": template | {"metadata": of_template | {"labels": labels}},
+        "selector": selector | {"matchLabels": matched},
+    }
+
+
+def _prepared_service(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObject:
+    """Follow ``pkg/registry/core/service/storage/alloc.go`` (allocateCreate) in a cluster with IPv4 alone.
+
+    The addresses and ports are examples.
+    """
+    if spec.get("type") == "ExternalName":
+        return spec
+    addresses = list(spec.get("clusterIPs") or filter(None, [spec.get("clusterIP")]))
+    is_headless = addresses[:1] == ["None"]
+    has_both = is_headless and not spec.get("selector")
+    policy = spec.get("ipFamilyPolicy") or ("RequireDualStack" if has_both else "SingleStack")
+    stated = ["IPv6" if ":" in each else "IPv4" for each in addresses if each != "None"]
+    families = list(spec.get("ipFamilies") or stated or ["IPv4"])
+    if has_both and policy != "SingleStack" and len(families) == 1:
+        families += ["IPv6" if families == ["IPv4"] else "IPv4"]
+    if not is_headless:
+        addresses += [_ADDRESSES[each] for each in families[len(addresses) :] if each in _ADDRESSES]
+    found = spec | {"ipFamilyPolicy": policy, "ipFamilies": families}
+    if addresses:
+        found |= {"clusterIP": addresses[0], "clusterIPs": addresses}
+    is_balanced = spec.get("type") == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is not False
+    if spec.get("type") == "NodePort" or is_balanced:
+        ports = enumerate(items(spec, "ports"), _FIRST_NODE_PORT)
+        found["ports"] = [each if each.get("nodePort") else each | {"nodePort": port} for port, each in ports]
+    return found
+
+
+_FINALIZER: Final = "kubernetes"
+_JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
+_JOB_UIDS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
+_ADDRESSES: Final = {"IPv4": "10.96.0.10", "IPv6": "fd00:10:96::a"}
+_FIRST_NODE_PORT: Final = 30000
+_PREPARED: Final[Mapping[tuple[str, str], Callable[[JSONObject, Mapping[str, Any]], JSONObject]]] = {
+    ("v1", "Namespace"): _prepared_namespace,
+    ("v1", "Service"): _prepared_service,
+    ("batch/v1", "Job"): _prepared_job,
+}
 
 
 def _with_new_status(obj: JSONObject, old: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
@@ -164,19 +232,17 @@ def _with_status(obj: JSONObject, status: JSONObject) -> JSONObject:
 
 
 def _first_status(obj: Mapping[str, Any]) -> JSONObject:
-    """Return the status that a new object starts with."""
-    match obj.get("apiVersion"), obj.get("kind"):
-        case "v1", "Pod":
-            return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))}
-        case "v1", "Namespace":
-            return {"phase": "Active"}
-    return {}
+    """Return the status that a new object starts with, without defaults."""
+    is_pod = (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod")
+    return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))} if is_pod else {}
 
 
 def _qos_class(spec: Any) -> str:
     """Return a pod's quality of service class (``pkg/apis/core/v1/helper/qos/qos.go``)."""
     spec = spec if isinstance(spec, dict) else {}
-    containers = [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    whole = mapping(spec, "resources")
+    of_pod = [spec] if whole.get("limits") or whole.get("requests") else []
+    containers = of_pod or [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
     stated = [
         {name: {key: part[key] for key in _QUALIFYING if part.get(key)} for name, part in _parts(each.get("resources"))}
         for each in containers

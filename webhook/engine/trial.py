@@ -41,22 +41,23 @@ _EXACTLY: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example
 _ALL: Final = {"name": "device", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "All"}}
 _NO_REQUESTS: Final = "without requests"
 _REQUESTS: Final[Mapping[str, list[Any]]] = {
-    "{} without labels": [_EXACTLY],
-    "{} with firstAvailable": [{"name": "device", "firstAvailable": [_REQUEST]}],
-    "{} of all devices": [_ALL],
-    f"{{}} {_NO_REQUESTS}": [],
+    "": [_EXACTLY],
+    "with firstAvailable": [{"name": "device", "firstAvailable": [_REQUEST]}],
+    "of all devices": [_ALL],
+    _NO_REQUESTS: [],
 }
-"""The claims to try, by their description."""
+"""The claims to try, by what distinguishes them from a plain one."""
 _CONTAINER: Final = {"name": "app", "image": "example.com/app"}
 _PODS: Final[Mapping[str, dict[str, Any]]] = {
-    "{} without labels": {"containers": [_CONTAINER]},
-    "{} with a claim": {
+    "": {"containers": [_CONTAINER]},
+    "with a claim": {
         "containers": [{**_CONTAINER, "resources": {"claims": [{"name": "gpu"}]}}],
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
     },
 }
-"""The pods to try, by their description."""
-_DEVICES: Final[Mapping[str, list[Any]]] = {"{} without devices": [], "{} with plain devices": [{"name": "gpu-0"}]}
+"""The pods to try, likewise."""
+_DEVICES: Final[Mapping[str, list[Any]]] = {"": [{"name": "gpu-0"}], "without devices": []}
+"""The devices of ResourceSlices to try, likewise."""
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
@@ -64,6 +65,7 @@ _WORK: Final = DOCUMENT // 4
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
 _ERROR: Final = "resulted in error: "
+_NO_KEY: Final = re.compile(r"(?:.*\W)?no such key: (\w+)", re.DOTALL)
 _PATCH: Final = "JSON Patch: "
 _NO_PATH: Final = re.compile(
     rf'{_PATCH}(\w+) operation does not apply: (?:doc )?is missing path: "?([^"]*?)"?: missing value'
@@ -71,6 +73,35 @@ _NO_PATH: Final = re.compile(
 _SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
 _TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
+
+
+class _Subject(NamedTuple):
+    """An object to try.
+
+    Args:
+        object: The object.
+        distinction: What distinguishes it from a plain one, such as ``with a claim``; empty for a plain one.
+    """
+
+    object: JSONObject
+    distinction: str
+
+    def __str__(self) -> str:
+        kind = text(self.object, "kind")
+        return f"a {kind} {self.distinction}" if self.distinction else f"a plain {kind}"
+
+    def lacking(self, reason: str) -> str:
+        """Describe it by the field that an expression misses in it, according to the error's text."""
+        key = _missing(reason)
+        if self.distinction or not key or key in self.object:  # then oldObject, or object itself, is null
+            return str(self)
+        return f"a {text(self.object, 'kind')} without {key}"
+
+
+def _missing(reason: str) -> str:
+    """Return the key that an expression does not find, according to the error's text; empty for other errors."""
+    match = _NO_KEY.fullmatch(reason)
+    return match[1] if match else ""
 
 
 class Trial(NamedTuple):
@@ -138,14 +169,15 @@ class _Trials:
         """Evaluate a policy for the objects, and yield what fails."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
-        for description, obj in self._objects:
+        for subject in self._objects:
+            obj = subject.object
             for doing, (has_new, has_old) in _OPERATIONS.items():
                 new, old = obj if has_new else None, obj if has_old else None
                 if not self._may_apply(policy, new, old):
                     continue
                 budget = Budget(DOCUMENT, is_offline=True)
                 verdict = evaluate(new, old, policies=alone, budget=budget)
-                for problem in _failures(policy, verdict.decisions, description, doing):
+                for problem in _failures(policy, verdict.decisions, subject, doing):
                     if problem.path not in reported:
                         reported.add(problem.path)
                         yield problem
@@ -153,7 +185,7 @@ class _Trials:
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.object, obj, budget)[:1]:
                         reported.add(path)
-                        message = f"makes {description} one that the API server refuses without further changes: "
+                        message = f"makes {subject} one that the API server refuses without further changes: "
                         yield Problem(WARNING, "makes-invalid", "", path, message + refusal)
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
@@ -185,8 +217,8 @@ class _Trials:
         return matched is not None and (policy.kind != MUTATING or matched.kind == request.kind)
 
     @cached_property
-    def _objects(self) -> Sequence[tuple[str, JSONObject]]:
-        """The objects to try, and their descriptions."""
+    def _objects(self) -> Sequence[_Subject]:
+        """The objects to try."""
         return list(_objects(self._policies))
 
     @cached_property
@@ -204,26 +236,27 @@ def _failing(manifest: JSONObject) -> JSONObject:
     return {**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}}
 
 
-def _failures(policy: Policy, decisions: Iterable[Decision], description: str, doing: str) -> Iterator[Problem]:
+def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[Problem]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
         if decision.is_error and decision.path:
             _, _, reason = decision.message.rpartition(_ERROR)
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
-            hint = _hint(decision, reason, description, doing)
-            message = f"fails when {description} is {doing}, {effect}"
+            hint = _hint(decision, reason, subject, doing)
+            message = f"fails when {subject.lacking(reason)} is {doing}, {effect}"
             yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.path == decision.path[:-1])
             _, _, reason = decision.unused_message.rpartition(_ERROR)
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
-            text = f"is not used when {description} is {doing} and refused, and {instead} is shown instead: {reason}"
-            hint = _guard(reason, description, doing) if _ERROR in decision.unused_message else ""
+            about = f"{subject.lacking(reason)} is {doing} and refused"
+            text = f"is not used when {about}, and {instead} is shown instead: {reason}"
+            hint = _guard(reason, subject, doing) if _ERROR in decision.unused_message else ""
             yield Problem(level, "fails-on-valid", "", validation.path / "messageExpression", text, hint)
 
 
-def _hint(decision: Decision, reason: str, description: str, doing: str) -> str:
+def _hint(decision: Decision, reason: str, subject: _Subject, doing: str) -> str:
     if _TOO_MUCH in reason:
         return _SHORTEN
     if _ERROR not in decision.message and not reason.startswith(_PATCH):
@@ -233,15 +266,14 @@ def _hint(decision: Decision, reason: str, description: str, doing: str) -> str:
         if operation == "add":
             return f"add {path.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
         return f"{operation} only where the object has {path}"
-    return _guard(reason, description, doing)
+    return _guard(reason, subject, doing)
 
 
-def _guard(reason: str, description: str, doing: str) -> str:
+def _guard(reason: str, subject: _Subject, doing: str) -> str:
     """Suggest how to guard an expression."""
-    if description.endswith(_NO_REQUESTS):
+    if subject.distinction == _NO_REQUESTS:
         return "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])"
-    _, is_lacking, key = reason.rpartition("no such key: ")
-    if not is_lacking:
+    if not (key := _missing(reason)):
         return "guard it: what it reads may be missing or different"
     if key in _OF_METADATA:
         return f"read object.metadata.?{key}[?'KEY'].orValue('')"
@@ -263,37 +295,37 @@ def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
     }
 
 
-def _objects(policies: PolicySet) -> Iterator[tuple[str, JSONObject]]:
-    """Yield the objects in each version that the release serves, and their descriptions."""
-    for description, obj in _plain():
+def _objects(policies: PolicySet) -> Iterator[_Subject]:
+    """Yield the objects in each version that the release serves."""
+    for distinction, obj in _plain():
         kind = kind_of(obj["apiVersion"], obj["kind"])
         for version in policies.kinds.versions(kind):
             try:
                 converted = convert(obj, f"{kind.group}/{version}" if kind.group else version)
             except ConversionError:
                 continue
-            yield description.format(f"a {text(obj, 'kind')}"), converted
+            yield _Subject(converted, distinction)
 
 
 def _plain() -> Iterator[tuple[str, JSONObject]]:
-    """Yield the objects in their newest version, the plainest first."""
+    """Yield what distinguishes the objects, and the objects in their newest version, the plainest first."""
     spec: dict[str, Any]
-    for description, requests in _REQUESTS.items():
+    for distinction, requests in _REQUESTS.items():
         spec = {"devices": {"requests": requests}} if requests else {}
-        yield description, _object("ResourceClaim", spec)
-        yield description, _object("ResourceClaimTemplate", {"spec": spec})
-    yield "{} without selectors", _object("DeviceClass", {})
-    for description, devices in _DEVICES.items():
+        yield distinction, _object("ResourceClaim", spec)
+        yield distinction, _object("ResourceClaimTemplate", {"spec": spec})
+    yield "", _object("DeviceClass", {})
+    for distinction, devices in _DEVICES.items():
         pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
         spec = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": devices}
-        yield description, _object("ResourceSlice", spec)
-    for description, pod in _PODS.items():
-        yield description, _object("Pod", pod, "v1")
+        yield distinction, _object("ResourceSlice", spec)
+    for distinction, pod in _PODS.items():
+        yield distinction, _object("Pod", pod, "v1")
         workload = {
             "selector": {"matchLabels": {"app": "a"}},
             "template": {"metadata": {"labels": {"app": "a"}}, "spec": pod},
         }
-        yield description, _object("Deployment", workload, "apps/v1")
+        yield distinction, _object("Deployment", workload, "apps/v1")
 
 
 def _object(kind: str, spec: Mapping[str, Any], version: str = f"{_GROUP}/v1") -> JSONObject:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+from webhook.api.runtimeconfig import is_served
+from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.explain.components import API_SERVER, COMPONENTS
 from webhook.explain.query import UnknownNameError, explain, only_kind_with
 from webhook.explain.text import of_component
 from webhook.problem import cut
+from webhook.release import span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         kubernetes: The release whose fields and rules are shown; None for all releases.
 
     Raises:
-        UnknownNameError: It is no answer of a known component, and names no field and no kind.
+        UnknownNameError: It is not a text of a known component, and names neither a field nor a kind.
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = answer.rpartition(_EVENTS)[2][:_LONGEST]
@@ -70,6 +73,9 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     if component is None:
         return
     said, quoted = _said(component, answer)
+    if component is API_SERVER and (unserved := _unserved(answer, kubernetes)):
+        yield of_component(component.name, [unserved])
+        return
     if said:
         yield of_component(component.name, said)
     if quoted:
@@ -105,6 +111,35 @@ def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str
             quoted = found.groupdict().get("answer") or quoted
             end = found.end()
     return said or list(component.general), quoted
+
+
+def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
+    """Tell which versions of a kind there are, if an answer says that a cluster does not serve one of them."""
+    found = _NO_MATCH.search(answer)
+    if not found or found[1] not in KINDS:
+        return None
+    kind, stated = found.groups()
+    known = find(stated, kind)
+    meaning = f"the cluster does not serve {kind} in {stated}"
+    if known is None:
+        meaning += ", and no release of Kubernetes does"
+    else:
+        meaning += f"; Kubernetes {span(known.since, known.until)} does"
+        if not is_served(stated, release=known.until, stated={}):
+            meaning += f", if it runs with --runtime-config={stated}=true"
+    release = release_of(kubernetes) if kubernetes else None
+    others = {
+        name: other
+        for name, version in VERSIONS.items()
+        if (other := version.kinds.get(kind)) and name != stated
+        if release is None or other.since <= release <= other.until
+    }
+    if not others:
+        return meaning, "`draguard validate MANIFESTS` says what has taken its place"
+    listed = ", ".join(f"{name} ({span(other.since, other.until)})" for name, other in others.items())
+    show = f"`kubectl api-resources --api-group={GROUP}` shows which your cluster serves"
+    write = "`draguard convert --write --kubernetes-version RELEASE MANIFESTS` writes it"
+    return meaning, f"other versions are {listed}; {show}, and {write}"
 
 
 def _described(subjects: Iterable[tuple[str, str | None]], kubernetes: str | None) -> list[str]:

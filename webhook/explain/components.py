@@ -484,7 +484,7 @@ COMPONENTS: Final = (
             ),
             (
                 r"unsupported ReservedFor entry",
-                "status.reservedFor of the claim names an object that is no pod, which it never removes",
+                "status.reservedFor of the claim names an object that is not a pod, which it never removes",
                 "the controller that wrote the entry has to remove it",
             ),
         ),

@@ -218,6 +218,13 @@ EVERY_OBJECT: Mapping[str, str] = {
         "`kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the "
         "second. Objects in different files are not compared: they may be alternatives, or for other clusters.",
     ),
+    "template": _paragraphs(
+        "A manifest has placeholders, such as `{{ .Name }}`, `${NAME}`, `$NAME`, `{name}`, `%NAME%`, `@NAME@`, "
+        "`__NAME__` or `<your-name>`, in fields that cannot hold them: it is applied once they are filled in.",
+        "The rest is validated where it does not depend on them. With `--policies` it is a warning: policies are not "
+        "evaluated. An object that the API server may accept as it stands is evaluated as it stands. Text that is not "
+        "YAML until it is filled in is not validated. `--fix` ignores lines with placeholders.",
+    ),
     "status-dropped": _paragraphs(
         "A new object has a status: the API server drops it silently.",
         "Omit it: drivers, the scheduler and controllers set it later, by updating the status subresource. Objects "
@@ -253,6 +260,8 @@ EVERY_OBJECT: Mapping[str, str] = {
     "unreadable": _paragraphs(
         "A file, or one of its documents, cannot be read as Kubernetes reads it.",
         "The command exits with 1, or with 2 if the path cannot be opened.",
+        "In YAML, `kubectl kustomize` refuses a key that is given twice, and so does the API server in what is sent to "
+        "it with `fieldValidation=Strict`; `kubectl apply -f` silently takes the last one.",
     ),
     "too-many-findings": _paragraphs(
         "A file has too many findings, so that it is not judged to its end.",

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from webhook.documents import Document
 from webhook.documents.edits import Edit, OverlapError, apply
+from webhook.documents.placeholders import PLACEHOLDER
 from webhook.fixing.changes import changed
 from webhook.fixing.nodes import find, tree_of
 from webhook.fixing.references import References, class_key
@@ -74,8 +75,18 @@ class Planner:
             own = (each.file, each.document, *each.within, *steps[: -1 if fix.change == "nest" else None])
             what = repr(fix.value) if fix.change in {"nest", "replace"} else ""
             together[(fix.change, what, *own)].append(each)
-        made = map(self._plan, map(tuple, together.values()))
+        made = map(self._beside_placeholders, map(self._plan, map(tuple, together.values())))
         return [each for each in made if each.obstacle or any(each.edits.values())]
+
+    def _beside_placeholders(self, plan: Plan) -> Plan:
+        """Return a plan, without edits if one of them changes a line with a placeholder."""
+        for file, edits in plan.edits.items():
+            text = self._texts[file]
+            for each in edits:
+                end = text.find("\n", each.end)
+                if PLACEHOLDER.search(text, text.rfind("\n", 0, each.start) + 1, len(text) if end < 0 else end):
+                    return Plan(plan.findings, obstacle="a placeholder is there: change it by hand")
+        return plan
 
     def _plan(self, group: tuple[Finding, ...]) -> Plan:
         finding, fix = group[0], group[0].problem.fix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
+from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
 from webhook.findings import identity
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
-NAMED_BY: Final = {
-    "ResourceClaim": "resourceClaimName",
-    "ResourceClaimTemplate": "resourceClaimTemplateName",
-    "DeviceClass": "deviceClassName",
-}
-"""The field that names an object of a kind."""
 
 
 class ClassKey(NamedTuple):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 _LEFT_OUT: Final = ("scheduling.k8s.io", "rbac.authorization.k8s.io")
-"""The groups of resources that are not needed: pods in a cluster state their priority, and roles are manifests."""
+"""The groups that a snapshot leaves out: pods in a cluster state their priority, and roles are manifests."""
 RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group not in _LEFT_OUT)
 """The resources that a simulation reads, and APIServices, which tell what the cluster serves."""
 OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}

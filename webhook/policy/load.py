@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
-from webhook.policy.change.decoding import undecodable
 from webhook.policy.evaluation.clusterobjects import stored_in
+from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.quick import quick_of
@@ -129,13 +129,13 @@ class _Read:
         )
 
     def _refused_params(self, kinds: Kinds) -> Iterator[PolicyFinding]:
-        """Find parameters of custom kinds that the API server refuses, so that no policy finds them."""
-        for kind in {policy.param_kind for policy in self._policies.values()}:
-            if kind is None or (custom := kinds.custom(kind)) is None:
-                continue
+        """Find parameters that the API server refuses, so that no policy finds them."""
+        for kind in {policy.param_kind for policy in self._policies.values() if policy.param_kind}:
+            custom = kinds.custom(kind)
             for each in self._objects.get(kind, ()):
-                completed = custom.completed(each.object, self._release)
-                problems = undecodable(each.object, kinds) or custom.refusals(completed, None, self._release)
+                problems = undecodable(each.object, kinds)
+                if custom and not problems:
+                    problems = custom.refusals(custom.completed(each.object, self._release), None, self._release)
                 yield from (PolicyFinding(each, problem) for problem in problems)
 
     def _hooks(self, kind: str) -> Iterator[Hook]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.quotas import EXTENDED_SINCE, QUOTA
 from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path
 from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
@@ -153,7 +152,7 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding((*request.path, "count"), message, hint, "Defaulted")
 
 
-@rule("quota-exceeded", *CLAIMS, "Pod", needs=(QUOTA,))
+@rule("quota-exceeded", *CLAIMS, "Pod", needs=("ResourceQuota",))
 def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
 
@@ -161,7 +160,7 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     pod has the reason. A request for all devices counts 32, and of alternatives the most of each class. What is used
     follows the status of the quota, as --cluster has it.
     """
-    if not context.inventory.knows(QUOTA):
+    if not context.inventory.knows("ResourceQuota"):
         return
     if obj.get("kind") not in CLAIMS:
         yield from _of_stored_templates(obj, context)
@@ -186,5 +185,7 @@ def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:
     made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
+    from webhook.inventory.quotas import EXTENDED_SINCE  # few inventories have quotas
+
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
     return context.quotas.refusal(made, extended=extended)

@@ -6,7 +6,7 @@ import re
 
 from webhook.api.core.podspec import SOURCES
 from webhook.api.dra.names import STANDARD_DOMAIN
-from webhook.documents.placeholders import PLACEHOLDER
+from webhook.documents.placeholders import has_placeholder
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
@@ -36,6 +36,9 @@ _LONGEST: Final = 253
 """The most characters of a name."""
 
 
+_UNFILLED: Final = Advice("fill in the placeholder first, for example with envsubst")
+
+
 def hinted(problem: Problem, obj: Any) -> Problem:
     """Add the intended value to a refusal that lacks advice.
 
@@ -43,7 +46,7 @@ def hinted(problem: Problem, obj: Any) -> Problem:
         problem: The API server's finding.
         obj: The refused object.
     """
-    hint, fix = hint_of(problem, obj)
+    hint, fix = _UNFILLED if has_placeholder(obj, problem.path) else hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
 
 
@@ -122,8 +125,6 @@ def _respelt(name: object, field: str | int, *, has_dots: bool = True) -> Advice
     """Suggest a name with only allowed characters for a field."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
         return Advice("add a name" if field == "name" and not name else "")
-    if PLACEHOLDER.search(name):
-        return Advice("fill in the placeholder first, for example with envsubst")
     if "/" in name and (advice := _of_parts(field, *name.split("/", 1))):
         return advice
     written = name.lower() if has_dots else name.lower().replace(".", "-")

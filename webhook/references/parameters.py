@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
-from webhook.fixing.references import NAMED_BY
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import at, items, mapping, name_of, namespace_of, text
@@ -90,7 +90,7 @@ def _within(context: Context, check: Callable[[], list[Any]]) -> list[Any] | Non
 
 @rule("refused-by-driver", *_CONFIGURED, "Pod")
 def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A driver does not support what it is asked for: parts of a claim do not fit together, or it has too many users.
+    """A driver does not support a claim: its parts do not fit together, or it has too many users.
 
     The API server does not know what drivers check. Most refuse a claim when they prepare its devices: the pod is
     scheduled, and stays in ContainerCreating. `draguard driver show NAME` prints the rules of a driver, and their

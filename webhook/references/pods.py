@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.api.dra.names import IMPLICIT_PREFIX
-from webhook.fixing.references import NAMED_BY
+from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources, as_in_pods

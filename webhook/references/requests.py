@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.fixing.references import NAMED_BY
+from webhook.api.dra.names import NAMED_BY
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.objects import items, mapping, namespace_of, text

@@ -337,8 +337,7 @@ class Int(Scalar):
         def decode(value: object) -> Sequence[Misfit]:
             if type(value) is int and -top <= value < top:
                 return NOTHING
-            got = f"number {value!r}" if type(value) in {int, float} else ""
-            return wrong_type(value, owner, go_type, got)
+            return wrong_type(value, owner, go_type, _number(value))
 
         return decode
 
@@ -363,6 +362,11 @@ class Int(Scalar):
         return check
 
 
+def _number(value: object) -> str:
+    """Describe a number that an integer type cannot hold, as Go's decoder does; empty for other values."""
+    return f"number {value!r}" if type(value) in {int, float} else ""
+
+
 class Bool(Scalar):
     """True or false."""
 
@@ -382,6 +386,7 @@ class Parsed(Scalar):
         go: The Go type.
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
+        reads: The Go type that the type's own decoder reads, if the value is not a text.
         **common: As for :class:`Field`.
     """
 
@@ -396,10 +401,11 @@ class Parsed(Scalar):
         *,
         rule: str,
         write: Callable[[Any], str] | None = None,
+        reads: str = "string",
         **common: Any,
     ) -> None:
         super().__init__(doc, **common)
-        self.parse, self.rule, self.write = parse, rule, write
+        self.parse, self.rule, self.write, self.reads = parse, rule, write, reads
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -414,13 +420,14 @@ class Parsed(Scalar):
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
         del go_type
-        parse, rule = self.parse, self.rule
+        parse, rule, reads = self.parse, self.rule, self.reads
 
         def decode(value: object) -> Sequence[Misfit]:
             try:
                 parse(value)
             except TypeError:
-                return tuple(each._replace(ends=True) for each in wrong_type(value, owner, "string"))
+                got = "" if reads == "string" else _number(value)
+                return tuple(each._replace(ends=True) for each in wrong_type(value, owner, reads, got))
             except ValueError as error:
                 return unparsable(str(error), rule)
             return NOTHING

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from webhook.structural.schema import Structural
 
 ABSENT: Final = object()
-"""There is no earlier value."""
+"""Stands for an absent earlier value."""
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -6,8 +6,6 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema`` (pruning, defaulting) a
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from webhook.budget import work
 from webhook.problem import Path
 from webhook.structural.schema import META_FIELDS
@@ -38,8 +36,9 @@ def defaulted(value: Any, schema: Structural | None) -> Any:
     work(1 + len(value))
     if isinstance(value, list):
         return [_item(each, schema.items) for each in value]
+    work(len(schema.properties))
     missing = {
-        name: deepcopy(each.default)
+        name: _copied(each.default)
         for name, each in schema.properties.items()
         if each.default is not None and (name not in value or (value[name] is None and not each.nullable))
     }
@@ -49,9 +48,20 @@ def defaulted(value: Any, schema: Structural | None) -> Any:
     }
 
 
+def _copied(default: Any) -> Any:
+    """Return a copy of a default, so that no two objects share it."""
+    if isinstance(default, dict):
+        work(1 + len(default))
+        return {name: _copied(each) for name, each in default.items()}
+    if isinstance(default, list):
+        work(1 + len(default))
+        return [_copied(each) for each in default]
+    return default
+
+
 def _item(value: Any, schema: Structural | None) -> Any:
     if value is None and schema is not None and not schema.nullable:
-        value = deepcopy(schema.default)
+        value = _copied(schema.default)
     return defaulted(value, schema)
 
 

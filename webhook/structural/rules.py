@@ -223,7 +223,7 @@ class Evaluation:
         raise Stopped
 
 
-class Stopped(Exception):  # noqa: N818 - it ends the walk, and is no error
+class Stopped(Exception):  # noqa: N818 - it ends the walk, and is not an error
     """The rules cost too much: no further ones are evaluated."""
 
 

@@ -54,7 +54,7 @@ class Structural:
 
     @cached_property
     def types(self) -> Sequence[str]:
-        """The JSON types that a value may have; none if it may have any."""
+        """The JSON types that a value may have; empty for any type."""
         return ("integer", "string") if self.is_int_or_string else (self.type,) if self.type else ()
 
     @cached_property

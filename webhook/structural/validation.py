@@ -62,13 +62,15 @@ _RANGES: Final = {"int32": range(-(2**31), 2**31), "int64": _INT64}
 _FLOAT_MAX: Final = 3.4028235677973366e38
 _EXACT: Final = 2.0**53 - 1
 _CLOSE: Final = 1e-9
+_QUOTED_PER_UNIT: Final = 16
+"""How many characters of supported values a unit of the budget pays for: each finding repeats them."""
 
 
 def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT) -> list[Problem]:
     """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
 
     This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.decoding`); unknown fields are no errors here. Paths are relative to the value.
+    (:mod:`webhook.structural.decoding`); unknown fields are ignored here. Paths are relative to the value.
 
     Args:
         value: The value.
@@ -191,6 +193,7 @@ class _Walk:
         work(1 + len(values) // 10)
         if not any(each is not None and equal(value, each) for each in values):
             names = ", ".join(quoted(each if isinstance(each, str) else shown(each)) for each in values)
+            work(len(names) // _QUOTED_PER_UNIT)
             message = f"Unsupported value: {shown(value)}: supported values: {names}"
             result.add(f"{path} enum", Problem(ERROR, "enum", "FieldValueNotSupported", path, message))
 
@@ -234,7 +237,9 @@ class _Walk:
             elif is_closed:
                 text = f"{path}.{name} in body is a forbidden property"
                 result.add(text, invalid(path, name, text))
-        for name in texts(schema.stated, "required"):
+        names = texts(schema.stated, "required")
+        work(len(names))
+        for name in names:
             if name not in value:
                 result.add(f"{path / name} required", required(path / name))
 

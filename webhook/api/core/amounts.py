@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
     from webhook.schema import Target
 
-_COMPUTE: Final = frozenset({"cpu", "memory"})
-_OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
+COMPUTE: Final = frozenset({"cpu", "memory"})
+"""The resources that have amounts for a whole pod, apart from huge pages."""
+_OF_CONTAINERS: Final = COMPUTE | {"ephemeral-storage"}
 _COUNTED: Final = frozenset(
     [
         *("pods", "services", "services.loadbalancers", "services.nodeports", "replicationcontrollers"),
@@ -67,7 +68,7 @@ def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iter
         elif limit is not None and amount > limit:
             yield invalid(path / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
     names = limits.keys() | requests.keys()
-    if names.isdisjoint(_COMPUTE) and any(name.startswith(_HUGE) for name in names):
+    if names.isdisjoint(COMPUTE) and any(name.startswith(_HUGE) for name in names):
         yield forbidden(path, "HugePages require cpu or memory")
 
 
@@ -184,3 +185,8 @@ def _in_go(amount: Quantity) -> Verbatim:
         f"resource.Quantity{{i:resource.int64Amount{{value:{number}, scale:{scale}}}, "
         f'd:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, s:"{amount.spelled}", Format:"{amount.notation}"}}'
     )
+
+
+def is_huge(name: str) -> bool:
+    """Tell whether a resource is huge pages."""
+    return name.startswith(_HUGE)

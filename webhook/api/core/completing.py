@@ -130,6 +130,21 @@ def _csi_driver_spec(value: dict[str, Any]) -> dict[str, Any]:
     return value if value.get("volumeLifecycleModes") else {**value, "volumeLifecycleModes": ["Persistent"]}
 
 
+def _node_status(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_NodeStatus (``pkg/apis/core/v1/defaults.go``)."""
+    capacity = _map(value, "capacity")
+    return {"allocatable": capacity, **value} if capacity else value
+
+
+def _definition(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_CustomResourceDefinition (apiextensions-apiserver)."""
+    status, versions = _map(value, "status"), _map(value, "spec").get("versions")
+    if status.get("storedVersions") or not isinstance(versions, list):
+        return value
+    stored = [each.get("name") for each in versions if isinstance(each, dict) and each.get("storage") is True]
+    return {**value, "status": {**status, "storedVersions": stored[:1] or None}}
+
+
 def _definition_names(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_CustomResourceDefinitionSpec (apiextensions-apiserver)."""
     kind = value.get("kind")
@@ -142,10 +157,12 @@ def _definition_names(value: dict[str, Any]) -> dict[str, Any]:
 FUNCTIONS: Final[Mapping[str, Complete]] = {
     "v1.LimitRangeItem": _limit_range_item,
     "v1.Namespace": _namespace,
+    "v1.NodeStatus": _node_status,
     "v1.Secret": _secret,
     "v1.ServicePort": _service_port,
     "v1.ServiceSpec": _service_spec,
     "v1.Volume": _volume,
+    "apiextensions.k8s.io/v1.CustomResourceDefinition": _definition,
     "apiextensions.k8s.io/v1.CustomResourceDefinitionNames": _definition_names,
     "autoscaling/v1.HorizontalPodAutoscaler": _autoscaler_v1,
     "autoscaling/v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,

@@ -62,12 +62,23 @@ class ContainerResizePolicy(V1Struct):
     restartPolicy = Text("NotRequired or RestartContainer.", go="ResourceResizeRestartPolicy", written=True)
 
 
+_MOST_PORTS: Final = 65535
+_OUTSIDE: Final = f"must be between 1 and {_MOST_PORTS}, inclusive"
+
+
 class ContainerPort(V1Struct):
     """A port that a container listens on."""
 
     name = Text("What services call the port.")
     hostPort = Int("The port of the node.", go="int32")
-    containerPort = Int("The port of the container.", go="int32", written=True)
+    containerPort = Int(
+        "The port of the container.",
+        go="int32",
+        written=True,
+        required=True,
+        minimum=(1, _OUTSIDE),
+        maximum=(_MOST_PORTS, _OUTSIDE),
+    )
     protocol = Text("TCP, UDP or SCTP.", go="Protocol", default="TCP")
     hostIP = Text("The address of the node.")
 

@@ -11,12 +11,14 @@ from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
+from webhook.formats.quantities import Quantity, readable_quantity
+from webhook.objects import items, mapping
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
 from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, implied, transition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any, ClassVar
 
     from webhook.problem import Problem
@@ -52,7 +54,8 @@ class Pod(Object):
         completed = {name: [_with_requests(each) for each in group] for name, group in lists.items()}
         if spec.get("hostNetwork") is True:
             completed = {name: [_with_host_ports(each) for each in group] for name, group in completed.items()}
-        return value | {"spec": {"enableServiceLinks": True} | spec | completed}
+        spec = {"enableServiceLinks": True} | spec | completed
+        return value | {"spec": _with_pod_level(spec) if isinstance(spec.get("resources"), dict) else spec}
 
 
 def _with_requests(container: Any) -> Any:
@@ -63,6 +66,64 @@ def _with_requests(container: Any) -> Any:
     if not limits or not isinstance(limits, dict) or not isinstance(requests, dict):
         return container
     return container | {"resources": resources | {"requests": limits | requests}}
+
+
+def _with_pod_level(spec: dict[str, Any]) -> dict[str, Any]:
+    """Complete the resources of a whole pod (``defaultHugePagePodLimits`` and ``defaultPodRequests``)."""
+    resources = spec["resources"]
+    limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
+    if limits or requests:
+        huge = {name: str(each) for name, each in _of_containers(spec, "limits").items() if amounts.is_huge(name)}
+        limits = {name: each for name, each in huge.items() if name not in requests} | limits
+    if limits:
+        of_containers = _of_containers(spec, "requests").items()
+        sums = {name: str(each) for name, each in of_containers if name in amounts.COMPUTE}
+        alike = {name: each for name, each in limits.items() if name in amounts.COMPUTE or amounts.is_huge(name)}
+        requests = alike | sums | requests
+    found = {name: each for name, each in (("limits", limits), ("requests", requests)) if each}
+    return spec | {"resources": resources | found}
+
+
+def pod_amounts(spec: Mapping[str, Any], field: str) -> dict[str, Quantity]:
+    """Return what a pod requests, or its limits (``limitranger/admission.go``, podRequests).
+
+    Args:
+        spec: The pod's spec.
+        field: ``requests`` or ``limits``.
+    """
+    return _of_containers(spec, field) | quantities(spec, "resources", field)
+
+
+def quantities(obj: Any, *path: str) -> dict[str, Quantity]:
+    """Return the readable quantities of a map, by their names.
+
+    Args:
+        obj: An object.
+        path: The fields that lead to the map.
+    """
+    read = ((name, readable_quantity(each)) for name, each in mapping(obj, *path).items())
+    return {name: each for name, each in read if each is not None}
+
+
+def _of_containers(spec: Mapping[str, Any], field: str) -> dict[str, Quantity]:
+    """Return what the containers of a pod request together, or their limits."""
+    sidecars, first, total = dict[str, Quantity](), dict[str, Quantity](), dict[str, Quantity]()
+    for each in items(spec, "initContainers"):
+        own = quantities(each, "resources", field)
+        if each.get("restartPolicy") == "Always":
+            sidecars = own = _sum(sidecars, own)
+        else:
+            own = _sum(sidecars, own)
+        first = {name: max(first.get(name, amount), amount) for name, amount in (first | own).items()}
+    for each in items(spec, "containers"):
+        total = _sum(total, quantities(each, "resources", field))
+    total = _sum(total, sidecars)
+    return first | {name: max(first.get(name, amount), amount) for name, amount in total.items()}
+
+
+def _sum(one: Mapping[str, Quantity], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    added = {name: one[name] + amount if name in one else amount for name, amount in other.items()}
+    return {**one, **added}
 
 
 def _with_host_ports(container: Any) -> Any:
@@ -183,16 +244,16 @@ def extended_resource_mappings(pod: View) -> Iterator[Problem]:
     """A mapping is for an extended resource that a container requests."""
     containers = [*pod.spec.initContainers, *pod.spec.containers]
     requested = {container.name: container.resources.requests for container in containers}
-    for mapping in pod.status.extendedResourceClaimStatus.requestMappings:
-        if (requests := requested.get(mapping.containerName)) is None:
+    for mapped in pod.status.extendedResourceClaimStatus.requestMappings:
+        if (requests := requested.get(mapped.containerName)) is None:
             detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
-            yield invalid(mapping / "containerName", mapping.containerName, detail)
-        elif mapping.resourceName not in requests:
+            yield invalid(mapped / "containerName", mapped.containerName, detail)
+        elif mapped.resourceName not in requests:
             detail = (
                 "must match the extended resource name of an entry in "
                 "spec.initContainers.resources.requests or spec.containers.resources.requests"
             )
-            yield invalid(mapping / "resourceName", mapping.resourceName, detail)
+            yield invalid(mapped / "resourceName", mapped.resourceName, detail)
 
 
 @check(Pod, since=36, on=[UPDATE_STATUS])

@@ -19,6 +19,7 @@ from webhook.schema import (
     UPDATE_STATUS,
     Anything,
     Array,
+    Default,
     Nested,
     Struct,
     Text,
@@ -54,8 +55,8 @@ class PodGroupSpec(Struct):
 
     opaque: ClassVar = alike(
         Anything(),
-        "disruptionMode podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy",
-    )
+        "podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy",
+    ) | {"disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})})}
 
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from webhook.schema import Target, View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+_AS_IN_GO_SINCE: Final = 34
 SOURCES = ("resourceClaimName", "resourceClaimTemplateName")
 
 
@@ -85,7 +86,12 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
     else:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-    yield invalid(claim.path, claim.submitted, detail)
+    yield invalid(claim.path, _in_go(claim) if claim.release >= _AS_IN_GO_SINCE else claim.submitted, detail)
+
+
+def _in_go(claim: View) -> dict[str, Any]:
+    """Return a claim as the API server shows it: its internal types have no names for JSON."""
+    return {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in ("name", *SOURCES)}
 
 
 # Groups of pods

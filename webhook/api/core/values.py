@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
+from webhook.patterns import Pattern
 from webhook.schema import Field, Nested, Parsed, Struct
 
 TYPE_CHECKING = False
@@ -47,7 +46,7 @@ def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as t
 
 def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare an intstr.IntOrString, such as a port by number or name."""
-    return Parsed(_int_or_string, rule="int-or-string", go="IntOrString", **common)
+    return Parsed(_int_or_string, rule="int-or-string", go="IntOrString", reads="int32", **common)
 
 
 def Bytes(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
@@ -55,14 +54,18 @@ def Bytes(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     return Parsed(_base64, rule="bytes", go="[]uint8", **common)
 
 
+_TOP: Final = 1 << 31
+
+
 def _int_or_string(value: object) -> Any:
-    if type(value) is not int and not isinstance(value, str):
+    is_int32 = type(value) is int and -_TOP <= value < _TOP
+    if not is_int32 and not isinstance(value, str):
         raise TypeError
     return value
 
 
-_FOURS: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_DIGITS: Final = re.compile(r"[A-Za-z0-9+/]*")
+_FOURS: Final = Pattern(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+_DIGITS: Final = Pattern(r"[A-Za-z0-9+/]*")
 
 
 def _base64(value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
+from webhook.objects import mapping
 from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
     MAIN,
@@ -82,6 +83,12 @@ class Controlled(Templated):
     """What the API server calls the controller."""
 
 
+def _labelled(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a workload with the labels of its pods, if it has none."""
+    labels, metadata = mapping(value, "spec", "template", "metadata", "labels"), mapping(value, "metadata")
+    return value if not labels or metadata.get("labels") else {**value, "metadata": {**metadata, "labels": labels}}
+
+
 class PodTemplate(CountedObject):
     """A template for pods, for other programs to use."""
 
@@ -102,6 +109,14 @@ class ReplicationController(Workload):
     """Keeps a number of pods running."""
 
     spec = Nested(ReplicationControllerSpec, "Pods, and how many.", subresource=MAIN)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Select the pods by their labels (``SetDefaults_ReplicationController``)."""
+        labels, value = mapping(value, "spec", "template", "metadata", "labels"), _labelled(value)
+        if not labels or mapping(value, "spec", "selector"):
+            return value
+        return {**value, "spec": {**value["spec"], "selector": labels}}
 
 
 class ReplicaSetSpec(Controlled):
@@ -218,29 +233,50 @@ class JobSpec(Templated):
     """A template of pods that run to completion."""
 
     opaque: ClassVar = dict[str, Field](
-        completions=Int(go="int32", pointer=True, default=Default(1, {"parallelism": ("",)})),
-        parallelism=Int(go="int32", pointer=True, default=1),
+        completions=COUNT,
+        parallelism=COUNT,
         activeDeadlineSeconds=SECONDS,
         podFailurePolicy=Anything(),
         successPolicy=Anything(),
         backoffLimitPerIndex=COUNT,
-        backoffLimit=Int(go="int32", pointer=True, default=Default(6, {"backoffLimitPerIndex": ("",)})),
+        backoffLimit=COUNT,
         maxFailedIndexes=COUNT,
         selector=SELECTOR,
         manualSelector=Bool(pointer=True),
         ttlSecondsAfterFinished=COUNT,
-        completionMode=Text(pointer=True, default="NonIndexed"),
-        podReplacementPolicy=Text(pointer=True, default=Default("TerminatingOrFailed", {"podFailurePolicy": ("",)})),
+        completionMode=Text(pointer=True),
+        podReplacementPolicy=Text(pointer=True),
         managedBy=Text(pointer=True),
     )
 
-    suspend = Bool("Whether no pods are to run for now.", pointer=True, default=False)
+    suspend = Bool("Whether no pods are to run for now.", pointer=True)
 
 
 class Job(Workload):
     """Runs pods to completion."""
 
     spec = Nested(JobSpec, "Pods that run to their end.", subresource=MAIN)
+
+    @staticmethod
+    def complete(value: dict[str, Any]) -> dict[str, Any]:
+        """Follow SetDefaults_Job (``pkg/apis/batch/v1/defaults.go``), which is not for the jobs of a CronJob."""
+        spec = value.get("spec")
+        if not isinstance(spec, dict):
+            return value
+        defaults = {
+            "parallelism": 1,
+            "backoffLimit": _MOST_RETRIES if "backoffLimitPerIndex" in spec else _RETRIES,
+            "manualSelector": False,
+            "completionMode": "NonIndexed",
+            "suspend": False,
+            "podReplacementPolicy": "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed",
+        }
+        alone = {} if "parallelism" in spec else {"completions": 1}
+        return {**_labelled(value), "spec": {**alone, **defaults, **spec}}
+
+
+_RETRIES: Final = 6
+_MOST_RETRIES: Final = 2**31 - 1
 
 
 class JobTemplateSpec(V1Struct):

@@ -13,7 +13,7 @@ from webhook.schema import OLDEST, Text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
+    from typing import Any, Final
 
     from webhook.problem import Problem
     from webhook.schema import Target
@@ -24,6 +24,12 @@ ID_MAX_BYTES = 32
 
 STANDARD_DOMAIN = "resource.kubernetes.io"
 """The domain of the attributes that Kubernetes defines for the devices of all drivers."""
+NAMED_BY: Final = {
+    "ResourceClaim": "resourceClaimName",
+    "ResourceClaimTemplate": "resourceClaimTemplateName",
+    "DeviceClass": "deviceClassName",
+}
+"""The field that names an object of a kind."""
 IMPLICIT_PREFIX = f"deviceclass.{STANDARD_DOMAIN}/"
 """The prefix of the implicit extended resource of every class."""
 QUOTA_SUFFIX = ".deviceclass.resource.k8s.io/devices"

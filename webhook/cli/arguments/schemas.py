@@ -27,6 +27,7 @@ SCHEMAS = {
     "report": Schema("webhook.report", "json.schema.json", "what --output json prints"),
     "match": Schema("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
     "simulate": Schema("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
+    "profile": Schema("webhook.drivers", "profile.schema.json", "profiles of drivers"),
     "suite": Schema("webhook.engine", "suite.schema.json", "suites of draguard policy test"),
 }
 """The schemas, by name."""

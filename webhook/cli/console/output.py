@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
 
 
-"""The minimum width for folding text."""
-
-
 def check_outputs(arguments: Namespace) -> None:
     """Check ``--output`` before the work begins.
 

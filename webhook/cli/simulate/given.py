@@ -21,7 +21,7 @@ class Given:
     """Takes the manifests of the user, as ``kubectl apply`` does.
 
     Args:
-        inventory: The cluster's objects, to which those are added that are no pods and no workloads.
+        inventory: The cluster's objects, to which those are added that are neither pods nor workloads.
         templates: The runtimes and templates among the manifests.
         release: The Kubernetes release.
         gates: The feature gates that differ from its defaults.

@@ -63,16 +63,16 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
     for stated in versions:
-        again = len(versions) > 1 or arguments.fix or arguments.diff
-        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
-        if arguments.new_only and isinstance(old, AtRevision):
-            documents = list(documents)
-            states.append(old.before(documents))
         # Manifests are added to the objects of the cluster.
         known = _copy.deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
+        again = len(versions) > 1 or arguments.fix or arguments.diff
+        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
+        if arguments.new_only and isinstance(old, AtRevision):
+            documents = list(documents)
+            states.append(old.before(documents))
         judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:

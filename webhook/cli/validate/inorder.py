@@ -13,12 +13,12 @@ from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import feature_gates
 from webhook.cli.options.suppressing import check_policies
-from webhook.cli.validate.judge import OTHERS, Judge
+from webhook.cli.validate.judge import OTHERS, Judge, Judgement
 from webhook.cli.validate.references import References
 from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
-from webhook.findings import failed, identity, too_many, unread
+from webhook.findings import failed, identity, too_many, unfilled, unread
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.records import NamedTuple
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.api.versions import Served
-    from webhook.cli.validate.judge import Judgement
     from webhook.cli.validate.oldstate import OldState
     from webhook.cli.validate.untyped import Untyped
     from webhook.documents import Document
@@ -161,7 +160,8 @@ class _InOrder:
         if unreadable.line:
             self._report.files[unreadable.source] = None
         if not self._found.is_full(unreadable.source):
-            self._found.add(unreadable.source, [unread(unreadable)])
+            found = unfilled if unreadable.is_template else unread
+            self._found.add(unreadable.source, [found(unreadable)])
 
     def take(self, document: Document) -> None:
         """Judge a document now, or postpone it."""
@@ -170,7 +170,7 @@ class _InOrder:
             self._report.documents += 1
             self._judge.note(document.data)
             if self._found.is_full(document.source):
-                self._references.note(document, "", accepted=False)
+                self._references.note(document, "", Judgement(None, accepted=False))
             else:
                 self._now_or_later(document)
         except OTHERS:
@@ -206,7 +206,7 @@ class _InOrder:
         else:
             self._add(judgement.findings, document)
         if judgement.accepted is not None:
-            self._references.note(document, release, accepted=judgement.accepted, findings=judgement.findings)
+            self._references.note(document, release, judgement)
 
     def _pass(self, document: Document, served: Served | None) -> None:
         """Count a pod without claims; keep it if device classes that follow may provide its resources."""
@@ -271,7 +271,7 @@ class _InOrder:
             if judgement.accepted is None:
                 self._references.note_cut()
             else:
-                self._references.note(document, beside, accepted=judgement.accepted, findings=judgement.findings)
+                self._references.note(document, beside, judgement)
             findings = judgement.findings or ()
             if served is None and judgement.findings is None:
                 findings = self._skip(document)

@@ -9,7 +9,7 @@ from webhook.cli.arguments import UsageError
 from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
-from webhook.findings import Finding, failed, found
+from webhook.findings import TEMPLATE, Finding, failed, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.validate.oldstate import OldState
     from webhook.documents import Document
+    from webhook.documents.placeholders import Blanks
     from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
     from webhook.workloads import Locations
@@ -37,12 +38,14 @@ class Judgement(NamedTuple):
         waits: Whether they depend on a Namespace that may follow.
         accepted: Whether the API server would accept it; None if its references do not matter.
         passed: Whether no rule or policy applies to it.
+        filled: The object with other values in the place of placeholders; None if it depends on none.
     """
 
     findings: Sequence[Finding] | None = ()
     waits: bool = False
     accepted: bool | None = None
     passed: bool = False
+    filled: Any = None
 
 
 FINE: Final = Judgement(accepted=True)
@@ -184,18 +187,51 @@ class Judge:
             problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
-        from webhook.cli.validate.placing import placed  # only for problems
+        from webhook.documents.placeholders import blanks_of  # only for problems
 
+        if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
+            return judgement
         accepted = not any(problem.level == ERROR for problem in problems)
-        del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
-        hinted = (self.namespaces.hinted(each, outcome.object, release) for each in problems)
-        worded = (_worded(_hinted(each, outcome.object, document, release), document) for each in hinted)
-        findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
-        findings = [self._brief(each, document, outcome.object) for each in findings]
+        findings = self._found(problems, outcome.object, document, release)
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
         waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
         return Judgement(findings, waits=waits, accepted=accepted)
+
+    def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
+        """Locate problems, with advice."""
+        from webhook.cli.validate.placing import placed  # only for problems
+
+        del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
+        hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
+        worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
+        findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
+        return [self._brief(each, document, obj) for each in findings]
+
+    def _unfilled(self, document: Document, blanks: Blanks, outcome: Outcome, release: str) -> Judgement | None:
+        """Judge a document with placeholders as a new object; None if nothing depends on them."""
+
+        def judged(obj: Any) -> list[Problem]:
+            reviewed = self._reviewed(obj, None, release, None)
+            return [*reviewed.problems, *reviewed.warnings]
+
+        is_asked = outcome.change is not None
+        if is_asked and self._may_be_accepted(document, blanks, release):
+            return None
+        filled = blanks.fill(judged)
+        held = {(each.rule, each.path) for each in filled.problems}
+        if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
+            return None
+        note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
+        findings = [found(note, document, release), *self._found(filled.problems, filled.object, document, release)]
+        findings.sort(key=lambda finding: (finding.line, finding.column))
+        accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
+        return Judgement(findings, accepted=accepted, filled=filled.object)
+
+    def _may_be_accepted(self, document: Document, blanks: Blanks, release: str | None) -> bool:
+        """Tell whether the API server may accept an object as it stands: what looks like placeholders hides nothing."""
+        problems = self._reviewed(document.data, None, release, None).problems
+        return not blanks.are_in_names and not any(each.level == ERROR for each in problems)
 
     def _unknown(self, document: Document, stated: str | None) -> Judgement:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
@@ -205,6 +241,11 @@ class Judge:
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
+        from webhook.documents.placeholders import blanks_of  # only for problems
+
+        blanks = blanks_of(document) if outcome.decisions else None
+        if blanks and not self._may_be_accepted(document, blanks, stated):
+            findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
         found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
         return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
 
@@ -286,6 +327,11 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
     from webhook.references.hints import hinted  # most objects are valid
 
     return hinted(problem, obj)
+
+
+def _not_asked(blanks: Blanks) -> Problem:
+    """Warn that policies are not asked, as the API server does not accept the object as it stands."""
+    return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
 
 
 _OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})

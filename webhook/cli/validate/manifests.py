@@ -11,6 +11,7 @@ from webhook.cli.console.progress import counting, with_progress
 from webhook.cli.console.reading import check_charts, paths_of, runtime_config
 from webhook.cli.options.suppressing import exclusions, own_files
 from webhook.documents import STDIN, Selection, parse
+from webhook.documents.stream import identity_of
 from webhook.inventory.objects import is_held
 from webhook.objects import DEFINITION
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
@@ -29,13 +30,15 @@ _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
 
 
-def _is_unneeded(api_version: str, kind: str, text: str) -> bool:
-    """Tell whether no rule looks into a document of another kind, so that its content need not be parsed."""
-    if kind == DEFINITION:  # often megabytes; only policies need schemas
-        return True
-    if len(text) < _LARGE or kind.endswith("List") or find(api_version, kind) or is_held(api_version, kind):
-        return False
-    return not may_concern(text)
+def _unneeded(text: str) -> tuple[str, str, str] | None:
+    """Return the apiVersion, kind and name of a document into which no rule looks, so that it need not be parsed."""
+    if len(text) < _LARGE and DEFINITION not in text:  # as for most documents
+        return None
+    if (about := identity_of(text)) is None or about[1] == DEFINITION:  # often megabytes; only policies need schemas
+        return about
+    api_version, kind, _ = about
+    is_needed = kind.endswith("List") or find(api_version, kind) or is_held(api_version, kind)
+    return None if len(text) < _LARGE or is_needed or may_concern(text) else about
 
 
 class Manifests:
@@ -60,7 +63,7 @@ class Manifests:
             stdin_name=name or "",
             excluded=exclusions(arguments),
             own=own_files(arguments),
-            skips=None if arguments.policies else _is_unneeded,
+            skips=None if arguments.policies else _unneeded,
         )
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])

@@ -11,9 +11,9 @@ from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
 from webhook.cli.validate.neighbours import SLICE, Neighbours
 from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
-from webhook.findings import Finding, failed, identity
+from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
-from webhook.inventory.quotas import QUOTA
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
 from webhook.problem import Path, Problem, value_at
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
+    from webhook.cli.validate.judge import Judgement
     from webhook.documents import Document
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
 
+_NAME: Final = ("metadata", "name")
 _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take: some twenty seconds."""
 _CHECKED: Final = DOCUMENT // 2
@@ -56,6 +58,8 @@ class _Noted(NamedTuple):
     """The kind that is needed for any lookup."""
     errors: Sequence[Path] = ()
     """The fields with errors, if the API server would refuse it."""
+    is_filled: bool = False
+    """Whether its placeholders are replaced by other values, which was said."""
 
 
 class _Alike:
@@ -126,27 +130,27 @@ class References:
         self._lists_classes = inventory.knows("DeviceClass")
         self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
 
-    def note(
-        self, document: Document, release: str, *, accepted: bool, findings: Sequence[Finding] | None = None
-    ) -> None:
+    def note(self, document: Document, release: str, judgement: Judgement) -> None:
         """Add a manifest.
 
         Args:
             document: The manifest.
             release: The Kubernetes release that it was judged by.
-            accepted: Whether the API server would accept it; if not, others cannot refer to its content.
-            findings: Its findings; None if they are not complete.
+            judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
         """
-        obj = document.data
+        obj = document.data if judgement.filled is None else judgement.filled
         if not isinstance(obj, dict) or id(document) in self._documents:
             return
+        findings, is_filled = judgement.findings, judgement.filled is not None
+        if is_filled and has_placeholder(document.data, _NAME):
+            self._is_cut = True  # it may be any object
         if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
             from webhook.api.judgement import stored  # few objects have fields that are dropped
 
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
-        if not accepted:
+        if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
             from webhook.cli.validate.refused import spoiled  # most objects are valid
@@ -155,9 +159,9 @@ class References:
             if errors is None:
                 self._hides_errors = True
             else:
-                self._documents[id(document)] = _Noted(document, obj, release, errors=errors)
+                self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
-            self._documents[id(document)] = _Noted(document, obj, release)
+            self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
@@ -271,10 +275,10 @@ class References:
         context = self._context(given)
         if given.needs and not context.inventory.knows(given.needs):
             return None
-        if given.errors or context.inventory.knows(QUOTA):  # a quota is that of a namespace
+        if given.errors or context.inventory.knows("ResourceQuota"):  # a quota is that of a namespace
             return self._found(given, context)
-        found: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
-        return found
+        alike: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
+        return alike
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
@@ -282,6 +286,11 @@ class References:
         from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
+        blanks = blanks_of(given.document)
+        if blanks and any(blanks.has(each.path) for each in problems):
+            if not given.is_filled:
+                yield found(blanks.note(TEMPLATE), given.document, given.release)
+            problems = [blanks.restored(each) for each in problems if not blanks.has(each.path)]
         for problem in problems:
             needs = RULES[problem.rule].needs if problem.rule in RULES else ()
             is_found = problem.fix is not None or problem.hint.startswith(MEANT)
@@ -295,9 +304,9 @@ class References:
         """Look up the references of a manifest; return problems with their places in it."""
         from webhook.references import ReferenceFindings
 
-        found = [self._found_in(each, given, context) for each in self._namespaces(given.obj)]
-        problems, skipped = [*found[0].problems], found[0].skipped
-        for other in found[1:]:
+        first, *others = (self._found_in(each, given, context) for each in self._namespaces(given.obj))
+        problems, skipped = [*first.problems], first.skipped
+        for other in others:
             problems += (each for each in other.problems if each not in problems)
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
@@ -319,7 +328,7 @@ class References:
             if is_cluster_scoped(obj):
                 if users := self._templates.namespaces(obj):
                     return users
-                from webhook.fixing.references import NAMED_BY
+                from webhook.api.dra.names import NAMED_BY
                 from webhook.inventory.claims import source
 
                 pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
@@ -337,13 +346,16 @@ class References:
         from webhook.references import ReferenceFindings
 
         data, problems = given.document.data, list[Problem]()
+        blanks = blanks_of(given.document) if given.is_filled else None
         skipped: Counter[Lookup] = Counter()
         for obj, kind, place in _views(given.obj, self._locations, namespace):
             seen: Counter[Lookup] = Counter()
             found_here = self._problems(obj, kind, context, seen, only_of_fields=bool(given.errors))
             problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
             for (needed, path), count in seen.items():
-                skipped[needed, _as_written(data, place(path)) if path else path] += count
+                written = _as_written(data, place(path)) if path else path
+                if not blanks or not blanks.has(written):
+                    skipped[needed, written] += count
         return ReferenceFindings(problems, skipped)
 
     def _problems(

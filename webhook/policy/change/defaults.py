@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.objects import text
-from webhook.policy.change.decoding import decoded
+from webhook.policy.evaluation.decoding import decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

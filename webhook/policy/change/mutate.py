@@ -138,7 +138,7 @@ def mutate(
 
 
 def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Verdict | None:
-    """Return the refusal of an object that is no longer the one of the request; None if it is.
+    """Return the refusal of an object whose identity differs from that of the request; None if it does not.
 
     It comes after all mutations, whatever the failure policy is (apiserver ``pkg/registry/rest/create.go``, update.go).
     """

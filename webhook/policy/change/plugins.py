@@ -13,7 +13,8 @@ from functools import partial
 from itertools import chain, islice
 
 from webhook.api.core.meta import generated_name
-from webhook.formats.quantities import Quantity, readable_quantity
+from webhook.api.core.pod import pod_amounts, quantities
+from webhook.formats.quantities import Quantity
 from webhook.objects import items, mapping, metadata_of, number, text
 from webhook.policy.evaluation.request import CREATE
 from webhook.policy.manifest.kinds import Kind
@@ -32,6 +33,8 @@ _POD: Final = Kind("", "v1", "Pod")
 _NODE: Final = Kind("", "v1", "Node")
 _VOLUME: Final = Kind("", "v1", "PersistentVolume")
 _VOLUME_CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim")
+_VOLUME_ATTRIBUTES: Final = Kind("storage.k8s.io", "v1", "VolumeAttributesClass")
+_POD_GROUPS: Final = tuple(Kind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2"))
 _INGRESS: Final = Kind("networking.k8s.io", "v1", "Ingress")
 _LIMIT_RANGE: Final = Kind("", "v1", "LimitRange")
 _SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount")
@@ -68,6 +71,9 @@ _LIMITED: Final = "kubernetes.io/limit-ranger"
 _PREEMPTS: Final = "PreemptLowerPriority"
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _OF_PRIORITY: Final = ("priorityClassName", "priority", "preemptionPolicy")
+_MERGED_MAX: Final = 500
+"""How many tolerations of a pod and its RuntimeClass are compared with each other: the time grows with their square."""
+_OTHER_OVERHEAD: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _EVICTED_AFTER: Final = 300
@@ -167,16 +173,10 @@ def _defaults(limit_range: JSONObject) -> tuple[JSONObject, JSONObject]:
     limits, requests = dict[str, Quantity](), dict[str, Quantity]()
     for item in items(limit_range, "spec", "limits"):
         if item.get("type") == "Container":
-            default = _quantities(item, "max") | _quantities(item, "default")
-            requests |= _quantities(item, "min") | default | _quantities(item, "defaultRequest")
+            default = quantities(item, "max") | quantities(item, "default")
+            requests |= quantities(item, "min") | default | quantities(item, "defaultRequest")
             limits |= default
     return _written(limits), _written(requests)
-
-
-def _quantities(obj: Any, *path: str) -> dict[str, Quantity]:
-    """Return the readable quantities of a map, by their names."""
-    read = ((name, readable_quantity(each)) for name, each in mapping(obj, *path).items())
-    return {name: each for name, each in read if each is not None}
 
 
 def _written(quantities: Mapping[str, Quantity]) -> JSONObject:
@@ -303,9 +303,9 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     if runtime is None:
         return pod
     changes: JSONObject = {}
-    if overhead := _quantities(runtime, "overhead", "podFixed"):
-        if asked.is_new and spec.get("overhead") and _quantities(spec, "overhead") != overhead:
-            raise RefusedError("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    if overhead := quantities(runtime, "overhead", "podFixed"):
+        if asked.is_new and spec.get("overhead") and quantities(spec, "overhead") != overhead:
+            raise RefusedError(_OTHER_OVERHEAD)
         changes["overhead"] = _written(overhead)
     selector, own = mapping(runtime, "scheduling", "nodeSelector"), mapping(spec, "nodeSelector")
     for name, each in selector.items():
@@ -316,10 +316,38 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
             )
     if selector:
         changes["nodeSelector"] = own | selector
-    given = items(spec, "tolerations")
-    if added := [each for each in items(runtime, "scheduling", "tolerations") if each not in given]:
-        changes["tolerations"] = [*given, *added]
+    if scheduling := mapping(runtime, "scheduling"):
+        changes["tolerations"] = _merged([*items(spec, "tolerations"), *items(scheduling, "tolerations")])
     return pod | {"spec": spec | changes}
+
+
+def _merged(tolerations: Sequence[JSONObject]) -> list[JSONObject]:
+    """Leave out tolerations that others cover (``pkg/util/tolerations``, MergeTolerations)."""
+    if len(tolerations) > _MERGED_MAX:
+        return [*tolerations]
+    kept: list[JSONObject] = []
+    for index, each in enumerate(tolerations):
+        later = (other for other in islice(tolerations, index + 1, None) if other != each)
+        if not any(_covers(other, each) for other in chain(kept, later)):
+            kept.append(each)
+    return kept
+
+
+def _covers(one: JSONObject, other: JSONObject) -> bool:
+    """Tell whether a toleration tolerates all that another one does (``pkg/util/tolerations``, isSuperset)."""
+    if one == other:
+        return True
+    is_any, seconds = one.get("operator") == "Exists", number(one, "tolerationSeconds")
+    if text(one, "key") != text(other, "key") and (text(one, "key") or not is_any):
+        return False
+    if text(one, "effect") not in {"", text(other, "effect")}:
+        return False
+    if text(one, "effect") == "NoExecute" and seconds is not None:
+        least = number(other, "tolerationSeconds")
+        if least is None or least > seconds:
+            return False
+    is_equal = text(one, "operator") in {"", "Equal"} and other.get("operator") == "Equal"
+    return is_any or (is_equal and text(one, "value") == text(other, "value"))
 
 
 def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
@@ -334,7 +362,9 @@ def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
 def _with_class(
     obj: JSONObject, asked: _Asked, *, field: str, stated: str, kind: Kind, marks: Sequence[str]
 ) -> JSONObject:
-    """Set the default class of a cluster, the newest if there are several (DefaultStorageClass, DefaultIngressClass).
+    """Set the default class of a cluster (DefaultStorageClass, DefaultIngressClass).
+
+    Of several, it is the newest, and of those the first by name.
 
     Args:
         obj: The object.
@@ -349,7 +379,7 @@ def _with_class(
         return obj
     default = [
         (text(each, "metadata", "creationTimestamp"), name)
-        for name, each in sorted(asked.cluster.find(kind, ""), key=lambda found: found[0], reverse=True)
+        for name, each in sorted(asked.cluster.find(kind, ""), key=lambda found: found[0])
         if any(mapping(each, "metadata", "annotations").get(mark) == "true" for mark in marks)
     ]
     name = text(asked.stored, "spec", field) or max(default, default=("", ""), key=lambda found: found[0])[1]
@@ -357,7 +387,7 @@ def _with_class(
 
 
 def _protected(obj: JSONObject, _asked: _Asked, *, finalizer: str) -> JSONObject:
-    """Keep an object from being deleted while it is used (plugin StorageObjectInUseProtection)."""
+    """Keep an object from being deleted while it is used (StorageObjectInUseProtection, PodGroupProtection)."""
     metadata = metadata_of(obj)
     given = metadata.get("finalizers") or []
     if not isinstance(given, list) or finalizer in given:
@@ -369,6 +399,8 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
     _POD: (_limited, _with_account, _with_priority, _tolerating, _with_runtime),
     _NODE: (_tainted,),
     _VOLUME: (partial(_protected, finalizer="kubernetes.io/pv-protection"),),
+    _VOLUME_ATTRIBUTES: (partial(_protected, finalizer="kubernetes.io/vac-protection"),),
+    **dict.fromkeys(_POD_GROUPS, (partial(_protected, finalizer="scheduling.k8s.io/podgroup-protection"),)),
     _VOLUME_CLAIM: (
         partial(
             _with_class, field="storageClassName", stated=_CLASS_OF_CLAIM, kind=_STORAGE_CLASS, marks=_DEFAULT_STORAGE
@@ -392,15 +424,16 @@ COMPLETED: Final = _PLUGINS.keys()
 """The kinds that plugins complete."""
 
 
-def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
-    """Make sure that a new object, as mutating policies have left it, is within the LimitRanges of its namespace.
+def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
+    """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
         request: The request.
         cluster: The objects that plugins read.
 
     Raises:
-        RefusedError: It is not (``limitranger/admission.go``, PodValidateLimitFunc, PersistentVolumeClaimLimitFunc).
+        RefusedError: They do not (``limitranger/admission.go``, PodValidateLimitFunc and
+            PersistentVolumeClaimValidateLimitFunc; ``runtimeclass/admission.go``, validateOverhead).
     """
     if request.subresource or request.kind not in {_POD, _VOLUME_CLAIM}:
         return
@@ -410,6 +443,21 @@ def expect_in_limits(request: Request, cluster: ClusterObjects) -> None:
         errors = list(dict.fromkeys(_beyond(request.object, limit_range)))
         if errors:
             raise RefusedError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+    if request.kind == _POD:
+        _expect_overhead(mapping(request.object, "spec"), cluster)
+
+
+def _expect_overhead(spec: JSONObject, cluster: ClusterObjects) -> None:
+    """Make sure that a pod has the overhead of its RuntimeClass, if that was given."""
+    name = text(spec, "runtimeClassName")
+    runtime = next((each for named, each in cluster.find(_RUNTIME_CLASS, "") if named == name), None)
+    if name and runtime is None:
+        return
+    if mapping(runtime, "overhead"):
+        if quantities(runtime, "overhead", "podFixed") != quantities(spec, "overhead"):
+            raise RefusedError(_OTHER_OVERHEAD)
+    elif mapping(spec, "overhead"):
+        raise RefusedError("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
 
 
 def _beyond(obj: Any, limit_range: JSONObject) -> Iterator[str]:
@@ -419,12 +467,12 @@ def _beyond(obj: Any, limit_range: JSONObject) -> Iterator[str]:
         match text(item, "type"), text(obj, "kind"):
             case "Container", "Pod":
                 for each in _containers(spec):
-                    amounts = (_quantities(each, "resources", field) for field in ("requests", "limits"))
+                    amounts = (quantities(each, "resources", field) for field in ("requests", "limits"))
                     yield from _outside(item, *amounts)
             case "Pod", "Pod":
-                yield from _outside(item, _of_pod(spec, "requests"), _of_pod(spec, "limits"))
+                yield from _outside(item, pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
             case "PersistentVolumeClaim", "PersistentVolumeClaim":
-                yield from _outside(item, _quantities(spec, "resources", "requests"))
+                yield from _outside(item, quantities(spec, "resources", "requests"))
 
 
 def _outside(
@@ -440,7 +488,7 @@ def _outside(
     kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}
     by_limit = {"request": requests} if limits is None else dict(reversed(amounts.items()))
     for field, compared in (("min", amounts), ("max", by_limit)):
-        for name, enforced in _quantities(item, field).items():
+        for name, enforced in quantities(item, field).items():
             start = f"{field}imum {name} usage per {kind} is {enforced}"
             first = next(iter(compared))
             if name not in compared[first]:
@@ -451,7 +499,7 @@ def _outside(
             for what, each in islice(wrong, 1):
                 yield f"{start}, but {what} is {each}"
     if limits is not None:
-        for name, enforced in _quantities(item, "maxLimitRequestRatio").items():
+        for name, enforced in quantities(item, "maxLimitRequestRatio").items():
             yield from _disproportion(
                 f"{name} max limit to request ratio per {kind} is {enforced}",
                 enforced,
@@ -468,28 +516,6 @@ def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | 
     request, limit = (Fraction(each.decimal()) for each in amounts if each)
     if limit / request > Fraction(enforced.decimal()):
         yield f"{start}, but provided ratio is {float(limit / request):f}"
-
-
-def _of_pod(spec: JSONObject, field: str) -> dict[str, Quantity]:
-    """Return what a pod requests, or its limits (``limitranger/admission.go``, podRequests)."""
-    sidecars, first, total = dict[str, Quantity](), dict[str, Quantity](), dict[str, Quantity]()
-    for each in items(spec, "initContainers"):
-        own = _quantities(each, "resources", field)
-        if each.get("restartPolicy") == "Always":
-            sidecars = own = _sum(sidecars, own)
-        else:
-            own = _sum(sidecars, own)
-        first = {name: max(first.get(name, amount), amount) for name, amount in (first | own).items()}
-    for each in items(spec, "containers"):
-        total = _sum(total, _quantities(each, "resources", field))
-    total = _sum(total, sidecars)
-    total = first | {name: max(first.get(name, amount), amount) for name, amount in total.items()}
-    return total | _quantities(spec, "resources", field)
-
-
-def _sum(one: Mapping[str, Quantity], other: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    added = {name: one[name] + amount if name in one else amount for name, amount in other.items()}
-    return {**one, **added}
 
 
 def _containers(spec: JSONObject) -> Iterator[JSONObject]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, name_of, text
+from webhook.policy.evaluation.decoding import stored
 from webhook.policy.manifest.kinds import Kind, Kinds
 
 TYPE_CHECKING = False
@@ -65,6 +66,7 @@ class ClusterObjects:
     def namespace(self, name: str) -> JSONObject:
         """Return a namespace; a namespace that was not given has no label but its name."""
         given = self._namespaces.get(name)
+        given = given and stored(given, self.kinds)
         if given is None:
             return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
         labels = {_NAME_LABEL: name} | labels_of(given)
@@ -91,13 +93,10 @@ class ClusterObjects:
                 yield text(metadata, "name"), each
 
     def _all(self, kind: Kind) -> tuple[JSONObject, ...]:
-        """Return the objects of a kind; custom resources as they are stored, without those that are refused."""
-        custom = self.kinds.custom(kind)
-        if custom is None:
-            return self.objects.get(kind, ())
+        """Return the objects of a kind as they are stored, without those that are refused."""
         if kind not in self._stored:
-            stored = (custom.stored(each, self.kinds.release) for each in self.objects.get(kind, ()))
-            self._stored[kind] = tuple(each for each in stored if each is not None)
+            found = (stored(each, self.kinds) for each in self.objects.get(kind, ()))
+            self._stored[kind] = tuple(each for each in found if each is not None)
         return self._stored[kind]
 
     def is_namespaced(self, kind: Kind) -> bool | None:

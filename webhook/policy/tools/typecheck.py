@@ -76,7 +76,7 @@ class _Typing(NamedTuple):
 
 
 _STATED: Final = _Typing(by_path=True, has_quantities=False)
-"""As the API server types fields: the OpenAPI schema of a quantity states no type, so that it is no field for it.
+"""As the API server types fields: the OpenAPI schema of a quantity has no type, so its field is undefined.
 
 Source: apiserver ``pkg/cel/common/schemas.go``, SchemaDeclType.
 """

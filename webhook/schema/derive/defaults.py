@@ -72,7 +72,8 @@ class Defaults:
             for name, each in fields.items()
             if isinstance(each, Scalar | Nested | Anything)
         ]
-        return [(name, default) for name, default in picked if default is not None]
+        known = [(name, default) for name, default in picked if default is not None]
+        return sorted(known, key=lambda pair: not _needs_absence(pair[1]))
 
     def _complete(self, field: Nested, value: Any) -> Any:
         """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
@@ -167,10 +168,17 @@ def _rewritten(parse: Complete, write: Callable[[Any], str], value: Any) -> Any:
 
 
 def _is_omitted(field: Field) -> bool:
-    """Tell whether Go leaves a field out if it is empty (``omitempty``)."""
-    if field.written or field.pointer:
+    """Tell whether Go leaves a field out if it is empty (``omitempty``), or cannot tell it from one with a default."""
+    if field.pointer:
         return False
+    if field.written:
+        return isinstance(field, Scalar) and field.default is not None
     return isinstance(field, Map) or (not field.required and isinstance(field, Scalar | Array))
+
+
+def _needs_absence(default: Any) -> bool:
+    """Tell whether a default is set only if another field is absent, so that it precedes that field's default."""
+    return isinstance(default, Default) and any("" in wanted for wanted in default.when.values())
 
 
 def _applies(default: Any, siblings: dict[str, Any]) -> bool:

@@ -1,0 +1,227 @@
+"""Manifests whose placeholders are not filled in yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard, findings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: NAME
+spec:
+  devices:
+    requests:
+    - name: gpu
+      exactly:
+        deviceClassName: gpu.example.com
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: a
+spec:
+  containers:
+  - name: c
+    image: i
+    resources: {claims: [{name: gpu}]}
+  resourceClaims:
+  - name: gpu
+    resourceClaimName: one
+"""
+EXACTLY = "      exactly: {deviceClassName: gpu.example.com}\n"
+PLACEHOLDERS = [
+    *("test-{{.Index}}", '"{{ .Class }}"', "'x-{{ .Values.name | lower }}'"),
+    *("$KSA_NAME", "${APP_NAME:-some}", "${APP_NAME:=Some}", "$(NAME)", "x-$NAME"),
+    *("{username}", "x-{user.name}", "__NAME__", "<your-name>", "'%NAME%'", "'@NAME@'", "'%(name)s'", "'<%= name %>'"),
+    *("#@ data.values.name", "(@= data.values.name @)"),
+]
+
+
+@pytest.mark.parametrize("value", PLACEHOLDERS)
+def test_a_placeholder_is_a_note_without_errors_or_advice(value: str) -> None:
+    (found,) = findings("validate", "-", stdin=CLAIM.replace("NAME", value, 1))
+    assert (found["level"], found["rule"], found["line"]) == ("note", "template", 4)
+    assert found["message"].startswith("a template: 1 value is filled in later (")
+    assert found["fix"] is None
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "count"),
+    [
+        ("deviceClassName: gpu.example.com", "deviceClassName: gpu.example.com\n        count: ${COUNT}", 1),
+        ("deviceClassName: gpu.example.com", "deviceClassName: <class>\n        adminAccess: $ADMIN", 2),
+        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        allocationMode: $B\n        count: $C", 3),
+        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        selectors: $SELECTORS", 2),
+        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        capacity: {requests: {memory: $M}}", 2),
+        (
+            "deviceClassName: gpu.example.com",
+            "deviceClassName: a\n        selectors: [{cel: {expression: $EXPRESSION}}]",
+            1,
+        ),
+        ("name: NAME", "name: a\n  labels: {'${KEY}/x': v}", 1),
+        ("name: NAME", "name: a\n  namespace: __NAMESPACE__", 1),
+        ("    - name: gpu\n", f"    - name: $A\n{EXACTLY}    - name: $B\n{EXACTLY}    - name: $A-$B\n", 3),
+    ],
+)
+def test_placeholders_of_any_type_are_one_note(written: str, instead: str, count: int) -> None:
+    found = findings("validate", "-", stdin=CLAIM.replace(written, instead, 1).replace("NAME", "a"))
+    assert [each["rule"] for each in found] == ["template"] * bool(count)
+    assert all(f"{count} value" in each["message"] for each in found)
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "rule", "line"),
+    [
+        ("deviceClassName", "deviceClasName", "unknown-field", 10),
+        ("name: gpu", "name: GPU", "dns-label", 8),
+        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        count: 0", "count-of-zero", 11),
+    ],
+)
+def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) -> None:
+    found = findings("validate", "-", stdin=CLAIM.replace("NAME", "${NAME}", 1).replace(written, instead, 1))
+    assert found[0]["rule"] == "template"
+    assert (rule, line) in [(each["rule"], each["line"]) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        ("  - name: gpu\n    resourceClaimName", "  - name: $CLAIM\n    resourceClaimName"),
+        ("{name: gpu}", "{name: $CLAIM}"),
+        ("{claims: [{name: gpu}]}", "{claims: [{name: $CLAIM, request: $REQUEST}]}"),
+    ],
+)
+def test_an_error_that_a_value_would_remove_is_none(written: str, instead: str) -> None:
+    found = findings("validate", "-", stdin=POD.replace(written, instead))
+    assert {each["rule"] for each in found if each["rule"] != "claim-not-used"} == {"template"}
+
+
+def test_references_are_the_same_before_and_after() -> None:
+    pod = POD.replace("resourceClaimName: one", "resourceClaimName: $CLAIM")
+    other = POD.replace("name: a", "name: b").replace("resourceClaimName: one", "resourceClaimName: two")
+    for claim in ("$CLAIM", "one"):
+        found = findings("validate", "-", stdin=f"{pod}---\n{CLAIM.replace('NAME', claim)}")
+        assert {each["rule"] for each in found} == {"template"}
+    found = findings("validate", "-", stdin=f"{other}---\n{CLAIM.replace('NAME', 'one')}")
+    assert [each["rule"] for each in found] == ["claim-not-found"]
+    found = findings("validate", "-", stdin=f"{other}---\n{CLAIM.replace('NAME', '$CLAIM')}")
+    assert [each["rule"] for each in found] == ["template"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM.replace("NAME", "{{ .Name }}"),
+        CLAIM.replace("NAME", "@NAME@"),
+        CLAIM.replace("NAME", "%NAME%"),
+        CLAIM.replace("NAME", "{name}-x"),
+        CLAIM.replace("NAME", "a\n__LABELS__"),
+        CLAIM.replace("NAME", "a\n  {{- with .Labels }}\n  labels: {}\n  {{- end }}"),
+        CLAIM.replace("NAME", "a\n{% if x %}\n  labels: {}\n{% endif %}"),
+        CLAIM.replace("NAME", "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end"),
+    ],
+)
+def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    (found,) = findings("validate", file)
+    assert (found["level"], found["rule"]) == ("note", "template")
+    done = draguard("validate", tmp_path)
+    assert (done.code, "not read: 1 template that is not filled in yet" in done.out) == (0, True)
+    assert draguard("convert", "--check", file).code != 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLAIM.replace("NAME", "a\n name: b # {{ .Name }}"),
+        CLAIM.replace("NAME", "$NAME").replace("exactly:", "exactly"),
+        CLAIM.replace("NAME", "$NAME").replace("    requests:", "  requests: [\n"),
+        CLAIM.replace("NAME", "a\n  annotations:\n    a: |\n      {{- if .x }}\n  name: b"),
+        CLAIM.replace("NAME", "$NAME\n  name: b"),
+    ],
+)
+def test_a_syntax_error_beside_a_placeholder_is_one(text: str) -> None:
+    assert "unreadable" in [each["rule"] for each in findings("validate", "-", stdin=text)]
+
+
+@pytest.mark.parametrize("mode", [("--fix",), ("--fix", "--unsafe-fixes")])
+def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    text = CLAIM.replace("NAME", "$KSA_NAME").replace("gpu.example.com", '"{{ .Class }}"')
+    text += "    - {name: Other, exactly: {deviceClasName: $CLASS}}\n    - name: last\n      deviceClassName: a-$B\n"
+    file.write_text(f"{text}---\n{POD.replace('name: gpu', 'name: $GPU')}", encoding="utf-8")
+    before = file.read_text(encoding="utf-8").splitlines()
+    draguard("validate", *mode, file)
+    after = file.read_text(encoding="utf-8").splitlines()
+    assert [line for line in before if "$" in line or "{{" in line] == [
+        line for line in after if "$" in line or "{{" in line
+    ]
+
+
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: named}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}
+  validations:
+  - expression: object.metadata.name.startsWith("team-")
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: named}
+spec: {policyName: named, validationActions: [Deny]}
+"""
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "ResourceClaim", "Pod"])
+def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) -> None:
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(POLICY, encoding="utf-8")
+    manifest = {
+        "ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: NAME\n",
+        "ResourceClaim": CLAIM,
+        "Pod": POD.replace("name: a", "name: NAME"),
+    }[kind]
+    for name, rule in (("${TEAM}-x", "template"), ("other", "policy")):
+        found = findings("validate", "--policies", policies, "-", stdin=manifest.replace("NAME", name, 1))
+        levels = {each["rule"]: each["level"] for each in found}
+        assert levels[rule] == ("warning" if rule == "template" else "error")
+        assert levels.keys() & {"template", "policy"} == {rule}
+        assert ("policies do not judge it until then" in found[0]["message"]) == (rule == "template")
+
+
+REFUSING = POLICY.replace('object.metadata.name.startsWith("team-")', "object == null")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: '@A@'}\nrules: []\n",
+        POD.replace("image: i", "image: $IMAGE"),
+        CLAIM.replace("NAME", "a"),
+    ],
+)
+def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str, tmp_path: Path) -> None:
+    """An API server would take these objects as they stand."""
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(REFUSING, encoding="utf-8")
+    (found,) = (
+        each
+        for each in findings("validate", "--policies", policies, "-", stdin=manifest)
+        if each["rule"] in {"policy", "template"}
+    )
+    assert (found["rule"], found["level"]) == ("policy", "error")

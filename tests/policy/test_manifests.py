@@ -1,0 +1,86 @@
+"""Raw manifests under policies get the answers that a real API server gave."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+import yaml
+
+from tests.policy.manifests import cases, differences
+from webhook.api.versions import release_of
+from webhook.documents.parts import parse_in_parts
+from webhook.engine.offline import evaluate
+from webhook.policy.evaluation.validate import validate
+from webhook.policy.load import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.policy.manifests import Case
+    from webhook.policy.evaluation.request import Request
+
+DIFFERING: Final[Mapping[str, str]] = {
+    "null/env-item": "the environment of containers is not judged",
+    "scalar/data-infinity": "the server shows the first bytes of the request, too",
+    "admission/sa-unknown": "a ServiceAccount that is not among the files may be there",
+    "admission/priority-unknown": "a PriorityClass that is not among the files may be there",
+    "admission/mutation-service-account": "the copy in serviceAccount is taken for a default",
+    "mutation/patch-unknown-field": "the server finds it when the patch is applied, draguard before",
+    "mutation/namespace-escaped": "the server finds it when the patch is applied, draguard before",
+    "mutation/patch-map-of-objects": "the server panics",
+    "mutation/claim-all-mode": "the result is judged without the default count that was set before",
+    "mutation/secret-string-data": "the change is shown in stringData",
+    "mutation/service-port": "a patched port is shown with its defaults",
+    "mutation/resource-limits": "quantities are shown as policies wrote them",
+}
+"""The cases that differ, and why; `docs/trust.md` sums them up."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(each, id=each["id"]) for each in cases()])
+def test_answers_are_those_of_the_server(case: Case) -> None:
+    found = {what: texts for what, texts in differences(case).items() if texts}
+    assert bool(found) == (case["id"] in DIFFERING), found
+
+
+BY_SERVER: Final = ("uid", "creationTimestamp", "managedFields")
+"""Metadata that is the server's own; without the managers of fields, as the record leaves them out."""
+OPENSHIFT: Final = {
+    "configMap": {"name": "openshift-service-ca.crt", "items": [{"key": "service-ca.crt", "path": "service-ca.crt"}]}
+}
+"""What only the ServiceAccount plugin of the recorded server, one of OpenShift, adds to a token's volume."""
+
+
+def created() -> Iterator[Any]:
+    """Yield the cases in which a new object was stored as its sender left it, but for the server's defaults."""
+    for case in cases():
+        is_mutated = "kind: MutatingAdmissionPolicy\n" in case["policies"]
+        if case["operation"] == "CREATE" and not is_mutated and case.get("verdict", {}).get("stored"):
+            yield pytest.param(case, id=case["id"])
+
+
+def comparable(obj: dict[str, Any]) -> Any:
+    """Return an object without what differs from server to server."""
+    metadata = {name: each for name, each in obj["metadata"].items() if name not in BY_SERVER}
+    if obj["kind"] == "Job":  # the server reads the stored job, and so sets its labels, after policies were asked
+        metadata.pop("labels", None)
+    text = json.dumps({**obj, "metadata": metadata}).replace(json.dumps(OPENSHIFT), "null")
+    text = re.sub("kube-api-access-x+", "kube-api-access-", text.replace(", null]", "]"))
+    return json.loads(text.replace(obj["metadata"]["uid"], "UID").replace("10.96.0.10", "CLUSTER-IP"))
+
+
+@pytest.mark.parametrize("case", [*created()])
+def test_validating_policies_see_what_is_stored(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[Any]()
+
+    def noting(request: Request, *rest: Any) -> Any:
+        seen.append(request.object)
+        return validate(request, *rest)
+
+    monkeypatch.setattr("webhook.engine.offline.validate", noting)
+    policies = load([*yaml.safe_load_all(case["policies"]), *case["setup"]], release_of("1.36"))
+    obj = next(parse_in_parts(case["manifest"].encode())).data  # type: ignore[union-attr]
+    evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
+    assert [comparable(each) for each in seen] == [comparable(case["verdict"]["stored"])]
