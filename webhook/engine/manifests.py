@@ -107,7 +107,8 @@ def review(
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
     if rules:
-        problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+        completed = change.judged if change and allowed else obj
+        problems = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
     refusals = sender.refusals(change) if sender and change and allowed else []
     problems = [*refusals, *problems, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
