@@ -135,6 +135,6 @@ def test_the_index_has_a_line_for_every_rule_and_leads_to_its_example() -> None:
     text = index.read_text(encoding="utf-8")
     pages = {path.stem: page for path, page in built().items()}
     assert re.findall(r'<a id="([\w-]+)">', text) == list(pages)
-    examples = {name: path for name, path in re.findall(r"</a>\[([\w-]+)\]\((.*?)\)", text)}
+    examples = dict(re.findall(r"</a>\[([\w-]+)\]\((.*?)\)", text))
     assert examples.keys() == {name for name, page in pages.items() if "## Fails" in page}
     assert all((index.parent / path).is_file() for path in examples.values())
