@@ -48,6 +48,22 @@ class TestPaths:
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
 
+    def test_the_files_that_were_read_or_not_are_listed(self, write: Callable[..., Path]) -> None:
+        folder = write(a=CLAIM, b="", vendor__c=CLAIM)
+        (folder / "d.tmpl.yaml").write_text("a: ${A}", encoding="utf-8")
+        listed = draguard("validate", "--show-files", folder).out.splitlines()[:4]
+        assert listed == [
+            f"read: {folder}/a.yaml",
+            f"not read: {folder}/vendor: vendored directory",
+            f"not read: {folder}/d.tmpl.yaml: template that is not filled in yet",
+            f"not read: {folder}/b.yaml: file without a manifest",
+        ]
+        unread = {
+            each["reason"]: each["paths"] for each in reported("validate", "--show-files", folder)["summary"]["notRead"]
+        }
+        assert unread["vendored"] == [f"{folder}/vendor"]
+        assert "paths" not in reported("validate", folder)["summary"]["notRead"][0]
+
     @pytest.mark.parametrize(
         "options", [("--old", "-", "-"), ("--cluster", "-", "-"), ("--old", "-", "--cluster", "-", "examples/v1")]
     )

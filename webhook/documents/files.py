@@ -89,7 +89,7 @@ def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Itera
     if found.is_named and not selection.allow_empty:
         yield without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
     elif empty:
-        selection.left_out[EMPTY] += 1
+        selection.leave_out(EMPTY, found.path)
 
 
 def without_manifest(source: str, text: str, hint: str) -> Unreadable:
@@ -154,7 +154,7 @@ def _read(
         return
     if len(data) > MAX_BYTES:
         if selection and not mentions_objects(data):
-            selection.left_out[NO_OBJECT] += 1
+            selection.leave_out(NO_OBJECT, found.path)
         else:
             yield too_large(found.shown)
         return

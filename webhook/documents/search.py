@@ -56,7 +56,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
                     continue
                 real, result = _checked(found, trees)
                 if selection and isinstance(result, Unreadable) and _is_broken(found):
-                    selection.left_out[BROKEN_LINK] += 1
+                    selection.leave_out(BROKEN_LINK, found.path)
                     continue
             _keep(kept, real, path, result)
     for _, result in kept.values():

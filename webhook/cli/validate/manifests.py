@@ -84,13 +84,18 @@ class Manifests:
         """The files in directories that were not read, counted by reason."""
         return self._selection.left_out
 
+    @property
+    def unread(self) -> Sequence[tuple[str, str]]:
+        """These files, each with the reason."""
+        return self._selection.unread
+
     def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
         return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
 
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
-            from webhook.cli.console.places import Places  # most manifests are files
+            from webhook.check.places import Places  # most manifests are files
 
             Places(self._texts).place(report)
 

@@ -9,8 +9,8 @@ from itertools import chain
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.cli.validate.neighbours import SLICE, Neighbours
-from webhook.cli.validate.unlooked import UNMATCHED, Unlooked
+from webhook.check.neighbours import SLICE, Neighbours
+from webhook.check.unlooked import UNMATCHED, Unlooked
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.cli.validate.judge import Judgement
+    from webhook.check.judge import Judgement
     from webhook.documents import Document
     from webhook.drivers import Profile
     from webhook.inventory import Inventory
@@ -153,7 +153,7 @@ class References:
         if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.cli.validate.refused import spoiled  # most objects are valid
+            from webhook.check.refused import spoiled  # most objects are valid
 
             errors = None if findings is None else spoiled(findings)
             if errors is None:
@@ -282,7 +282,7 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        from webhook.cli.validate.placing import placed  # only for problems
+        from webhook.check.placing import placed  # only for problems
         from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
@@ -311,7 +311,7 @@ class References:
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            from webhook.cli.validate.refused import holds
+            from webhook.check.refused import holds
 
             return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)

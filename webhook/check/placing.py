@@ -33,7 +33,7 @@ def placed(problem: Problem, document: Document, release: str, *, tries_fixes: b
 
 def _located(problem: Problem, document: Document, release: str) -> Finding:
     if problem.path and problem.path[-1] == "expression":
-        from webhook.cli.console.expressions import located  # needed only for wrong expressions
+        from webhook.check.expressions import located  # needed only for wrong expressions
 
         return located(problem, document, release)
     return found(problem, document, release)

@@ -138,7 +138,7 @@ class AtRevision:
         paths = dict.fromkeys(filter(is_rendered, self._paths))
         if not paths:
             return
-        from webhook.cli.validate.rendered import rendered_at  # most manifests are files
+        from webhook.check.rendered import rendered_at  # most manifests are files
 
         self._renderings = {
             prefix_of(path): _Rendering(documents)

@@ -7,15 +7,15 @@ from collections import Counter
 from itertools import chain, starmap
 
 from webhook.api.versions import DEFAULT, NEWEST
+from webhook.check.judge import OTHERS, Judge, Judgement
+from webhook.check.namespaces import Namespaces
+from webhook.check.references import References
+from webhook.check.repeats import Repeats
 from webhook.cli.console.reading import runtime_config
 from webhook.cli.options.driverprofiles import option_profiles
-from webhook.cli.options.namespaces import Namespaces
 from webhook.cli.options.podtemplates import pod_locations
 from webhook.cli.options.release import feature_gates
 from webhook.cli.options.suppressing import check_policies
-from webhook.cli.validate.judge import OTHERS, Judge, Judgement
-from webhook.cli.validate.references import References
-from webhook.cli.validate.repeats import Repeats
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import failed, identity, too_many, unfilled, unread
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.api.versions import Served
-    from webhook.cli.validate.oldstate import OldState
-    from webhook.cli.validate.untyped import Untyped
+    from webhook.check.oldstate import OldState
+    from webhook.check.untyped import Untyped
     from webhook.documents import Document
     from webhook.engine.offline import Sender
     from webhook.findings import Finding
@@ -252,7 +252,7 @@ class _InOrder:
 
     def _without_type(self, document: Document) -> Sequence[Finding]:
         if self._untyped is None:
-            from webhook.cli.validate.untyped import Untyped  # most documents are objects
+            from webhook.check.untyped import Untyped  # most documents are objects
 
             self._untyped = Untyped()
         return self._untyped.find(document, self._stated)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
+from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.cli.arguments import UsageError
-from webhook.cli.options.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
 from webhook.documents.source import JSON
 from webhook.engine.manifests import review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.cli.options.namespaces import Namespaces
-    from webhook.cli.validate.oldstate import OldState
+    from webhook.check.namespaces import Namespaces
+    from webhook.check.oldstate import OldState
     from webhook.documents import Document
     from webhook.documents.placeholders import Blanks
     from webhook.engine.manifests import Outcome
@@ -182,7 +182,7 @@ class Judge:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
         if not document.has_plain_keys:
-            from webhook.cli.validate.misread import misread_keys  # most manifests are simple
+            from webhook.check.misread import misread_keys  # most manifests are simple
 
             problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
@@ -200,7 +200,7 @@ class Judge:
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
-        from webhook.cli.validate.placing import placed  # only for problems
+        from webhook.check.placing import placed  # only for problems
 
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
@@ -253,7 +253,7 @@ class Judge:
         before, problems = self.old.of(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
-            from webhook.cli.validate.generations import lowered  # few slices are compared
+            from webhook.check.generations import lowered  # few slices are compared
 
             problems += lowered(document.data, before)
         if before is not None and not self.old.is_stored:

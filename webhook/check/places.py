@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.cli.console.expressions import located
+from webhook.check.expressions import located
 from webhook.documents import Document, parse
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS
