@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
 
 DIFFERING: Final[Mapping[str, str]] = {
-    "null/env-item": "the environment of containers is not judged",
-    "scalar/data-infinity": "the server shows the first bytes of the request, too",
+    "scalar/data-infinity": "kubectl refuses it with this text; the server adds the first bytes of the request",
     "admission/sa-unknown": "a ServiceAccount that is not among the files may be there",
     "admission/priority-unknown": "a PriorityClass that is not among the files may be there",
     "mutation/patch-unknown-field": "the server finds it when the patch is applied, draguard before",
