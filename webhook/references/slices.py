@@ -116,9 +116,7 @@ def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
         for holder in ("attributes", "capacity"):
             for name in mapping(device, holder):
                 if name.startswith(domain):
-                    message = (
-                        "a driver with the helper library of Kubernetes 1.38 does not publish names in its own domain"
-                    )
+                    message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
                     hint = f"write {name.removeprefix(domain)}, which means the same"
                     yield finding(("spec", "devices", index, holder, name), message, hint, "OwnDomain")
                     return

@@ -91,7 +91,7 @@ class Settings(NamedTuple):
 
     @property
     def later(self) -> Iterator[Settings]:
-        """The fixed patch release if there is one, and the next published release; the gates that were stated are kept."""
+        """The fixed patch release if there is one, and the next published release, both with the stated gates."""
         if self.release == _TAINT_RULES_BROKEN and self.patch < _TAINT_RULES_FIXED:
             yield self._replace(patch=_TAINT_RULES_FIXED)
         if self.release < DEFAULT:
