@@ -287,7 +287,7 @@ class TestRules:
     def test_a_rule_tells_what_it_says_and_where_it_applies(self) -> None:
         assert lines_of("data-with-structured-data")[:9] == [
             "RULE:        data-with-structured-data",
-            "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/data-with-structured-data.md",
+            "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/README.md#data-with-structured-data",
             "",
             "DESCRIPTION:",
             "    A handle holds a driver's own data or structured data, not both.",
