@@ -612,3 +612,13 @@ class TestCommand:
         done = draguard("explain", *arguments)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard explain: error: ")
+
+
+def test_the_examples_of_a_rule_are_shown() -> None:
+    text = explain("container-claims")
+    assert "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/README.md#container-claims" in text
+    assert "FAILS:\n    apiVersion: v1" in text
+    assert "PASSES:\n    apiVersion: v1" in text
+    assert "STORED:\n" in explain("immutable")
+    assert "POLICIES:\n" in explain("policy")
+    assert "FAILS (draguard policy test):" in explain("case")
