@@ -444,7 +444,7 @@ SCALES = DEPLOYMENTS | {"resources": ["deployments/scale"]}
         ),
         ("object.spec.replicas < 3 && object.status.selector != ''", [SCALES], None),
         ("object.spec.replicas < 3", [DEPLOYMENTS, SCALES], None),
-        ("object.spec.template.spec.hostNetwork", [DEPLOYMENTS, SCALES], None),
+        ("object.spec.template.spec.hostNetwork == true", [DEPLOYMENTS, SCALES], None),
         (
             "object.deleteOptions.dryrun == []",
             [PODS | {"resources": ["pods/eviction"]}],
