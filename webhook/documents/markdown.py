@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from webhook.documents.document import Document
 
-_FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`\n]*+\n?\Z")
+_FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
 """The line that opens a block; it may be in a list."""
 _LANGUAGES: Final = frozenset({"yaml", "yml"})
-_ELIDED: Final = re.compile(r"([ \t]*+)(- )?(?:\.\.\.|\u2026)[ \t]*+\r?\n?\Z")
+_ELIDED: Final = re.compile(r"([ \t]*+)(?:- )?(?:\.\.\.|\u2026)\s*+\Z")
 """A line that stands for others."""
-_ELISION: Final = re.compile(r"^[ \t]*+#[ \t]*+(?:\.\.|\u2026|$)", re.MULTILINE)
+_ELISION: Final = re.compile(r"^[ \t]*+#[ \t]*+(?:\.\.|\u2026)", re.MULTILINE)
 """A comment in the place of such a line, or one that says the same."""
 
 
 def blocks_of(data: bytes) -> bytes:
-    """Return a Markdown file with spaces in place of all but its manifests, so that places stay the same.
+    """Return the manifests of a Markdown file, with empty lines in place of all else, so that places stay the same.
 
     Manifests are the blocks of YAML with an ``apiVersion``: others are parts of one. Lines of ``...`` become comments.
     """
@@ -32,7 +32,7 @@ def blocks_of(data: bytes) -> bytes:
         text = decoded(data)
     except UnicodeDecodeError:
         return data  # reported when it is read
-    return "".join(_lines(text)).encode()
+    return "\n".join(_lines(text)).encode()
 
 
 def is_elided(document: Document) -> bool:
@@ -43,43 +43,35 @@ def is_elided(document: Document) -> bool:
 
 
 def _lines(text: str) -> Iterator[str]:
-    fence, opening, block = "", "", list[str]()
+    fence, block = "", list[str]()
     is_yaml = False
-    for line in text.splitlines(keepends=True):
+    for line in text.split("\n"):
         if not fence:
-            opened = _FENCE.match(line)
+            opened = _FENCE.match(line) if "```" in line or "~~~" in line else None
             if opened is None:
-                yield _blank(line)
+                yield ""
             else:
-                fence, opening, block = opened[1], line, []
+                fence, block = opened[1], []
                 is_yaml = opened[2].lower() in _LANGUAGES
         elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            yield from _block(opening, block, is_yaml=is_yaml)
-            yield _blank(line)
+            yield from _block(block, is_yaml=is_yaml)
+            yield ""
             fence = ""
         else:
             block.append(line)
     if fence:
-        yield from _block(opening, block, is_yaml=is_yaml)
+        yield from _block(block, is_yaml=is_yaml)
 
 
-def _block(opening: str, lines: list[str], *, is_yaml: bool) -> Iterator[str]:
+def _block(lines: list[str], *, is_yaml: bool) -> Iterator[str]:
     if not is_yaml or not any("apiVersion" in line for line in lines):
-        yield from map(_blank, (opening, *lines))
+        yield from [""] * (len(lines) + 1)
         return
-    yield "---" + _blank(opening)[3:]
+    yield "---"
     for line in lines:
         if line.strip() == "---":
-            yield "---" + _blank(line[3:])
+            yield "---"
         elif elided := _ELIDED.match(line):
-            start = elided.end(2) if elided[2] else elided.end(1)
-            dots = line[start:].strip()
-            yield " " * start + ("#.." if dots == "..." else "#") + line[start + len(dots) :]
+            yield f"{elided[1]}#..."
         else:
             yield line
-
-
-def _blank(line: str) -> str:
-    """Return as many spaces as a line has characters, and its end."""
-    text = line.rstrip("\r\n")
-    return " " * len(text) + line[len(text) :]
