@@ -74,7 +74,6 @@ class Selection:
         own: The real paths of files of draguard itself, which are not manifests.
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
-        whole: Whether documents keep the whole text of their file; otherwise only a part around them.
         skips: Tells of which documents only apiVersion, kind and name are needed.
     """
 
@@ -88,13 +87,12 @@ class Selection:
         own: Iterable[str] = (),
         git: bool = True,
         also: Callable[[Any], bool] = _no_others,
-        whole: bool = True,
         skips: Skips | None = None,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
-        self.git, self.also, self.whole, self.skips = git, also, whole, skips
+        self.git, self.also, self.skips = git, also, skips
         self.left_out: Counter[str] = Counter()
         self.unread: list[tuple[str, str]] = []
         """What was left out: paths, each with the reason."""
