@@ -98,7 +98,7 @@ class TestFindings:
             "column": 3,
             "level": "error",
             "rule": "dns-subdomain",
-            "help": "https://github.com/draguard/draguard/blob/main/docs/rules/dns-subdomain.md",
+            "help": "https://github.com/draguard/draguard/blob/main/docs/rules/README.md#dns-subdomain",
             "reason": "FieldValueInvalid",
             "field": "spec.resourceClassName",
             "message": "",

@@ -287,7 +287,7 @@ class TestRules:
     def test_a_rule_tells_what_it_says_and_where_it_applies(self) -> None:
         assert lines_of("data-with-structured-data")[:9] == [
             "RULE:        data-with-structured-data",
-            "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/data-with-structured-data.md",
+            "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/README.md#data-with-structured-data",
             "",
             "DESCRIPTION:",
             "    A handle holds a driver's own data or structured data, not both.",
@@ -611,3 +611,13 @@ class TestCommand:
         done = draguard("explain", *arguments)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard explain: error: ")
+
+
+def test_the_examples_of_a_rule_are_shown() -> None:
+    text = explain("container-claims")
+    assert "PAGE:        https://github.com/draguard/draguard/blob/main/docs/rules/README.md#container-claims" in text
+    assert "FAILS:\n    apiVersion: v1" in text
+    assert "PASSES:\n    apiVersion: v1" in text
+    assert "STORED:\n" in explain("immutable")
+    assert "POLICIES:\n" in explain("policy")
+    assert "FAILS (draguard policy test):" in explain("case")

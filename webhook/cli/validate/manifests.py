@@ -95,7 +95,7 @@ class Manifests:
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
-            from webhook.cli.console.places import Places  # most manifests are files
+            from webhook.check.places import Places  # most manifests are files
 
             Places(self._texts).place(report)
 
