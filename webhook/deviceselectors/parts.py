@@ -7,11 +7,14 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 from __future__ import annotations
 
 from webhook.cel.cache import Cache
+from webhook.cel.checker import scope
 from webhook.cel.errors import CelError
+from webhook.cel.kubernetes import devices
+from webhook.cel.runtime import meter
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
 from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, shown, source_of
-from webhook.later import Module, cached_property
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -19,17 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.cel.checker import scope
     from webhook.cel.environment import Environment
-    from webhook.cel.kubernetes import devices
-    from webhook.cel.runtime import meter
     from webhook.cel.runtime.program import Program
     from webhook.release import Release
-else:
-    # Of the engine, plain selectors need the parser only.
-    devices = Module("webhook.cel.kubernetes.devices")
-    meter = Module("webhook.cel.runtime.meter")
-    scope = Module("webhook.cel.checker.scope")
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from webhook.api import conversion
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.later import Module
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Final
 
-    from webhook.api import conversion
     from webhook.objects import JSONObject
     from webhook.problem import Problem
-else:
-    conversion = Module("webhook.api.conversion")
 
 DRA: Final = "resource.k8s.io"
 
