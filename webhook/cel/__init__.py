@@ -49,7 +49,7 @@ values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types a
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
 kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
 quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
-`problem` (for `Issue`), and the modules that make importing cheap: `later`, `patterns` and `records`.
+`issues`, and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
 
 from __future__ import annotations

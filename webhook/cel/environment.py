@@ -11,7 +11,7 @@ from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
-from webhook.problem import Issue
+from webhook.issues import Issue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from webhook.problem import Issue
+from webhook.issues import Issue
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False

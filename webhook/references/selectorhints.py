@@ -23,8 +23,9 @@ from webhook.cel.errors import (
 from webhook.cel.kubernetes.devices import NOT_A_RESULT
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.syntax.lexer import END
+from webhook.issues import Issue
 from webhook.objects import text
-from webhook.problem import Advice, Fix, Issue, value_at
+from webhook.problem import Advice, Fix, value_at
 from webhook.references.selectorforms import BARE_AMOUNT, NO_FURTHER, ORDER, TEXT, rewritten, rewritten_at
 from webhook.spelling import nearest
 

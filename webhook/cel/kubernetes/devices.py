@@ -24,8 +24,8 @@ from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.issues import Issue
 from webhook.later import cached_property
-from webhook.problem import Issue
 from webhook.records import NamedTuple
 from webhook.release import Release
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.errors import CompileError
-    from webhook.problem import Issue
+    from webhook.issues import Issue
     from webhook.release import Release
 
 _NO_COLUMN_SINCE: Final = 32

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.documents import Document
-    from webhook.problem import Issue, Path, Problem
+    from webhook.issues import Issue
+    from webhook.problem import Path, Problem
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
 """The fields that hold expressions."""

@@ -13,7 +13,7 @@ from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.escapes import GO_SPACE
-from webhook.problem import ERROR, Issue, Path, Problem, invalid
+from webhook.problem import ERROR, Path, Problem, invalid
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.types.base import Type
+    from webhook.issues import Issue
     from webhook.release import Release
 
 TYPE_SHOWN: Final = 32

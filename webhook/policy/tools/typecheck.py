@@ -19,7 +19,7 @@ from webhook.policy.manifest.hints import hint_of
 from webhook.policy.manifest.kinds import Kind
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.tools.warnings import warning
-from webhook.problem import NOTE, Issue, Problem
+from webhook.problem import NOTE, Problem
 from webhook.records import NamedTuple
 from webhook.schema.derive.shape import (
     BOOLEAN,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.types.base import Type
+    from webhook.issues import Issue
     from webhook.policy.manifest.kinds import Kinds
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.problem import Path
