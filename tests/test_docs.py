@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.generate import generated
+from docs.generate import built, committed
 from tests.cli.reviews import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
@@ -126,5 +126,15 @@ def test_the_policy_of_the_page_does_what_the_page_shows(tmp_path: Path, monkeyp
 
 
 def test_generated_pages_are_current() -> None:
-    stale = [str(path) for path, text in generated().items() if path.read_text(encoding="utf-8") != text]
+    stale = [str(path) for path, text in committed().items() if path.read_text(encoding="utf-8") != text]
     assert stale == [], "run: python docs/generate.py"
+
+
+def test_the_index_has_a_line_for_every_rule_and_leads_to_its_example() -> None:
+    index = ROOT / "docs" / "rules" / "README.md"
+    text = index.read_text(encoding="utf-8")
+    pages = {path.stem: page for path, page in built().items()}
+    assert re.findall(r'<a id="([\w-]+)">', text) == list(pages)
+    examples = dict(re.findall(r"</a>\[([\w-]+)\]\((.*?)\)", text))
+    assert examples.keys() == {name for name, page in pages.items() if "## Fails" in page}
+    assert all((index.parent / path).is_file() for path in examples.values())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import webhook.check.oldstate
 import webhook.cli.validate
-import webhook.cli.validate.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 from webhook.cli.arguments import EXIT_CODES
@@ -208,7 +208,7 @@ class TestOwnFailure:
         def read(*_: object, **__: object) -> None:
             raise event
 
-        monkeypatch.setattr(webhook.cli.validate.oldstate, "read_sources", read)
+        monkeypatch.setattr(webhook.check.oldstate, "read_sources", read)
         assert draguard("validate", BAD) == (code, "", result)
 
     @pytest.mark.parametrize(("stream", "code"), [("stdin", 1), ("stdout", 3), ("stderr", 1)])

@@ -14,7 +14,7 @@ import pytest
 from tests.cli import manifests
 from tests.cli.fixing import UNSAFE, fixed, write
 from tests.command import draguard, findings
-from webhook.cli.validate import inorder
+from webhook.check import inorder
 
 if TYPE_CHECKING:
     from pathlib import Path

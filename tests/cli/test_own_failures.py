@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import ROOT, draguard, reported
+from webhook.check import judge, references
 from webhook.cli.options import refused
 from webhook.cli.policy import test as suites
-from webhook.cli.validate import judge, references
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,22 @@ class TestPaths:
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
 
+    def test_the_files_that_were_read_or_not_are_listed(self, write: Callable[..., Path]) -> None:
+        folder = write(a=CLAIM, b="", vendor__c=CLAIM)
+        (folder / "d.tmpl.yaml").write_text("a: ${A}", encoding="utf-8")
+        listed = draguard("validate", "--show-files", folder).out.splitlines()[:4]
+        assert listed == [
+            f"read: {folder}/a.yaml",
+            f"not read: {folder}/vendor: vendored directory",
+            f"not read: {folder}/d.tmpl.yaml: template that is not filled in yet",
+            f"not read: {folder}/b.yaml: file without a manifest",
+        ]
+        unread = {
+            each["reason"]: each["paths"] for each in reported("validate", "--show-files", folder)["summary"]["notRead"]
+        }
+        assert unread["vendored"] == [f"{folder}/vendor"]
+        assert "paths" not in reported("validate", folder)["summary"]["notRead"][0]
+
     @pytest.mark.parametrize(
         "options", [("--old", "-", "-"), ("--cluster", "-", "-"), ("--old", "-", "--cluster", "-", "examples/v1")]
     )
@@ -82,7 +98,7 @@ class TestFindings:
             "column": 3,
             "level": "error",
             "rule": "dns-subdomain",
-            "help": "https://github.com/draguard/draguard/blob/main/docs/rules/dns-subdomain.md",
+            "help": "https://github.com/draguard/draguard/blob/main/docs/rules/README.md#dns-subdomain",
             "reason": "FieldValueInvalid",
             "field": "spec.resourceClassName",
             "message": "",
@@ -154,21 +170,21 @@ class TestUnknownKinds:
                 "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
                 1,
                 "no matches",
-                f"Kubernetes 1.{NEWEST} serves ResourceClass in no version",
+                f"Kubernetes 1.{DEFAULT} serves ResourceClass in no version",
             ),
             (
                 "apiVersion: v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "v1"',
-                f"Kubernetes 1.{NEWEST} serves",
+                f"Kubernetes 1.{DEFAULT} serves",
             ),
             (
                 "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
-                f"Kubernetes 1.{NEWEST} serves DeviceClass in resource.k8s.io/v1,",
+                f"Kubernetes 1.{DEFAULT} serves DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{NEWEST} serves"),
+            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{DEFAULT} serves"),
             ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
             ("kind: ResourceClaim", 1, "apiVersion not set", ""),
         ],

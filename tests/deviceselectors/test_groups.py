@@ -13,7 +13,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
-from webhook.cli.validate import references
+from webhook.check import references
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
 
 if TYPE_CHECKING:

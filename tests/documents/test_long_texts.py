@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from webhook.cli.console.expressions import located
+from webhook.check.expressions import located
 from webhook.documents import Document, jsontext, parse
 from webhook.documents.content import ContentError
 from webhook.documents.jsontext import TOKEN, Decoder

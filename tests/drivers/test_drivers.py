@@ -12,7 +12,7 @@ import yaml
 
 from tests.command import ROOT, draguard, findings
 from tests.structured import claim
-from webhook.cli.validate import references
+from webhook.check import references
 from webhook.documents.blocks import read_blocks
 from webhook.drivers import built_in, profile_of, reading, schema, text_of
 from webhook.drivers.errors import ProfileError

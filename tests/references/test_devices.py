@@ -131,7 +131,7 @@ def test_an_attribute_in_another_domain_is_suggested() -> None:
 def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = list(range(40))
     selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"
-    monkeypatch.setattr("webhook.cli.validate.references._WORK", 10_000)
+    monkeypatch.setattr("webhook.check.references._WORK", 10_000)
     assert found_in(device_class(selector)) == []
     assert [each["rule"] for each in found_in(device_class("1 / 0 == 1"))] == ["selector-constant"]
 

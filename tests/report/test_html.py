@@ -63,7 +63,7 @@ class TestHtml:
         assert {f"#{each}" for each in page.ids} >= set(inner)
         assert len(page.ids) == len(set(page.ids))
         assert inner.count("#finding-1") == 2
-        assert all("/docs/rules/dns-label.md" in link for link in page.links if link not in inner)
+        assert all("/docs/rules/README.md#dns-label" in link for link in page.links if link not in inner)
 
     def test_a_long_page_shows_the_first_findings_and_counts_the_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(html, "MAX_FINDINGS", 2)

@@ -220,7 +220,7 @@ class TestJson:
                     "column": 3,
                     "level": "error",
                     "rule": "dns-label",
-                    "help": "https://github.com/draguard/draguard/blob/main/docs/rules/dns-label.md",
+                    "help": "https://github.com/draguard/draguard/blob/main/docs/rules/README.md#dns-label",
                     "reason": "FieldValueInvalid",
                     "field": "spec.name",
                     "message": 'Invalid value: "A": must be lower case',

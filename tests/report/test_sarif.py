@@ -28,7 +28,7 @@ class TestSarif:
         rules = run["tool"]["driver"]["rules"]
         found: list[dict[str, Any]] = run["results"]
         assert all(rules[each["ruleIndex"]]["id"] == each["ruleId"] for each in found)
-        assert all(each["helpUri"].endswith(f"/docs/rules/{each['id']}.md") for each in rules)
+        assert all(each["helpUri"].endswith(f"/docs/rules/README.md#{each['id']}") for each in rules)
         return found
 
     def test_a_result_has_a_region_an_object_and_a_rule_with_help(self) -> None:

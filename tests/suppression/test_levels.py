@@ -438,7 +438,7 @@ class TestBaselines:
     def test_it_is_not_written_where_a_file_has_more_findings_than_are_reported(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("webhook.cli.validate.inorder.MOST_FINDINGS", 0)
+        monkeypatch.setattr("webhook.check.inorder.MOST_FINDINGS", 0)
         baseline = file.with_name("baseline.json")
         done = draguard("validate", "--write-baseline", baseline, file)
         assert (done.code, baseline.exists()) == (1, False)

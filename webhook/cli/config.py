@@ -57,8 +57,8 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
+    from webhook.check.namespaces import Namespaces
     from webhook.cli.console.reading import runtime_config
-    from webhook.cli.options.namespaces import Namespaces
     from webhook.cli.options.podtemplates import pod_locations  # the schema needs nothing of this
     from webhook.cli.options.release import feature_gates, kubernetes_versions
     from webhook.cli.options.suppressing import exclusions, rule_levels, suppressions

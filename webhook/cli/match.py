@@ -15,8 +15,8 @@ from webhook.api.versions import DEFAULT, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
+from webhook.check.expressions import located_in_option
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.expressions import located_in_option
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import OWN_FAILURE, UNREAD, wants_colors
 from webhook.cli.console.reading import piped_twice, read_sources

@@ -146,7 +146,7 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
 
 def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, in any order."""
-    from webhook.cli.options.namespaces import Namespaces
+    from webhook.check.namespaces import Namespaces
 
     namespaces = Namespaces()
     for document in documents:

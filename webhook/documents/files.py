@@ -9,7 +9,7 @@ from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
-from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
+from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
 
 TYPE_CHECKING = False
@@ -63,7 +63,8 @@ def read_found(
 def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, None if found.is_named else selection, whole=selection.whole, skips=selection.skips):
+    left = None if found.is_named else selection
+    for document in _read(found, left, whole=selection.whole, skips=selection.skips, blocks=selection.blocks):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -89,7 +90,7 @@ def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Itera
     if found.is_named and not selection.allow_empty:
         yield without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
     elif empty:
-        selection.left_out[EMPTY] += 1
+        selection.leave_out(EMPTY, found.path)
 
 
 def without_manifest(source: str, text: str, hint: str) -> Unreadable:
@@ -145,7 +146,12 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, whole: bool = True, skips: Skips | None = None
+    found: FoundFile,
+    selection: Selection | None,
+    *,
+    whole: bool = True,
+    skips: Skips | None = None,
+    blocks: bool = False,
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -154,10 +160,14 @@ def _read(
         return
     if len(data) > MAX_BYTES:
         if selection and not mentions_objects(data):
-            selection.left_out[NO_OBJECT] += 1
+            selection.leave_out(NO_OBJECT, found.path)
         else:
             yield too_large(found.shown)
         return
+    if blocks and found.path.endswith(MARKDOWN):
+        from webhook.documents.markdown import blocks_of  # most files are YAML
+
+        data = blocks_of(data)
     documents = _parsed(data, found.shown, rendered=False, whole=whole, skips=skips)
     if selection:
         documents = selection.readable(data, documents)

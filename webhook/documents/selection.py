@@ -76,6 +76,8 @@ class Selection:
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
         whole: Whether documents keep the whole text of their file; otherwise only a part around them.
         skips: Tells of which documents only apiVersion, kind and name are needed.
+        blocks: Whether to read the YAML blocks of Markdown files.
+        suffixes: The ends of the names of the files to read in directories.
     """
 
     def __init__(
@@ -90,12 +92,17 @@ class Selection:
         also: Callable[[Any], bool] = _no_others,
         whole: bool = True,
         skips: Skips | None = None,
+        blocks: bool = False,
+        suffixes: tuple[str, ...] = SUFFIXES,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
         self.git, self.also, self.whole, self.skips = git, also, whole, skips
+        self.blocks, self.suffixes = blocks, suffixes
         self.left_out: Counter[str] = Counter()
+        self.unread: list[tuple[str, str]] = []
+        """What was left out: paths, each with the reason."""
         self.kustomizations: list[str] = []
         """The files of kustomizations that were found in directories."""
         self.charts: dict[str, int] = {}
@@ -104,9 +111,20 @@ class Selection:
         self._own = frozenset(own)
         self._own_names = {each.rpartition("/")[2] for each in self._own}.union(CONFIGURATION_FILES)
 
+    def leave_out(self, reason: str, path: str, count: int = 1) -> None:
+        """Count and record what is left out.
+
+        Args:
+            reason: Why.
+            path: The file or directory.
+            count: The number of files, or documents.
+        """
+        self.left_out[reason] += count
+        self.unread.append((path, reason))
+
     def restart(self) -> None:
         """Forget what was counted, as all files are read again."""
-        for each in (self.left_out, self.kustomizations, self.charts):
+        for each in (self.left_out, self.unread, self.kustomizations, self.charts):
             each.clear()
 
     def excludes(self, path: str) -> bool:
@@ -116,7 +134,7 @@ class Selection:
             return True
         for excluded in self._excluded:
             if excluded(path):
-                self.left_out[EXCLUDED] += 1
+                self.leave_out(EXCLUDED, path)
                 return True
         return False
 
@@ -137,16 +155,16 @@ class Selection:
         for path, is_directory in entries:
             name = path.rpartition("/")[2]
             if ignored and ignored.has(path, is_directory=is_directory):
-                self.left_out[IGNORED] += 1
+                self.leave_out(IGNORED, path)
             elif is_directory and name in _VENDORED:
-                self.left_out[VENDORED] += 1
+                self.leave_out(VENDORED, path)
             elif is_directory and self._excluded and self.excludes(path):
                 continue
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
-                self.left_out[TEMPLATE] += 1
+                self.leave_out(TEMPLATE, path)
             elif is_directory and is_chart and name == "templates":
                 self.charts[directory] = _templates(path)
-                self.left_out[HELM] += self.charts[directory]
+                self.leave_out(HELM, path, self.charts[directory])
             else:
                 kept.append((path, is_directory))
         return kept
@@ -163,7 +181,7 @@ class Selection:
         real, prefix = os.path.realpath(top), len(top.rstrip("/")) + 1
         for file in files:
             if patches and isinstance(file, str) and os.path.normpath(f"{real}/{file[prefix:]}") in patches:
-                self.left_out[PATCH] += 1
+                self.leave_out(PATCH, file)
             else:
                 yield file
 
@@ -185,7 +203,7 @@ class Selection:
                 yield document
             elif not unreadable or not reason:
                 unreadable = True
-                self.left_out[reason or TEMPLATE] += 1
+                self.leave_out(reason or TEMPLATE, document.source)
 
 
 def mentions_objects(data: bytes) -> bool:

@@ -1,9 +1,9 @@
-"""Examples of rules: manifests that break a rule and that follow it, in one file per rule in ``examples/``.
+"""Examples of rules, which are their tests, too: one file per rule in ``examples/``.
 
 A file starts with the command that checks it, if not ``# run: validate``. Sections follow, each after a line of its
 own: ``# fails``, ``# passes`` and, where needed, ``# before`` (the stored objects of an update) and ``# policies``.
-Expected findings are at the end of their line, after ``#!``: the beginning of the message, preceded by the rule in
-brackets if it is another one.
+Expected findings are at the end of their line, after ``#!``: the message, or its beginning and ``…``, preceded by the
+rule in brackets if it is another one.
 """
 
 from __future__ import annotations

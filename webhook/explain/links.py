@@ -12,5 +12,5 @@ HOME: Final = "https://github.com/draguard/draguard"
 
 
 def page(rule: str) -> str:
-    """Return the address of a rule's page."""
-    return f"{HOME}/blob/main/docs/rules/{rule}.md"
+    """Return the address of a rule in the index of rules, where its example is one step away."""
+    return f"{HOME}/blob/main/docs/rules/README.md#{rule}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.documents.search import spelled
 from webhook.explain.links import page
 from webhook.report import Format
 from webhook.report.excerpt import as_json, fix_of
@@ -55,8 +56,15 @@ def _summary(report: Report) -> JSONObject:
         "suppressed": len(report.suppressed),
         "skipped": skipped,
         "withoutClaims": report.without_claims,
-        "notRead": [{"reason": reason, "count": count} for reason, count in report.left_out.items()],
+        "notRead": [
+            {"reason": reason, "count": count, **_paths(report, reason)} for reason, count in report.left_out.items()
+        ],
     }
+
+
+def _paths(report: Report, reason: str) -> JSONObject:
+    """Return what was not read for a reason, if that is requested."""
+    return {} if report.unread is None else {"paths": [spelled(path) for path, why in report.unread if why == reason]}
 
 
 def _of_tests(report: Report, tested: Tested) -> JSONObject:

@@ -33,6 +33,8 @@ class Report:
         """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
         self.left_out: Mapping[str, int] = {}
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
+        self.unread: Sequence[tuple[str, str]] | None = None
+        """What was not read: paths, each with the reason; None unless requested."""
         self.renders = True
         """Whether the command renders charts that are named."""
         self.releases: list[str] = []

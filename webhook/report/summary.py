@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from webhook.documents.search import spelled
 from webhook.documents.selection import (
     BROKEN_LINK,
     EMPTY,
@@ -38,7 +39,17 @@ def closing(report: Report, shown: Sequence[Finding]) -> list[str]:
     """
     table = map(printable, by_release(report, shown))
     remarks, asides = map(printable, report.remarks), map(printable, report.asides)
-    return [*remarks, *table, *asides, *summary(report).splitlines()]
+    return [*_files(report), *remarks, *table, *asides, *summary(report).splitlines()]
+
+
+def _files(report: Report) -> Iterable[str]:
+    """List what was read and what was not, if that is requested."""
+    if report.unread is None:
+        return []
+    texts = _LEFT_OUT if report.renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
+    reasons = {reason: text[0].format(1).removeprefix("1 ") for reason, text in texts.items()}
+    unread = (f"not read: {spelled(path)}: {reasons[reason]}" for path, reason in report.unread)
+    return map(printable, (*(f"read: {file}" for file in report.files), *unread))
 
 
 def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:

@@ -103,6 +103,7 @@ class _Trees:
                 if real == top or real.startswith(f"{top}/charts/"):
                     self._directories.add(real)
                     self._selection.left_out[HELM] -= templates
+                    self._selection.unread.remove((f"{chart}/templates", HELM))
             self._selection.left_out += {}  # without those that are zero
             return
         inputs = inputs or inputs_of(directory)

@@ -143,8 +143,8 @@ def only_manifests(
     every = list(documents)
     kept = {STDIN_NAME if path == STDIN else path for path in paths}
     kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
-    if others := {each.source for each in every} - kept:
-        selection.left_out[EMPTY] += len(others)
+    for other in sorted({each.source for each in every} - kept):
+        selection.leave_out(EMPTY, other)
     return [each for each in every if each.source in kept]
 
 

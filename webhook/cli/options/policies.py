@@ -7,9 +7,9 @@ from collections import Counter
 from itertools import chain
 
 from webhook.api.versions import DEFAULT, release_of
+from webhook.check.expressions import located, position
+from webhook.check.namespaces import POLICY_HINT
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.expressions import located, position
-from webhook.cli.options.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import Finding, Origin, by_place, found, unread

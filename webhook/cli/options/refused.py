@@ -6,9 +6,9 @@ import sys
 from itertools import islice
 
 from webhook.api.claimed import is_pod_without_claims
-from webhook.cli.console.expressions import located
+from webhook.check.expressions import located
+from webhook.check.namespaces import Namespaces
 from webhook.cli.console.output import code_of
-from webhook.cli.options.namespaces import Namespaces
 from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.limits import MOST_FINDINGS
@@ -87,7 +87,7 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
         texts: The rendered texts, by the file of the template or the kustomization.
     """
     if report.findings and texts:
-        from webhook.cli.console.places import Places  # most manifests are files
+        from webhook.check.places import Places  # most manifests are files
 
         Places(texts).place(report)
     for line in as_text(report.findings):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.check.expressions import position
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.expressions import position
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import check_charts, paths_of, render_options
 from webhook.cli.options.policies import is_suite, placed, release

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from webhook.check.expressions import located
 from webhook.cli.arguments import UsageError
-from webhook.cli.console.expressions import located
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import paths_of

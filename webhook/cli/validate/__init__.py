@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from webhook.api.versions import DEFAULT, release_of
+from webhook.check.inorder import judge_all
+from webhook.check.oldstate import AtRevision, Deployed
 from webhook.cli.arguments import UsageError
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import piped_twice
 from webhook.cli.options.cluster import read_cluster, served_by
 from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import suppress, suppressions
-from webhook.cli.validate.inorder import judge_all
 from webhook.cli.validate.manifests import Manifests
-from webhook.cli.validate.oldstate import AtRevision, Deployed
 from webhook.documents import STDIN
 from webhook.later import Module
 from webhook.report.model import Report
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Final
 
-    from webhook.cli.validate.oldstate import OldState
+    from webhook.check.oldstate import OldState
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
     from webhook.inventory import Inventory
@@ -84,6 +84,7 @@ def judged(arguments: Namespace, manifests: Manifests | None = None) -> Report:
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
+    report.unread = manifests.unread if arguments.show_files else None
     report.remarks += manifests.notes
     suppress(report, suppressed, arguments)
     manifests.place(report)

@@ -1,0 +1,400 @@
+"""Judges the manifests of a command as an API server would, in their order, dependent ones after the others."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import chain, starmap
+
+from webhook.api.versions import DEFAULT, NEWEST
+from webhook.check.judge import OTHERS, Judge, Judgement
+from webhook.check.namespaces import Namespaces
+from webhook.check.references import References
+from webhook.check.repeats import Repeats
+from webhook.cli.console.reading import runtime_config
+from webhook.cli.options.driverprofiles import option_profiles
+from webhook.cli.options.podtemplates import pod_locations
+from webhook.cli.options.release import feature_gates
+from webhook.cli.options.suppressing import check_policies
+from webhook.documents import Unreadable
+from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.findings import failed, identity, too_many, unfilled, unread
+from webhook.later import cached_property
+from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
+from webhook.records import NamedTuple
+from webhook.report import LISTING
+from webhook.report.model import Judged
+from webhook.report.summary import counted
+from webhook.schema import OLDEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Final
+
+    from webhook.api.versions import Served
+    from webhook.check.oldstate import OldState
+    from webhook.check.untyped import Untyped
+    from webhook.documents import Document
+    from webhook.engine.offline import Sender
+    from webhook.findings import Finding
+    from webhook.inventory import Inventory
+    from webhook.report.model import Report
+
+
+def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
+    """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
+    if not arguments.policies:
+        return None
+    from webhook.cli.options.policies import load_policies, sender  # needed only with policies
+
+    policies = load_policies(arguments, stated, namespaces=namespaces.stated)
+    check_policies(arguments, [each.name for each in policies.set.policies])
+    report.findings += policies.findings
+    for given in policies.given:
+        namespaces.note(given.object)
+    return sender(policies, arguments)
+
+
+class _Later(NamedTuple):
+    """A document whose final verdict needs all other documents.
+
+    Args:
+        document: The document.
+        served: Its kind; None if it is unknown.
+        at: The place of its findings.
+        release: The release that it was judged by; None if it was not judged yet.
+        repeated: The finding that its file has the object twice, if it is reported only once the object is judged.
+    """
+
+    document: Document
+    served: Served | None
+    at: int
+    release: str | None = None
+    repeated: Sequence[Finding] = ()
+
+
+def judge_all(
+    documents: Iterable[Document | Unreadable],
+    old: OldState,
+    cluster: Inventory,
+    arguments: Namespace,
+    *,
+    stated: str | None,
+    report: Report,
+) -> None:
+    """Judge documents as they are read, dependent ones after all others, and their references.
+
+    Args:
+        documents: The documents.
+        old: The earlier state of objects.
+        cluster: The objects of the cluster; the manifests are added.
+        arguments: The command's arguments.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+        report: Receives the findings.
+    """
+    gates = feature_gates(arguments, stated)
+    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+    for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
+        namespaces.note(each)
+    sender = _sender(arguments, stated, namespaces, report)
+    locations = pod_locations(arguments)
+    references = References(
+        cluster,
+        gates,
+        is_cluster=bool(arguments.cluster),
+        pod_locations=locations,
+        profiles=option_profiles(arguments.driver_profile),
+        namespace=arguments.namespace,
+    )
+    judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    for each in cluster.definitions:
+        judge.note(each)
+    judge.all_pods, judge.pod_locations = arguments.all_pods, locations
+    judge.runtime_config = runtime_config(arguments)
+    judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
+    order = _InOrder(judge, references, stated, report, Repeats(arguments.namespace))
+    order.is_listed = any(each.format in LISTING for each in arguments.output)
+    for document in documents:
+        if isinstance(document, Unreadable):
+            order.pass_over(document)
+        else:
+            order.take(document)
+    order.finish()
+    report.remarks += [*old.remarks(), *references.report(report)]
+
+
+_KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+"""The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
+
+
+class _InOrder:
+    """Judges documents, and reports their findings in the order of the documents.
+
+    Args:
+        judge: Judges a document.
+        references: Looks up the references of objects.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+        report: Receives the findings when all documents are judged.
+        repeats: Finds objects that a file has twice.
+    """
+
+    def __init__(
+        self, judge: Judge, references: References, stated: str | None, report: Report, repeats: Repeats
+    ) -> None:
+        self._judge, self._references, self._stated, self._report = judge, references, stated, report
+        self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
+        self._passed = list[_Later]()
+        """Pods without claims that request resources with a domain, which device classes may provide."""
+        self._repeats = repeats
+        self._kustomizations = 0
+        self._untyped: Untyped | None = None
+        self._removed = Counter[tuple[str, int]]()
+        self.is_listed = False
+        """Whether a report lists every judged object."""
+
+    def pass_over(self, unreadable: Unreadable) -> None:
+        """Report an unreadable document."""
+        self._references.note_cut()
+        if unreadable.line:
+            self._report.files[unreadable.source] = None
+        if not self._found.is_full(unreadable.source):
+            found = unfilled if unreadable.is_template else unread
+            self._found.add(unreadable.source, [found(unreadable)])
+
+    def take(self, document: Document) -> None:
+        """Judge a document now, or postpone it."""
+        try:
+            self._report.files[document.source] = None
+            self._report.documents += 1
+            self._judge.note(document.data)
+            if self._found.is_full(document.source):
+                self._references.note(document, "", Judgement(None, accepted=False))
+            else:
+                self._now_or_later(document)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            self._references.note_cut()
+            self._add([failed(error, document)], document)
+
+    def _now_or_later(self, document: Document) -> None:
+        data, judge = document.data, self._judge
+        served = judge.kind_of(data)
+        if served and not self._stated and served.until < DEFAULT:
+            self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
+        judgement = judge.alone(document, served, self._stated)
+        if judgement is not None and judgement.passed:
+            self._pass(document, served)
+            return
+        if repeated := self._repeated(document, served):
+            self._found.add(document.source, repeated)
+        if judgement is None:
+            self._defer(document, served)
+            return
+        release = self._stated or f"1.{served.default if served else DEFAULT}"
+        if judgement.accepted is None:
+            self._references.note_cut()
+        if served:
+            self._releases.note(document.source, served)
+            if judgement.waits:
+                self._later.append(_Later(document, served, self._found.end, release))
+            self._add(judgement.findings, document, waits=judgement.waits)
+        elif judgement.waits:
+            self._defer(document, None)
+        else:
+            self._add(judgement.findings, document)
+        if judgement.accepted is not None:
+            self._references.note(document, release, judgement)
+
+    def _pass(self, document: Document, served: Served | None) -> None:
+        """Count a pod without claims; keep it if device classes that follow may provide its resources."""
+        self._report.without_claims += 1
+        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
+            repeated = self._repeated(document, served)
+            self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
+            self._found.add(document.source, ())
+
+    def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
+        repeated = self._repeats.find(document, namespaced=served.type.namespaced) if served else None
+        return [repeated] if repeated else ()
+
+    def _defer(self, document: Document, served: Served | None) -> None:
+        self._later.append(_Later(document, served, self._found.end))
+        self._found.add(document.source, ())
+
+    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
+        if findings is None:
+            findings = self._skip(document)
+        else:
+            self._note(document)
+        if findings or waits:
+            self._found.add(document.source, findings)
+
+    def _note(self, document: Document) -> None:
+        """Record a judged document for the earlier state, and for reports that list all objects."""
+        self._judge.old.note(document)
+        if self.is_listed:
+            self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
+
+    def _skip(self, document: Document) -> Sequence[Finding]:
+        """Count a skipped document, or return the errors of one that is meant as an object."""
+        about = identity(document.data)
+        kind = about.api_version, about.kind
+        if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
+            kind = _KUSTOMIZATION
+            self._kustomizations += 1
+        elif not (about.kind and about.api_version) and (findings := self._without_type(document)):
+            return findings
+        self._report.skipped[kind] += 1
+        return ()
+
+    def _without_type(self, document: Document) -> Sequence[Finding]:
+        if self._untyped is None:
+            from webhook.check.untyped import Untyped  # most documents are objects
+
+            self._untyped = Untyped()
+        return self._untyped.find(document, self._stated)
+
+    def finish(self) -> None:
+        """Judge postponed documents, and report all findings."""
+        self._judge.know_noted()
+        using = [each for each in self._passed if self._gives_devices_to(each)]
+        self._report.without_claims -= len(using)
+        self._later += using
+        for later in self._later:
+            document, served, at, release, repeated = later
+            if self._found.is_full(document.source) or not (result := self._judge_later(later)):
+                continue
+            beside, judgement = result
+            if judgement.accepted is None:
+                self._references.note_cut()
+            else:
+                self._references.note(document, beside, judgement)
+            findings = judgement.findings or ()
+            if served is None and judgement.findings is None:
+                findings = self._skip(document)
+            elif release is None:
+                self._note(document)
+            self._found.replace(at, document.source, [*repeated, *findings])
+        self._report.findings += self._found.all()
+        if self._kustomizations:
+            what = counted(self._kustomizations, "kustomization")
+            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+            are = "1 policy is" if policies == 1 else f"{policies} policies are"
+            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
+        self._report.asides += starmap(_as_removed, self._removed.items())
+
+    def _gives_devices_to(self, passed: _Later) -> bool:
+        release = self._release(passed.document, passed.served)
+        return self._references.gives_devices_to(passed.document, release)
+
+    def _release(self, document: Document, served: Served | None) -> str:
+        """Return the release of an object, once all others are known."""
+        if self._stated or served is None:
+            return self._stated or f"1.{DEFAULT}"
+        return f"1.{self._releases.beside(document.source, served)}"
+
+    def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
+        """Judge a postponed document, and return its release, too; None for an unchanged judgement."""
+        judge, (document, served, _, release, _) = self._judge, later
+        beside = release or self._release(document, served)
+        if served is None:
+            return beside, judge.later(document, self._stated, is_known=False)
+        if release is None or judge.knows_more:
+            return beside, judge.later(document, beside, is_known=True)
+        return None
+
+
+def _is_policy(api_version: str, kind: str) -> bool:
+    return api_version.startswith("admissionregistration.k8s.io/") and kind.endswith("AdmissionPolicy")
+
+
+def _as_removed(what: tuple[str, int], count: int) -> str:
+    kind, until = what
+    return f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
+
+
+class _Found:
+    """The findings of documents, in their order; those beyond the limits are left out."""
+
+    def __init__(self) -> None:
+        self._places: list[Sequence[Finding]] = []
+        self._of_file, self._count = Counter[str](), 0
+        self._full: set[str] = set()
+
+    @property
+    def end(self) -> int:
+        """The place of the findings that are added next."""
+        return len(self._places)
+
+    def is_full(self, file: str) -> bool:
+        """Tell whether a file has reached a limit."""
+        return file in self._full
+
+    def add(self, file: str, findings: Sequence[Finding]) -> None:
+        """Add findings in a file, behind all others."""
+        self._places.append(self._bounded(file, findings))
+
+    def replace(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Replace the findings at a place."""
+        before = len(self._places[at])
+        self._of_file[file] -= before
+        self._count -= before
+        self._places[at] = self._bounded(file, findings)
+
+    def all(self) -> Iterator[Finding]:
+        """Return all findings."""
+        return chain.from_iterable(self._places)
+
+    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+        room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
+        kept = min(room, len(findings))
+        self._of_file[file] += kept
+        self._count += kept
+        if kept == len(findings):
+            return findings
+        self._full.add(file)
+        return [*findings[:room], too_many(file)]
+
+
+class _Releases:
+    """The releases that serve all objects of a file, and of a directory."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, int]] = {}
+
+    def note(self, file: str, served: Served) -> None:
+        """Add an object."""
+        known, window = self._files.get(file), (served.since, served.default)
+        if known != window:
+            self._files[file] = _common(known, window)
+
+    def beside(self, file: str, served: Served) -> int:
+        """Return the newest release that serves all objects of the file, or else of the directory."""
+        for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
+            if since <= until:
+                return until
+        return served.default
+
+    @cached_property
+    def _directories(self) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for file, window in self._files.items():
+            directory = _directory(file)
+            found[directory] = _common(found.get(directory), window)
+        return found
+
+
+def _directory(file: str) -> str:
+    return os.path.dirname(file)
+
+
+_NONE = (NEWEST, OLDEST)
+"""No release at all."""
+
+
+def _common(window: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
+    return other if window is None else (max(window[0], other[0]), min(window[1], other[1]))

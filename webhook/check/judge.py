@@ -1,0 +1,385 @@
+"""Judges one manifest, as an API server with the given policies would."""
+
+from __future__ import annotations
+
+from webhook.api.claimed import is_pod_without_claims
+from webhook.api.judgement import stored
+from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
+from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.cli.arguments import UsageError
+from webhook.documents.source import JSON, MARKDOWN
+from webhook.engine.manifests import review
+from webhook.findings import TEMPLATE, Finding, failed, found
+from webhook.limits import MOST_FINDINGS
+from webhook.problem import ERROR, WARNING, Problem
+from webhook.records import NamedTuple
+from webhook.schema import OLDEST, STATUS
+from webhook.schema.decoding import WRONG_TYPE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+    from webhook.check.namespaces import Namespaces
+    from webhook.check.oldstate import OldState
+    from webhook.documents import Document
+    from webhook.documents.placeholders import Blanks
+    from webhook.engine.manifests import Outcome
+    from webhook.engine.offline import Sender
+    from webhook.workloads import Locations
+
+
+class Judgement(NamedTuple):
+    """The findings of a document.
+
+    Args:
+        findings: The findings, in the order of the text; None if its kind is unknown.
+        waits: Whether they depend on a Namespace that may follow.
+        accepted: Whether the API server would accept it; None if its references do not matter.
+        passed: Whether no rule or policy applies to it.
+        filled: The object with other values in the place of placeholders; None if it depends on none.
+    """
+
+    findings: Sequence[Finding] | None = ()
+    waits: bool = False
+    accepted: bool | None = None
+    passed: bool = False
+    filled: Any = None
+
+
+FINE: Final = Judgement(accepted=True)
+PASSED: Final = Judgement(passed=True)
+OTHERS: Final = (UsageError, OSError, MemoryError)
+"""Exceptions that are not about an object."""
+
+
+def failure(error: Exception, document: Document) -> Judgement:
+    """Report draguard's own failure on a document, so that all others are judged."""
+    return Judgement([failed(error, document)])
+
+
+class Judge:
+    """Judges documents, each as an API server with the given policies would.
+
+    Args:
+        old: The earlier state of objects.
+        subresource: The updated subresource.
+        sender: Sends objects to policies; None without policies.
+        gates: The feature gates that differ from a release's defaults, by name; None for none.
+        namespaces: The known namespaces.
+    """
+
+    def __init__(
+        self,
+        old: OldState,
+        subresource: str,
+        sender: Sender | None,
+        gates: Mapping[str, bool] | None,
+        *,
+        namespaces: Namespaces,
+    ) -> None:
+        self.old = old
+        self._subresource = subresource
+        self._sender = sender
+        self._gates = gates
+        self.namespaces = namespaces
+        self.knows_more = False
+        """Whether some of the manifests tell something of others."""
+        self.all_pods = False
+        """Whether rules are applied to pods without claims, too."""
+        self.runtime_config: Mapping[str, bool] | None = None
+        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
+        self.tries_fixes = False
+        """Whether fixes are applied, so that none need be tested."""
+        self.pod_locations: Locations | None = None
+        """Where kinds of other projects keep their pods, in addition to the known ones."""
+
+    def kind_of(self, obj: Any) -> Served | None:
+        """Return the kind of an object; for another project's object, the kind of its pods with claims, if any."""
+        if not isinstance(obj, dict):
+            return None
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
+            return served
+        from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
+
+        is_about_claims = (
+            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations))
+            or any(lost(obj))
+            or any(used_by(obj))
+        )
+        return find("v1", "PodTemplate") if is_about_claims else None
+
+    def _passes(self, document: Document) -> bool:
+        """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
+        if self._sender is not None or self.all_pods or not is_pod_without_claims(document.data):
+            return False
+        before = self.old.of(document)[0]
+        return before is None or is_pod_without_claims(before)
+
+    def _applies_rules(self, obj: Any, before: Any) -> bool:
+        """Tell whether the API server's rules are applied to an object."""
+        return (
+            self.all_pods
+            or not is_pod_without_claims(obj)
+            or (before is not None and not is_pod_without_claims(before))
+        )
+
+    def note(self, obj: Any) -> None:
+        """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
+        self.namespaces.note(obj)
+        if self._sender:
+            self._sender.note(obj)
+
+    def know_noted(self) -> None:
+        """Use the Namespaces, the CustomResourceDefinitions and what plugins read, as all manifests have been read."""
+        self.namespaces.all_noted = True
+        self.knows_more = self._sender.know(self.namespaces.found) if self._sender else bool(self.namespaces.found)
+
+    def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
+        """Judge a document if this does not need others.
+
+        Args:
+            document: The document.
+            served: Its kind; None if it is unknown.
+            stated: The Kubernetes release; None if that follows from the documents of a file.
+
+        Returns:
+            The judgement; None if the release or the schema depends on other documents.
+        """
+        try:
+            if self._passes(document):
+                return PASSED
+            if self._sender and self._sender.awaits_definition(document.data):
+                return None
+            if served is None:
+                return self._unknown(document, stated)
+            if stated is None and is_everywhere(served):
+                return None
+            return self._judged(document, stated or f"1.{served.default}")
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            return failure(error, document)
+
+    def later(self, document: Document, release: str | None, *, is_known: bool) -> Judgement:
+        """Judge a document once all others have been read.
+
+        Args:
+            document: The document.
+            release: The Kubernetes release.
+            is_known: Whether its kind is known.
+        """
+        try:
+            return self._judged(document, release) if is_known and release else self._unknown(document, release)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            return failure(error, document)
+
+    def _judged(self, document: Document, release: str) -> Judgement:
+        """Judge an object of a known kind."""
+        outcome, problems = self._review(document, release)
+        if not document.has_plain_keys:
+            from webhook.check.misread import misread_keys  # most manifests are simple
+
+            problems += misread_keys(document)
+        if not problems and outcome.change is None:  # as for most objects
+            return FINE
+        if document.source.endswith(MARKDOWN):
+            from webhook.documents.markdown import is_elided
+
+            if is_elided(document):
+                problems = [each for each in problems if each.reason != "FieldValueRequired"]
+        from webhook.documents.placeholders import blanks_of  # only for problems
+
+        if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
+            return judgement
+        accepted = not any(problem.level == ERROR for problem in problems)
+        findings = self._found(problems, outcome.object, document, release)
+        findings += self._of_policies(outcome, document)
+        findings.sort(key=lambda finding: (finding.line, finding.column))
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
+        return Judgement(findings, waits=waits, accepted=accepted)
+
+    def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
+        """Locate problems, with advice."""
+        from webhook.check.placing import placed  # only for problems
+
+        del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
+        hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
+        worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
+        findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
+        return [self._brief(each, document, obj) for each in findings]
+
+    def _unfilled(self, document: Document, blanks: Blanks, outcome: Outcome, release: str) -> Judgement | None:
+        """Judge a document with placeholders as a new object; None if nothing depends on them."""
+
+        def judged(obj: Any) -> list[Problem]:
+            reviewed = self._reviewed(obj, None, release, None)
+            return [*reviewed.problems, *reviewed.warnings]
+
+        is_asked = outcome.change is not None
+        if is_asked and self._may_be_accepted(document, blanks, release):
+            return None
+        filled = blanks.fill(judged)
+        held = {(each.rule, each.path) for each in filled.problems}
+        if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
+            return None
+        note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
+        findings = [found(note, document, release), *self._found(filled.problems, filled.object, document, release)]
+        findings.sort(key=lambda finding: (finding.line, finding.column))
+        accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
+        return Judgement(findings, accepted=accepted, filled=filled.object)
+
+    def _may_be_accepted(self, document: Document, blanks: Blanks, release: str | None) -> bool:
+        """Tell whether the API server may accept an object as it stands: what looks like placeholders hides nothing."""
+        problems = self._reviewed(document.data, None, release, None).problems
+        return not blanks.are_in_names and not any(each.level == ERROR for each in problems)
+
+    def _unknown(self, document: Document, stated: str | None) -> Judgement:
+        """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
+        outcome, problems = self._review(document, stated)
+        findings = self._of_policies(outcome, document)
+        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
+        accepted = None if any(each.level == ERROR for each in outcome.problems) else True
+        if not outcome.problems and not outcome.decisions:
+            return Judgement(None, waits=waits, accepted=accepted)
+        from webhook.documents.placeholders import blanks_of  # only for problems
+
+        blanks = blanks_of(document) if outcome.decisions else None
+        if blanks and not self._may_be_accepted(document, blanks, stated):
+            findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
+        found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
+        return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
+
+    def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
+        before, problems = self.old.of(document)
+        has_old_status = False
+        if before is not None and document.data.get("kind") == "ResourceSlice":
+            from webhook.check.generations import lowered  # few slices are compared
+
+            problems += lowered(document.data, before)
+        if before is not None and not self.old.is_stored:
+            has_old_status = document.data.get(STATUS) == before.get(STATUS)
+            before = self._as_stored(before, release)
+        outcome = self._reviewed(document.data, before, release, self._sender)
+        found = outcome.problems
+        if has_old_status:
+            found = [each for each in found if each.rule != _STATUS_IGNORED]
+        return outcome, [*problems, *found, *outcome.warnings]
+
+    def _as_stored(self, before: Any, release: str | None) -> Any:
+        """Return an earlier manifest as the API server would have stored it; None if it would not have.
+
+        The object is then judged as new. Otherwise the errors of an unchanged object would be lost: an update repeats
+        few of them.
+        """
+        problems = self._reviewed(before, None, release, None).problems
+        if any(problem.level == ERROR for problem in problems):
+            return None
+        return stored(before, kubernetes=release, subresource=self._subresource, feature_gates=self._gates)
+
+    def _reviewed(self, obj: Any, before: Any, release: str | None, sender: Sender | None) -> Outcome:
+        return review(
+            obj,
+            before,
+            kubernetes=release,
+            subresource=self._subresource,
+            feature_gates=self._gates,
+            namespace_labels=self.namespaces.labels_around(obj),
+            sender=sender,
+            rules=sender is None or self._applies_rules(obj, before),
+            beyond_decoding=True,
+            pod_locations=self.pod_locations,
+            is_scheduled=before is not None and self.old.is_stored,
+            runtime_config=self.runtime_config,
+        )
+
+    def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
+        """Describe the changes within an immutable field, which the API server shows as a whole."""
+        if not finding.problem.is_of_change:
+            return finding
+        from webhook.engine.changes import changed  # needed only for changes of immutable fields
+
+        changes = changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes)
+        return finding._replace(brief=f"field is immutable; {changes}" if changes else "")
+
+    @staticmethod
+    def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
+        if outcome.change is None:
+            return []
+        from webhook.cli.options.policies import found_by_mutating, found_by_validating  # as in _sender
+
+        findings = found_by_mutating(outcome.change, document)
+        if outcome.verdict:
+            findings += found_by_validating(outcome.change, outcome.verdict, document)
+        return findings
+
+
+def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Problem:
+    """Add a hint: what was probably meant, or how to provide the labels of a namespace."""
+    is_of_key = problem.level == ERROR and problem.rule != WRONG_TYPE  # a value of the wrong type is another mistake
+    if is_of_key and (misread := document.misread_key(problem.path)):
+        return problem._replace(hint=misread, fix=None)
+    if problem.level == WARNING and problem.rule in _HINTS:
+        return problem._replace(hint=_HINTS[problem.rule])
+    if problem.rule == "not-served" and (how := _converted(obj, release)):
+        return problem._replace(hint=f"{problem.hint}; {how}")
+    if not problem.lacks_advice:
+        return problem
+    from webhook.references.hints import hinted  # most objects are valid
+
+    return hinted(problem, obj)
+
+
+def _not_asked(blanks: Blanks) -> Problem:
+    """Warn that policies are not asked, as the API server does not accept the object as it stands."""
+    return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
+
+
+_OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
+_STATUS_IGNORED: Final = f"{STATUS}-ignored"
+_STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
+_HINTS: Final = {
+    **dict.fromkeys(ADMIN_RULES, ADMIN_HINT),
+    "status-dropped": _STATUS_HINT,
+    _STATUS_IGNORED: _STATUS_HINT,
+    "spec-ignored": "without --subresource status, the spec is judged",
+}
+"""Hints that name options, by the rule."""
+
+
+def _worded(problem: Problem, document: Document) -> Problem:
+    """Put a hint into the words of the file's language."""
+    if not problem.hint or not document.source.endswith(JSON):
+        return problem
+    from webhook.documents.jsonwords import in_json  # most manifests are YAML
+
+    return problem._replace(hint=in_json(problem.hint))
+
+
+def _converted(obj: Any, release: str) -> str:
+    """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
+    if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
+        return ""
+    from webhook.migration.classic import without_counterpart  # only old objects are moved
+    from webhook.migration.objects import converted
+    from webhook.migration.parameters import Parameters
+    from webhook.migration.wanted import Wanted
+
+    if how := without_counterpart(obj):
+        return how
+    is_convertible = converted(obj, Wanted(releases=(release_of(release),)), Parameters()).older
+    return "draguard convert --write converts it (give it the same --kubernetes-version)" if is_convertible else ""
+
+
+def _asks_for_namespace(finding: Finding) -> bool:
+    """Tell whether a finding depends on a Namespace that may follow."""
+    return finding.problem.hint in _OF_NAMESPACES
+
+
+def is_everywhere(served: Served) -> bool:
+    """Tell whether every release serves a kind, so that it does not determine the release."""
+    return served.since <= OLDEST and served.until >= NEWEST

@@ -1,0 +1,331 @@
+"""The earlier state of objects: from the files of ``--old``, or from git by ``--against``."""
+
+from __future__ import annotations
+
+import os
+
+from webhook.cli.console.reading import note_left_out, with_manifests
+from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
+from webhook.documents.search import bare
+from webhook.engine.manifests import NOT_COMPARED, not_compared
+from webhook.findings import identity, unread
+from webhook.problem import NOTE, Path, Problem
+from webhook.report.summary import counted
+from webhook.sources import is_rendered
+from webhook.sources import read as read_sources
+from webhook.sources.options import prefix_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Final, Protocol, TypeVar
+
+    from webhook.findings import Identity
+    from webhook.report.model import Report
+    from webhook.sources import RenderOptions
+    from webhook.suppression.revision import Revision
+
+    _T = TypeVar("_T")
+
+    class OldState(Protocol):
+        """Looks up an earlier state of objects."""
+
+        is_stored: bool
+        """Whether its objects are stored in a cluster; if not, some may never have been valid."""
+
+        def of(self, document: Document) -> tuple[Any, list[Problem]]:
+            """Return the old state of an object, None if there is none, and its problems."""
+
+        def note(self, document: Document) -> None:
+            """Note an object that is judged."""
+
+        def remarks(self) -> list[str]:
+            """Return the remarks on a state that has none of the noted objects."""
+
+
+Key = tuple[str, str, str]
+"""An object's API group, kind and name."""
+_NAMED: Final = 3
+"""How many files are named that have an object."""
+
+
+class Deployed:
+    """The objects of files.
+
+    Args:
+        paths: The files, charts and kustomizations of the old state; may be empty.
+        report: Receives their problems.
+        options: How charts are rendered.
+
+    Raises:
+        SourceError: A chart or kustomization needs a program that is not installed.
+    """
+
+    is_stored = True
+
+    def __init__(self, paths: Sequence[str], report: Report, options: RenderOptions | None = None) -> None:
+        self._objects: dict[Key, dict[str, Any]] = {}
+        self._is_given, self._noted, self._has_noted = bool(paths), False, False
+        selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
+        for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
+            if isinstance(document, Unreadable):
+                report.findings.append(unread(document))
+            elif (about := identity(document.data)).name and about.api_version:
+                self._objects.setdefault(_key(about), {})[about.namespace] = document.data
+        note_left_out(selection, quiet=False, option="--old")
+
+    def of(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and its problems."""
+        if not self._objects:
+            return None, []
+        about = identity(document.data)
+        old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
+        return (None, []) if old is None else _in_version_of(about, old)
+
+    def note(self, document: Document) -> None:
+        """Note an object that is judged."""
+        if self._is_given and not self._has_noted:
+            about = identity(document.data)
+            states = self._objects.get(_key(about), {})
+            self._noted, self._has_noted = True, next(_matching(states, about.namespace), None) is not None
+
+    def remarks(self) -> list[str]:
+        """Return the remarks on a state that has none of the noted objects."""
+        if not self._noted or self._has_noted:
+            return []
+        return ["note: --old has none of these objects by kind, namespace and name: all are judged as new"]
+
+
+class AtRevision:
+    """The objects of a repository as they are at a revision.
+
+    An object is looked up in its present file, and then in files that no longer hold it: files are moved, and objects
+    between them. A file that still holds it has another object, such as that of another environment. An object of a
+    chart or kustomization is looked up in what the revision's renders to. An object from standard input is looked up in
+    the file that it is named after, and then in all files, and found if there is only one of its name.
+
+    Args:
+        revision: The revision.
+        paths: The paths that are read.
+        stdin_name: The file's name of standard input; empty if it has none.
+
+    Raises:
+        RevisionError: git fails.
+    """
+
+    is_stored = False
+
+    def __init__(self, revision: Revision, paths: Sequence[str], stdin_name: str = "") -> None:
+        self._revision, self._paths = revision, paths
+        self._stdin = revision.path_of(os.path.abspath(stdin_name)) if stdin_name else None
+        self._spelled = {os.path.realpath(path): path for path in paths}
+        self._documents: dict[str, list[Document | Unreadable]] = {}
+        changed = revision.changed | ({self._stdin} if self._stdin else set())
+        for path, document in revision.documents({path: self._shown(path) for path in changed}):
+            self._documents.setdefault(path, []).append(document)
+        self._changed = _index(self._documents)
+        self._everything: Mapping[Key, list[tuple[str, Document]]] | None = None
+        self._now: dict[str, set[Key]] = {}
+        self._renderings: dict[str, _Rendering] = {}
+
+    def render(self, options: RenderOptions, report: Report) -> None:
+        """Render the charts and kustomizations among the paths as they are at the revision.
+
+        Args:
+            options: How they are rendered now.
+            report: Receives a warning about each that cannot be rendered.
+        """
+        paths = dict.fromkeys(filter(is_rendered, self._paths))
+        if not paths:
+            return
+        from webhook.check.rendered import rendered_at  # most manifests are files
+
+        self._renderings = {
+            prefix_of(path): _Rendering(documents)
+            for path in paths
+            if (documents := rendered_at(self._revision, path, options, report)) is not None
+        }
+
+    def of(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and its problems."""
+        about = identity(document.data)
+        if not (about.name and about.api_version):
+            return None, []
+        if was := self._of(document, about):
+            return _in_version_of(about, was.data)
+        is_by_name = self._is_known_by_name(document) and not self._rendering(document)
+        return None, self._ambiguous(about) if is_by_name else []
+
+    def note(self, document: Document) -> None:
+        """Note nothing: a change may bring new objects only."""
+
+    def remarks(self) -> list[str]:
+        """Return no remarks."""
+        return []
+
+    def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
+        """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
+
+        Args:
+            documents: The present documents.
+        """
+        found: dict[int, Document | Unreadable] = {}
+        paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
+        moved = self._moved(documents)
+        for rendering in self._renderings.values():
+            found |= {id(each): each for each in rendering.documents}
+        for document in documents:
+            if self._rendering(document):
+                continue
+            path = self._revision.path_of(document.source)
+            if path and (path in moved or self._is_unchanged(path)):
+                found[id(document)] = document
+            elif path in self._documents:
+                paths[path] = None
+            elif isinstance(document, Document) and (was := self._of(document, identity(document.data))):
+                found[id(was)] = was
+        for path in paths.keys() - moved.values():
+            found |= {id(each): each for each in self._documents[path]}
+        return list(found.values())
+
+    def _moved(self, documents: Iterable[Document | Unreadable]) -> dict[str, str]:
+        """Find the files that have moved unchanged, and where they were."""
+        found: dict[str, str] = {}
+        taken: set[str] = set()
+        for path in dict.fromkeys(self._revision.path_of(each.source) for each in documents):
+            was = next((each for each in self._revision.moved_from(path) if each not in taken), None) if path else None
+            if path and was:
+                found[path] = was
+                taken.add(was)
+        return found
+
+    def has(self, file: str) -> bool:
+        """Tell whether a file is the same in the revision."""
+        path = self._revision.path_of(os.path.abspath(file))
+        return path is not None and self._is_unchanged(path)
+
+    def _of(self, document: Document, about: Identity) -> Document | None:
+        """Return the earlier document of an object."""
+        if rendered := self._rendering(document):
+            known = rendered.objects.get(_key(about), [])
+        elif self._is_known_by_name(document):
+            known = self._all.get(_key(about), [])
+            known = [each for each in known if each[0] == self._stdin] or (known if len(known) == 1 else [])
+        elif (path := self._revision.path_of(document.source)) and self._is_unchanged(path):
+            return document
+        else:
+            known = self._changed.get(_key(about), [])
+            known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
+        return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
+
+    def _rendering(self, document: Document | Unreadable) -> _Rendering | None:
+        """Return what the chart or kustomization of a document rendered to; None if it was none."""
+        if isinstance(document, Document) and (document.source == STDIN_NAME or not document.rendered):
+            return None
+        return next((each for prefix, each in self._renderings.items() if document.source.startswith(prefix)), None)
+
+    def _is_known_by_name(self, document: Document) -> bool:
+        """Tell whether a document is not that of a file: it is from standard input, or was rendered."""
+        return document.rendered or not (path := self._revision.path_of(document.source)) or path == self._stdin
+
+    def _ambiguous(self, about: Identity) -> list[Problem]:
+        """Note that several objects of the revision have an object's name, so that it is not compared."""
+        files = [path for path, _ in self._all.get(_key(about), [])]
+        if not files[1:]:
+            return []
+        more = f" and {counted(len(files) - _NAMED, 'more place')}" if files[_NAMED:] else ""
+        what = f'{about.kind} "{about.name}" is in {", ".join(files[:_NAMED])}{more}'
+        hint = "name the directory of the chart or kustomization, or the file with --stdin-filename"
+        message = f"not compared with {self._revision.revision}: {what} there"
+        return [Problem(NOTE, NOT_COMPARED, "NotCompared", Path(("metadata", "name")), message, hint)]
+
+    def _is_unchanged(self, path: str) -> bool:
+        return path != self._stdin and self._revision.has(path) and path not in self._revision.changed
+
+    def _is_gone(self, path: str) -> bool:
+        """Tell whether a file was deleted from a directory that is read."""
+        full = f"{self._revision.top}/{path}"
+        read = [top for top, spelled in self._spelled.items() if prefix_of(spelled) not in self._renderings]
+        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in read)
+
+    def _has_left(self, was: tuple[str, Document]) -> bool:
+        """Tell whether an object is no longer in its file."""
+        path, document = was
+        if path not in self._now:
+            file = f"{self._revision.top}/{path}"
+            documents = read([file]) if os.path.isfile(file) else ()
+            self._now[path] = {_key(identity(each.data)) for each in documents if isinstance(each, Document)}
+        return _key(identity(document.data)) not in self._now[path]
+
+    @property
+    def _all(self) -> Mapping[Key, list[tuple[str, Document]]]:
+        if self._everything is None:
+            documents: dict[str, list[Document | Unreadable]] = {}
+            for path, document in self._revision.documents({path: path for path in self._revision.paths}):
+                documents.setdefault(path, []).append(document)
+            self._everything = _index(documents)
+        return self._everything
+
+    def _shown(self, path: str) -> str:
+        """Spell a path of the repository like the paths that are read."""
+        full = f"{self._revision.top}/{path}"
+        for top, spelled in self._spelled.items():
+            if full == top:
+                return spelled
+            if full.startswith(f"{top}/"):
+                return bare(f"{spelled.rstrip('/')}/{full[len(top) + 1 :]}")
+        return os.path.relpath(full)
+
+
+class _Rendering:
+    """What a chart or kustomization rendered to.
+
+    Args:
+        documents: The documents.
+    """
+
+    def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
+        self.documents = documents
+        self.objects = _index({"": documents})
+
+
+def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
+    """Return an old state in the version of the present object, or the problem that there is none."""
+    if old["apiVersion"] == about.api_version:
+        return old, []
+    from webhook.api.conversion import ConversionError, convert  # few change their version
+
+    try:
+        return convert(old, about.api_version), []
+    except ConversionError:
+        return None, [not_compared(old, about.api_version, _resource(about))]
+
+
+def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key, list[tuple[str, Document]]]:
+    found: dict[Key, list[tuple[str, Document]]] = {}
+    for path, inside in documents.items():
+        for document in inside:
+            if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
+                found.setdefault(_key(about), []).append((path, document))
+    return found
+
+
+def _key(about: Identity) -> Key:
+    """Return the key of an object, without version and namespace."""
+    return about.api_version.rpartition("/")[0], about.kind, about.name
+
+
+def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
+    """Find the state in a namespace; a namespace that one side does not state matches any."""
+    if namespace in states:
+        yield states[namespace]
+    elif "" in states:
+        yield states[""]
+    elif not namespace and len(states) == 1:
+        yield from states.values()
+
+
+def _resource(about: Identity) -> str:
+    """Name a kind in one version as kubectl does."""
+    group, _, version = about.api_version.rpartition("/")
+    return f"{about.kind.lower()}.{version}.{group}"

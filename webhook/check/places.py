@@ -1,0 +1,125 @@
+"""Places of findings in templates and resource files, instead of in the rendered objects."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from webhook.check.expressions import located
+from webhook.documents import Document, parse
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.regular import open_regular
+from webhook.report.model import Judged
+from webhook.sources.origins import Origins, has_same
+from webhook.sources.templates import locate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from webhook.findings import Finding
+    from webhook.report.model import Report
+
+
+class Places:
+    """Finds the sources of rendered objects.
+
+    Args:
+        texts: The rendered texts, by the file of the template or kustomization.
+    """
+
+    def __init__(self, texts: Mapping[str, Sequence[str]]) -> None:
+        self._texts = texts
+        self._origins = cache(Origins)
+        self._built = cache(self._read)
+
+    def place(self, report: Report) -> None:
+        """Set the places of a report's findings and objects.
+
+        Args:
+            report: The report.
+        """
+        report.findings = _by_file(_once(map(self._placed, report.findings)))
+        report.suppressed = _by_file(map(self._placed, report.suppressed))
+        report.judged = list(map(self._listed, report.judged))
+
+    def _placed(self, finding: Finding) -> Finding:
+        if finding.file not in self._texts or not finding.rendered:
+            return finding
+        return self._in_resource(finding) if _is_built(finding.file) else self._in_template(finding)
+
+    def _listed(self, judged: Judged) -> Judged:
+        if judged.file not in self._texts or not _is_built(judged.file):
+            return judged
+        built = self._built(judged.file).get((judged.document - 1, ()))
+        resource = built and self._origins(judged.file).of(built)
+        return Judged(resource.source, resource.index + 1, judged.identity) if resource else judged
+
+    def _in_resource(self, finding: Finding) -> Finding:
+        """Return a finding located in the file of a resource, or of a patch with its value; unchanged if unknown."""
+        built = self._built(finding.file).get((finding.document - 1, finding.within))
+        if built is None:
+            return finding
+        origins, problem = self._origins(finding.file), finding.problem
+        resource = origins.of(built)
+        is_same = resource is not None and has_same(resource, built, problem.path)
+        if not is_same and (patched := origins.patched(built, problem.path)):
+            resource, path = patched
+            is_same, problem = True, problem._replace(path=path)
+        if resource is None:
+            return finding
+        place = located(problem, resource, finding.kubernetes)
+        return finding._replace(
+            file=resource.source,
+            document=resource.index + 1,
+            within=resource.within,
+            line=place.line,
+            column=place.column,
+            text=origins.line(resource, place.line),
+            key_line=place.key_line,
+            placed=True,
+            written="" if is_same else finding.text.strip(),
+            template=finding.file,
+        )
+
+    def _in_template(self, finding: Finding) -> Finding:
+        """Return a finding located in a template; unchanged if that is unknown."""
+        try:
+            with open(finding.file, encoding="utf-8", opener=open_regular) as file:
+                template = file.read(MAX_BYTES)
+        except (OSError, ValueError):  # a chart that is packed inside another
+            return finding
+        for text in self._texts[finding.file]:
+            # For another release, the template may have been rendered differently.
+            if finding.text and [finding.text] == text.splitlines()[finding.line - 1 : finding.line]:
+                place = locate(template, text, finding.line, finding.column)
+                if place is None:
+                    return finding
+                written = "" if place.text.strip() == finding.text.strip() else finding.text.strip()
+                return finding._replace(**place._asdict(), placed=True, written=written)
+        return finding
+
+    def _read(self, file: str) -> Mapping[tuple[int, tuple[str | int, ...]], Document]:
+        """Read the objects of a built kustomization, by their places."""
+        documents = parse(self._texts[file][0], file, rendered=True)
+        return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
+
+
+def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Leave out what a base has in several overlays."""
+    kept: dict[object, Finding] = {}
+    for each in findings:
+        place = each.file, each.line, each.column, each.problem.rule, each.problem.message, each.written
+        kept.setdefault(place if each.template else id(each), each)
+    return kept.values()
+
+
+def _by_file(findings: Iterable[Finding]) -> list[Finding]:
+    """Group findings by file, in the order of the first finding of each file."""
+    found = list(findings)
+    order = {file: number for number, file in enumerate(dict.fromkeys(each.file for each in found))}
+    return sorted(found, key=lambda each: (order[each.file], each.line, each.column))
+
+
+def _is_built(file: str) -> bool:
+    return file.rpartition("/")[2] in KUSTOMIZATIONS

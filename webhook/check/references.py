@@ -1,0 +1,525 @@
+"""References between manifests, and to objects of the cluster."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import partial
+from itertools import chain
+
+from webhook.api.templates import pod_template
+from webhook.api.versions import find
+from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
+from webhook.check.neighbours import SLICE, Neighbours
+from webhook.check.unlooked import UNMATCHED, Unlooked
+from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.findings import TEMPLATE, Finding, failed, found, identity
+from webhook.inventory import CLAIMS, in_namespace, newest
+from webhook.later import cached_property
+from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
+from webhook.problem import Path, Problem, value_at
+from webhook.records import NamedTuple
+from webhook.report.summary import counted
+from webhook.schema.decoding import GATE_OFF
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any, Final
+
+    from webhook.check.judge import Judgement
+    from webhook.documents import Document
+    from webhook.drivers import Profile
+    from webhook.inventory import Inventory
+    from webhook.inventory.extended import ExtendedResources
+    from webhook.objects import JSONObject
+    from webhook.references import ReferenceFindings
+    from webhook.references.lookup import Lookup
+    from webhook.release import Release
+    from webhook.report.model import Report
+    from webhook.workloads import Locations, PodsIn, Templates
+
+_NAME: Final = ("metadata", "name")
+_WORK: Final = 2 * DOCUMENT
+"""The work that matching selectors against devices may take: some twenty seconds."""
+_CHECKED: Final = DOCUMENT // 2
+"""The work that checking parameters against profiles may take: some ten seconds."""
+_MATCHED: Final = (*CLAIMS, "DeviceClass")
+"""The kinds whose selectors are matched against devices."""
+
+
+_NO_SLICES: Final = f"note: not matched against devices: --cluster has no {SLICE}s"
+
+
+class _Noted(NamedTuple):
+    document: Document
+    obj: JSONObject
+    release: str
+    needs: str = ""
+    """The kind that is needed for any lookup."""
+    errors: Sequence[Path] = ()
+    """The fields with errors, if the API server would refuse it."""
+    is_filled: bool = False
+    """Whether its placeholders are replaced by other values, which was said."""
+
+
+class _Alike:
+    """Manifests with the same references that were not looked up.
+
+    Args:
+        found: The references.
+        first: The first of the manifests.
+    """
+
+    __slots__ = ("_first", "_found", "more")
+
+    def __init__(self, found: ReferenceFindings, first: Document) -> None:
+        self._found, self._first = found, first
+        self.more = 0
+        """How many others there are."""
+
+    def add_to(self, skipped: Unlooked, times: int = 1) -> None:
+        """Add the references of some of the manifests."""
+        for (kind, path), count in self._found.skipped.items():
+            skipped.add(kind, path, self._first, count * times)
+
+
+class References:
+    """Looks up the references of manifests, once all of them are known.
+
+    Args:
+        inventory: The objects of the cluster; the manifests are added.
+        gates: The feature gates that differ from a release's defaults; None for none.
+        is_cluster: Whether the manifests are meant for that cluster, so that unknown objects do not exist.
+        pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
+        profiles: Profiles of drivers, in addition to the known ones.
+        namespace: The namespace of manifests that state none.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        gates: Mapping[str, bool] | None,
+        *,
+        is_cluster: bool = False,
+        pod_locations: Locations | None = None,
+        profiles: Mapping[str, Profile] | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+    ) -> None:
+        self.tries_fixes = False
+        """Whether fixes are applied, so that none need be tested."""
+        self._locations, self._profiles = pod_locations, profiles
+        self._inventory, self._namespace = inventory, namespace
+        self._gates = gates
+        self._documents: dict[int, _Noted] = {}
+        self._contexts: dict[tuple[str, int], Any] = {}
+        self._around: dict[tuple[str, str], Any] = {}
+        self._extended: dict[str, ExtendedResources] = {}
+        """The extended resources that the known device classes provide, by the release."""
+        self._refused: set[str] = set()
+        """The kinds of manifests with errors, to which others may refer."""
+        self._partly: dict[int, Document] = {}
+        """The manifests with errors, in which not every warning is looked for."""
+        self._hides_errors = False
+        """Whether one of them has errors that are not found either."""
+        self._is_cut = False
+        """Whether a document is unreadable or of an unknown kind: it may be any object."""
+        self._work = Budget(_WORK, is_offline=True)
+        self._checking = Budget(_CHECKED, is_offline=True)
+        # The objects of one cluster belong together.
+        self._neighbours = None if is_cluster else Neighbours()
+        self._lists_classes = inventory.knows("DeviceClass")
+        self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
+
+    def note(self, document: Document, release: str, judgement: Judgement) -> None:
+        """Add a manifest.
+
+        Args:
+            document: The manifest.
+            release: The Kubernetes release that it was judged by.
+            judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
+        """
+        obj = document.data if judgement.filled is None else judgement.filled
+        if not isinstance(obj, dict) or id(document) in self._documents:
+            return
+        findings, is_filled = judgement.findings, judgement.filled is not None
+        if is_filled and has_placeholder(document.data, _NAME):
+            self._is_cut = True  # it may be any object
+        if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
+            from webhook.api.judgement import stored  # few objects have fields that are dropped
+
+            obj = stored(obj, kubernetes=release, feature_gates=self._gates)
+        if self._namespace != DEFAULT_NAMESPACE:
+            obj = in_namespace(obj, self._namespace)
+        if not judgement.accepted:
+            self._note_name(obj, document.source)
+            self._partly[id(document)] = document
+            from webhook.check.refused import spoiled  # most objects are valid
+
+            errors = None if findings is None else spoiled(findings)
+            if errors is None:
+                self._hides_errors = True
+            else:
+                self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
+        elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
+            self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
+            if self._neighbours:
+                self._neighbours.note(document.source, obj)
+
+    def note_cut(self) -> None:
+        """Record that a document cannot be looked up, such as an unreadable one."""
+        self._is_cut = True
+
+    def note_resources(self, document: Document, release: str) -> bool:
+        """Add a pod or workload without claims if it requests resources that device classes may provide; tell if so."""
+        if is_extended := any(_qualified(document.data)):
+            self._documents.setdefault(id(document), _Noted(document, document.data, release, needs="DeviceClass"))
+        return is_extended
+
+    def gives_devices_to(self, document: Document, release: str) -> bool:
+        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
+        if release not in self._extended:
+            self._extended[release] = _extended(self._inventory, release, self._gates)
+        is_given = any(map(self._extended[release].provides, _qualified(document.data)))
+        if is_given:
+            del self._documents[id(document)]
+        return is_given
+
+    def _makes_pods(self, obj: JSONObject, file: str) -> bool:
+        """Tell whether an object of another project makes pods; record the templates that are made for it."""
+        if find(obj.get("apiVersion"), obj.get("kind")):
+            return False
+        from webhook.workloads import made_templates, pods_in, used_by  # most objects are of Kubernetes itself
+
+        for name in made_templates(obj):
+            self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
+        self._templates.note(obj)
+        return any(pods_in(obj, self._locations)) or any(used_by(obj))
+
+    @cached_property
+    def _templates(self) -> Templates:
+        from webhook.workloads import Templates  # most objects are of Kubernetes itself
+
+        return Templates()
+
+    def _note_name(self, obj: JSONObject, file: str) -> None:
+        """Record the name of a manifest, so that references to it are not reported, too."""
+        about = identity(obj)
+        if about.name and about.kind in CLAIMS:
+            name = about.kind, about.name, namespace_of(obj)
+        elif about.name and about.kind in {"DeviceClass", SLICE}:
+            name = about.kind, about.name, ""
+        else:
+            return
+        self._refused.add(name[0])
+        self._note(file, *name)
+
+    def _note(self, file: str, kind: str, name: str, namespace: str) -> None:
+        self._inventory.note(kind, name, namespace)
+        if self._neighbours:
+            self._neighbours.note_name(file, kind, name, namespace)
+
+    def report(self, report: Report) -> list[str]:
+        """Add the findings to a report, each beside the others of its file.
+
+        Args:
+            report: The report.
+
+        Returns:
+            Lines about references that were not looked up; empty if all were.
+        """
+        findings, skipped = self._findings()
+        if findings:
+            report.sort((*report.findings, *findings))
+        if self._partly:
+            objects = counted(len(self._partly), "object")
+            what = "errors and warnings" if self._hides_errors else "warnings"
+            report.asides.append(f"note: some {what} are not checked for {objects} with errors")
+        has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
+        lines = list(skipped.lines(has_errors=has_errors))
+        if self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE):
+            lines.append(_NO_SLICES)
+        return lines
+
+    @property
+    def _has_selectors(self) -> bool:
+        return any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
+
+    def _findings(self) -> tuple[list[Finding], Unlooked]:
+        """Look up the references of the manifests; collect those that were skipped."""
+        skipped, findings = Unlooked(), list[Finding]()
+        alike: dict[int, _Alike] = {}
+        for given in self._documents.values():
+            try:
+                known = self._known(given)
+                if known is None:
+                    continue
+                if known.skipped:
+                    if (same := alike.get(id(known))) is None:
+                        same = alike[id(known)] = _Alike(known, given.document)
+                        same.add_to(skipped)
+                    else:
+                        same.more += 1
+                if known.problems:
+                    findings += self._located(known.problems, given, skipped)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+                findings.append(failed(error, given.document))
+        for same in alike.values():
+            if same.more:
+                same.add_to(skipped, same.more)
+        return findings, skipped
+
+    def _known(self, given: _Noted) -> ReferenceFindings | None:
+        """Look up the references of a manifest; None if there are none to look up."""
+        context = self._context(given)
+        if given.needs and not context.inventory.knows(given.needs):
+            return None
+        if given.errors or context.inventory.knows("ResourceQuota"):  # a quota is that of a namespace
+            return self._found(given, context)
+        alike: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
+        return alike
+
+    def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
+        """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
+        from webhook.check.placing import placed  # only for problems
+        from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
+
+        file, neighbours = given.document.source, self._neighbours
+        blanks = blanks_of(given.document)
+        if blanks and any(blanks.has(each.path) for each in problems):
+            if not given.is_filled:
+                yield found(blanks.note(TEMPLATE), given.document, given.release)
+            problems = [blanks.restored(each) for each in problems if not blanks.has(each.path)]
+        for problem in problems:
+            needs = RULES[problem.rule].needs if problem.rule in RULES else ()
+            is_found = problem.fix is not None or problem.hint.startswith(MEANT)
+            if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
+                if not given.errors:
+                    skipped.add(needs[0], problem.path, given.document, 1)
+            else:
+                yield placed(problem, given.document, given.release, tries_fixes=self.tries_fixes)
+
+    def _found(self, given: _Noted, context: Any) -> ReferenceFindings:
+        """Look up the references of a manifest; return problems with their places in it."""
+        from webhook.references import ReferenceFindings
+
+        first, *others = (self._found_in(each, given, context) for each in self._namespaces(given.obj))
+        problems, skipped = [*first.problems], first.skipped
+        for other in others:
+            problems += (each for each in other.problems if each not in problems)
+        if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
+            problems += self._templates.lost(given.obj)
+        if given.errors:
+            from webhook.check.refused import holds
+
+            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+        return ReferenceFindings(problems, skipped)
+
+    def _namespaces(self, obj: JSONObject) -> Sequence[str]:
+        """Return the namespaces of an object's pods, empty for its own.
+
+        A template without a namespace is used in others. If no user is known, it is the one that has most of what the
+        template names.
+        """
+        if find(obj.get("apiVersion"), obj.get("kind")) is None:
+            from webhook.workloads import is_cluster_scoped, pods_in  # most objects are of Kubernetes itself
+
+            if is_cluster_scoped(obj):
+                if users := self._templates.namespaces(obj):
+                    return users
+                from webhook.api.dra.names import NAMED_BY
+                from webhook.inventory.claims import source
+
+                pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
+                claims = [each for pod in pods for each in items(pod, "spec", "resourceClaims")]
+                named = {(kind, source(each, NAMED_BY[kind])) for each in claims for kind in CLAIMS}
+                best = Counter[str]()
+                for kind in CLAIMS:
+                    for space, name in self._inventory.names(kind):
+                        best[space] += (kind, name) in named
+                return [space for space, _ in best.most_common(1)] or ("",)
+        return ("",)
+
+    def _found_in(self, namespace: str, given: _Noted, context: Any) -> ReferenceFindings:
+        """Look up the references of a manifest in a namespace, empty for its own."""
+        from webhook.references import ReferenceFindings
+
+        data, problems = given.document.data, list[Problem]()
+        blanks = blanks_of(given.document) if given.is_filled else None
+        skipped: Counter[Lookup] = Counter()
+        for obj, kind, place in _views(given.obj, self._locations, namespace):
+            seen: Counter[Lookup] = Counter()
+            found_here = self._problems(obj, kind, context, seen, only_of_fields=bool(given.errors))
+            problems += (each._replace(path=_as_written(data, place(each.path))) for each in found_here)
+            for (needed, path), count in seen.items():
+                written = _as_written(data, place(path)) if path else path
+                if not blanks or not blanks.has(written):
+                    skipped[needed, written] += count
+        return ReferenceFindings(problems, skipped)
+
+    def _problems(
+        self, obj: JSONObject, kind: str, context: Any, skipped: Counter[Lookup], *, only_of_fields: bool
+    ) -> list[Problem]:
+        """Look up the references of an object; without devices once matching selectors has taken too much work."""
+        from webhook.references import look
+
+        seen: Counter[Lookup] = Counter()
+        try:
+            with limited(self._work):
+                found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
+        except BudgetExceededError:
+            context.pass_over_devices()
+            seen.clear()
+            try:
+                with limited(Budget(REVIEW, is_offline=True)):
+                    found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
+            except BudgetExceededError:  # its selectors alone take too much
+                seen.clear()
+                found = []
+        if context.passes_over_devices and kind in _MATCHED:
+            seen[UNMATCHED, Path()] += 1
+        skipped += seen
+        return found
+
+    def _context(self, given: _Noted) -> Any:
+        """Return the context of a manifest for rules."""
+        around = given.release, given.document.source
+        if around not in self._around:
+            inventory = self._inventory
+            if self._neighbours:
+                inventory = self._neighbours.inventory(given.document.source, inventory)
+            key = given.release, id(inventory)
+            if key not in self._contexts:
+                self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
+                self._contexts[key].checking = self._checking
+                self._contexts[key].is_cluster = self._neighbours is None
+                self._contexts[key].lists_classes = self._lists_classes
+                self._contexts[key].stored = self._stored
+            self._around[around] = self._contexts[key]
+        context = self._around[around]
+        context.users_of = partial(self._users_of, given.document.source)
+        return context
+
+    def _users_of(self, file: str, namespace: str, claim: str) -> Sequence[JSONObject]:
+        """Return the pods that use a claim: those of the same file only, if several manifests have such a claim."""
+        users, claims = self._users
+        is_only_one = claims[namespace, claim] <= 1
+        return [pod for source, pod in users[namespace, claim] if is_only_one or source == file]
+
+    @cached_property
+    def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
+        """The pods that use each claim, with their files, and the number of manifests with such a claim."""
+        from webhook.inventory.claims import source
+        from webhook.references.views import pod_view  # only here once all manifests are read
+
+        claims: Counter[tuple[str, str]] = Counter()
+        pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
+        for each in self._documents.values():
+            for view, kind, _ in _views(each.obj, self._locations, ""):
+                if kind == "Pod":
+                    pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))
+                elif kind == "ResourceClaim":
+                    claims[_key_of(view)] += 1
+        if self._neighbours is None:
+            made_by = [(namespace, f"{name}-") for kind, namespace, name in pods if kind != "Pod"]
+            for pod in chain(self._inventory.running(), self._inventory.pending()):
+                namespace, name = _key_of(pod)
+                if not any(namespace == space and name.startswith(prefix) for space, prefix in made_by):
+                    pods.setdefault(("Pod", namespace, name), ("", pod_view(pod, pod)))
+        users: defaultdict[tuple[str, str], list[tuple[str, JSONObject]]] = defaultdict(list)
+        for (_, namespace, _), known in pods.items():
+            for name in dict.fromkeys(
+                source(each, "resourceClaimName") for each in items(known[1], "spec", "resourceClaims")
+            ):
+                users[namespace, name].append(known)
+        return users, claims
+
+
+def _key_of(obj: JSONObject) -> tuple[str, str]:
+    return namespace_of(obj), name_of(obj)
+
+
+def _qualified(obj: Any) -> Iterator[str]:
+    """Yield the resources with a domain in their names that containers request; most have none, which saves imports."""
+    steps = pod_template(obj) if isinstance(obj, dict) else None
+    pod = None if steps is None else value_at(obj, steps)
+    for containers in ("containers", "initContainers"):
+        for each in items(pod, "spec", containers) if isinstance(pod, dict) else ():
+            for stated in ("limits", "requests"):
+                yield from (name for name in mapping(each, "resources", stated) if "/" in str(name))
+
+
+def _context(
+    inventory: Inventory,
+    release: str,
+    stated: Mapping[str, bool] | None,
+    profiles: Mapping[str, Profile] | None,
+) -> Any:
+    from webhook.references import Context
+
+    minor, on = _settings(release, stated)
+    context = Context(inventory, minor, on, profiles)
+    context.uses_allocator = True
+    return context
+
+
+def _extended(inventory: Inventory, release: str, stated: Mapping[str, bool] | None) -> ExtendedResources:
+    from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
+
+    minor, on = _settings(release, stated)
+    return ExtendedResources(inventory.all("DeviceClass"), minor, is_on="DRAExtendedResource" in on)
+
+
+def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release, frozenset[str]]:
+    """Return the minor of a release, and the feature gates that are on."""
+    from webhook.api import gates
+    from webhook.api.versions import release_of
+
+    minor = release_of(release)
+    return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
+
+
+def _views(
+    obj: JSONObject, locations: Locations | None, namespace: str
+) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
+    """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
+    from webhook.references.roles import ROLES
+    from webhook.references.views import pod_view  # only here once all manifests are read
+
+    about = identity(obj)
+    steps = pod_template(obj)
+    if steps is None and (about.kind in ROLES or find(obj.get("apiVersion"), obj.get("kind"))):
+        yield newest(obj), about.kind, Path
+        return
+    if steps is None:
+        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+
+        for pods in pods_in(obj, locations):
+            view = pod_view(obj, pods.manifest["template"], namespace, pods=pods.number)
+            yield view, "Pod", partial(_placed_in, pods)
+        return
+    pod = value_at(obj, steps)
+    if isinstance(pod, dict):
+        yield pod_view(obj, pod), "Pod", lambda path: Path((*steps, *path))
+
+
+def _placed_in(pods: PodsIn, path: Path) -> Path:
+    return pods.place(("template", *path))
+
+
+def _as_written(data: Any, path: Sequence[str | int]) -> Path:
+    """Map a path in the newest version to a manifest of an earlier one, which has no ``exactly``."""
+    written: list[str | int] = []
+    for step in path:
+        if isinstance(data, dict) and step not in data and step == "exactly":
+            continue
+        if isinstance(data, dict) and step not in data and "basic" in data:
+            written.append("basic")
+            data = data["basic"]
+        written.append(step)
+        try:
+            data = data[step]
+        except (LookupError, TypeError):
+            data = None
+    return Path(written)
