@@ -10,8 +10,8 @@ import re
 from itertools import islice
 
 from webhook.documents import Position
+from webhook.edit.scalars import count
 from webhook.findings import Finding, found
-from webhook.fixing.scalars import count
 from webhook.problem import value_at
 from webhook.report.summary import counted
 from webhook.schema.decoding import UNKNOWN_FIELD
