@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +16,8 @@ from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
-from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.schema.derive.shape import Shape
-    from webhook.schema.fields import StructFields
+from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
+from webhook.schema.fields import StructFields
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""

@@ -5,21 +5,19 @@ Each group names the source that decides it in github.com/google/cel-go, or in k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.errors import Issue
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.environments import environment
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.cel.errors import Issue
 
 ENVIRONMENT = environment(Release(36), stored=True).extend(
     variables={"object": DYN, "b": BOOL, "s": STRING, "by": BYTES, "i": INT}

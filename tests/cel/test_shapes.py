@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
 from webhook.api.gates import enabled
 from webhook.cel.kubernetes import devices, verdicts
-from webhook.cel.kubernetes.devices import compile_selector
+from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.kubernetes.shapes import shape_of
 from webhook.cel.kubernetes.verdicts import refusal_of
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.cel.kubernetes.devices import Selector
 
 READ = 'device.attributes["gpu.example.com"].model'
 ALIKE = [

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import yaml
 
 from webhook.documents import Document, Unreadable, limits, longlists, parse, parts
 from webhook.documents.parts import parse_in_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 HEAD = "apiVersion: v1\nitems:\n"
 TAIL = 'kind: List\nmetadata:\n  resourceVersion: ""\n'
