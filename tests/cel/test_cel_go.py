@@ -11,12 +11,12 @@ import pytest
 
 from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.errors import Issue
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.environments import environment
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
+from webhook.issues import Issue
 from webhook.release import Release
 
 ENVIRONMENT = environment(Release(36), stored=True).extend(
