@@ -34,6 +34,7 @@ def put_behind(file: Path, line: str, new: str) -> None:
     file.write_text(text.replace(line, line + new), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_a_field_with_its_gate_and_a_rule_need_nothing_else(tmp_path: Path) -> None:
     def run(*command: str) -> None:
