@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,7 +18,9 @@ from webhook.api.versions import DEFAULT, VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
-from webhook.schema.fields import StructFields
+
+if TYPE_CHECKING:
+    from webhook.schema.fields import StructFields
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""

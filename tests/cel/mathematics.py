@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
@@ -14,7 +14,10 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, Expander, Macro, MacroError
 from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
-from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt, Value
+from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt
+
+if TYPE_CHECKING:
+    from webhook.cel.types.values import Value
 
 _NUMBERS: Final = (DOUBLE, INT, UINT)
 _BITS: Final = 64
