@@ -61,7 +61,7 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
     ("given", "count"),
     [
         (
-            "apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, spec: {channel: {resourceClaimTemplate: %s}}",
+            "apiVersion: resource.nvidia.com/v1, kind: ComputeDomain, spec: {channel: {resourceClaimTemplate: %s}}",
             0,
         ),
         ("apiVersion: acme.io/v1, kind: Fabric, spec: {parts: [{resourceClaimTemplate: %s}]}", 0),
