@@ -13,7 +13,7 @@ import pytest
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
 from webhook import validate
 from webhook.api.versions import NEWEST
-from webhook.cli.options.release import kubernetes
+from webhook.check.target import kubernetes
 from webhook.explain.query import explain
 
 if TYPE_CHECKING:

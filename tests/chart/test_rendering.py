@@ -20,9 +20,9 @@ from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.admission import Enforcement
 from webhook.api.versions import NEWEST
+from webhook.check.target import feature_gates
 from webhook.cli.arguments import make_parser
 from webhook.cli.options.enforcement import enforcement
-from webhook.cli.options.release import feature_gates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

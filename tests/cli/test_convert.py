@@ -11,8 +11,8 @@ import pytest
 
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
-from webhook.cli.arguments import UsageError
-from webhook.cli.console.files import Rewritten, rewrite
+from webhook.documents.writing import Rewritten, rewrite
+from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

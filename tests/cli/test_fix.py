@@ -303,7 +303,7 @@ class TestCommand:
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("webhook.cli.console.files.write_bytes", full)
+        monkeypatch.setattr("webhook.documents.writing.write_bytes", full)
         done = draguard("validate", "--fix", file)
         assert done.code == 2
         assert f"not fixed: {file}: No space left on device" in done.out

@@ -15,9 +15,9 @@ import pytest
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import draguard
 from webhook.budget import DeadlineExceededError, current
+from webhook.check import progress
+from webhook.check.cluster import read_cluster
 from webhook.cli import main
-from webhook.cli.console import progress
-from webhook.cli.options.cluster import read_cluster
 from webhook.simulation import Scheduler
 from webhook.simulation.answers import Answers
 from webhook.simulation.replicas import Fit, fit

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.command import ROOT, SCRIPT, draguard
+from webhook.check import progress
 from webhook.cli import main
-from webhook.cli.console import progress
 from webhook.cli.console.lines import colored, show_lines
 
 if TYPE_CHECKING:

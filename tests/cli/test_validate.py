@@ -64,6 +64,10 @@ class TestPaths:
         assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
         assert "errors in:" not in draguard("validate", "nowhere").out
 
+    def test_what_becomes_of_a_repeated_key_is_said(self, write: Callable[..., Path]) -> None:
+        (yaml,) = findings("validate", write(a=CLAIM.replace("spec:", "spec: {}\nspec:")))
+        assert "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last" in yaml["hint"]
+
     def test_the_files_that_were_read_or_not_are_listed(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM, b="", vendor__c=CLAIM)
         (folder / "d.tmpl.yaml").write_text("a: ${A}", encoding="utf-8")

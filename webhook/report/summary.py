@@ -94,18 +94,16 @@ def summary(report: Report) -> str:
         text += "(of pods and workloads only extended resources are looked up; --all-pods judges them)"
     if report.has_fixes and not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
-    if report.has_fixes and report.errors and (directories := _directories(report)):
-        text += f"\n{directories}"
     return text + left_out
 
 
-def _directories(report: Report) -> str:
+def directories(report: Report) -> str:
     """Name the directories of a tree that errors are in, and how to leave them out; empty if all files are in one."""
+    errors = [each.file for each in report.findings if each.problem.level == ERROR]
     every = {os.path.dirname(os.path.abspath(file)) for file in report.files}
-    if not every or len(every) == 1:
+    if not errors or not every or len(every) == 1:
         return ""
     top = os.path.commonpath(every)
-    errors = [each.file for each in report.findings if each.problem.level == ERROR]
     below = [os.path.relpath(os.path.dirname(os.path.abspath(file)), top).split("/") for file in errors]
     depth = max(map(len, below))
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
