@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.reviews import pod
 from benchmarks.timing import build, interleaved
 from webhook.api import judgement
-from webhook.schema.often import PLANNED_AFTER
+from webhook.fast.objects import PLANNED_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 from webhook import Problem, validate
 from webhook.api.core import amounts
 from webhook.api.judgement import judge_admitted
-from webhook.schema.often import PLANNED_AFTER
+from webhook.fast.objects import PLANNED_AFTER
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

@@ -25,23 +25,20 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
-    Often,
     compile_struct,
     examined,
-    often,
+    is_fine,
 )
 from webhook.schema.decoding import apart, as_reported, no_advice, refuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from webhook.api.core.meta import Object
-    from webhook.extent import Extent
     from webhook.release import Release
     from webhook.schema import Struct
-    from webhook.schema.decoded import Decoded
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
@@ -85,7 +82,7 @@ def judge(
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and often(struct).is_fine(obj):
+        if old is None and is_fine(struct, obj):
             found = []
         else:
             misfits, problems = _walked(struct, obj, old)
@@ -174,8 +171,8 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, quick, older = _plan(version, name, operation, kubernetes, stated)
-    if old is None and quick.is_fine(obj):
+    struct, older = plan_of(version, name, operation, kubernetes, stated)
+    if old is None and is_fine(struct, obj):
         return []
     misfits, problems = _walked(struct, obj, old)
     if misfits:
@@ -184,42 +181,10 @@ def judge_admitted(
     return _judged(struct, obj, old, misfits, problems)
 
 
-def decoding(
-    api_version: object,
-    kind: object,
-    extent: Extent,
-    *,
-    kubernetes: str | None = None,
-    feature_gates: Mapping[str, bool] | None = None,
-) -> tuple[type[Decoded], Callable[[object], bool]] | None:
-    """Return the type of those parts of a new object that are read, and a predicate for valid ones.
-
-    None if the kind is not validated, or if a policy reads a whole struct of it, which only a plain map can hold.
-
-    Args:
-        api_version: The object's version.
-        kind: The object's kind.
-        extent: What else is read of it.
-        kubernetes: As for :func:`judge_admitted`.
-        feature_gates: The same.
-    """
-    from webhook.schema.plan import ReadAsWholeError, planned_decoding  # needed only for kinds that are sent often
-
-    if find(api_version, kind) is None:
-        return None
-    version, name = str(api_version), str(kind)
-    stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, _, _ = _plan(version, name, CREATE, kubernetes, stated)
-    try:
-        return planned_decoding(struct, extent, {"apiVersion": version, "kind": name})
-    except ReadAsWholeError:
-        return None
-
-
 @lru_cache(maxsize=512)
-def _plan(
+def plan_of(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Often, Iterable[Release]]:
+) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -230,7 +195,7 @@ def _plan(
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
     struct = compile_struct(served_kind.type, known)
-    return struct, often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
+    return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")

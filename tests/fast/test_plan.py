@@ -21,8 +21,8 @@ from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.release import releases
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
-from webhook.schema.often import PLANNED_AFTER
-from webhook.schema.plan import planned
+from webhook.fast.objects import PLANNED_AFTER
+from webhook.fast.plan import planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

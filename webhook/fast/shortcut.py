@@ -6,19 +6,24 @@ may have another answer is left to be read and answered as a whole.
 
 from __future__ import annotations
 
-from webhook.admission.partial import reading_like
 from webhook.admission.record import ALLOWED, Record
 from webhook.admission.responses import assuming
-from webhook.api.judgement import decoding
+from webhook.api.judgement import plan_of
+from webhook.api.versions import find
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
+from webhook.engine import prescheduled
 from webhook.extent import Extent
-from webhook.schema.decoded import layout_of
+from webhook.fast.decoded import layout_of
+from webhook.fast.partial import reading_like
+from webhook.fast.plan import ReadAsWholeError, planned_decoding
+from webhook.schema import CREATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Final
 
+    from webhook.admission.decisions import ReviewOptions
     from webhook.admission.enforcement import Enforcement
     from webhook.admission.record import Call
     from webhook.policy.evaluation.policyset import PolicySet
@@ -82,12 +87,15 @@ class Shortcut:
         self._usual: dict[bytes, _Usual | None] = {}
         """The kinds that were met often, as they are written; None if all of their objects is read."""
 
-    def kind_in(self, body: bytes) -> bytes:
-        """Return the kind of a request as it is written; empty if such requests are always answered as a whole.
+    @classmethod
+    def of(cls, options: ReviewOptions) -> Shortcut | None:
+        """Return the shortcut for options; None if more of each object must be looked at."""
+        if options.surroundings is not None or prescheduled.RULE in options.enforcement.rules:
+            return None
+        return cls(options.kubernetes, options.feature_gates, options.policies, options.enforcement)
 
-        Args:
-            body: An AdmissionReview as JSON.
-        """
+    def _kind_in(self, body: bytes) -> bytes:
+        """Return the kind of a request as it is written; empty if such requests are always answered as a whole."""
         operation = body.find(_CREATE, 0, _HEAD)
         at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
         if at < 0:
@@ -95,18 +103,17 @@ class Shortcut:
         kind = body[at : body.find(b"}", at, operation)]
         return b"" if self._usual.get(kind, _UNKNOWN) is None else kind
 
-    def answer(self, kind: bytes, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
+    def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
 
         Args:
-            kind: Its kind, as it is written.
             body: An AdmissionReview as JSON.
             call: How the webhook was called.
 
         Raises:
             BudgetExceededError: The call is inline, and too much work for that.
         """
-        usual = self._usual.get(kind)
+        usual = self._usual.get(self._kind_in(body))
         if usual is None or call.is_late:
             return None
         admitted = None
@@ -138,17 +145,18 @@ class Shortcut:
         cost, notes = verdict
         return assuming(notes), Record(call.endpoint, request=request, cost=cost)
 
-    def learn(self, kind: bytes, record: Record) -> None:
+    def learn(self, body: bytes, record: Record) -> None:
         """Note a request that was answered as a whole.
 
         If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
         whole from then on.
 
         Args:
-            kind: Its kind, as it is written.
+            body: The request.
             record: The record of its answer.
         """
-        if record.decision != ALLOWED or record.found or record.warnings:
+        kind = self._kind_in(body)
+        if not kind or record.decision != ALLOWED or record.found or record.warnings:
             return
         request, usual = record.request, self._usual.get(kind)
         if usual:
@@ -173,13 +181,15 @@ class Shortcut:
         if self._policies:
             self._policies.extend(extent, request)
         obj = request["object"]
-        found = decoding(
-            obj.get("apiVersion"),
-            obj.get("kind"),
-            extent,
-            kubernetes=self._kubernetes,
-            feature_gates=self._feature_gates,
-        )
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if find(version, kind) is None:
+            return None
+        stated = None if self._feature_gates is None else frozenset(self._feature_gates.items())
+        struct, _ = plan_of(version, kind, CREATE, self._kubernetes, stated)
+        try:
+            found = planned_decoding(struct, extent, {"apiVersion": version, "kind": kind})
+        except ReadAsWholeError:
+            return None
         if found is None:
             return None
         type_, is_fine = found

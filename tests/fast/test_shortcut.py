@@ -19,7 +19,7 @@ from tests.policy.examples import PODS, binding, policy
 from tests.reviews import recorded
 from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
-from webhook.admission.shortcut import OFTEN
+from webhook.fast.shortcut import OFTEN
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
 from webhook.policy.evaluation.quick import Quick
@@ -228,7 +228,7 @@ def test_what_is_interrupted_is_not_tried_again(monkeypatch: pytest.MonkeyPatch)
         tried.append(1)
         raise ExceededError
 
-    monkeypatch.setattr("webhook.admission.shortcut.reading_like", interrupt)
+    monkeypatch.setattr("webhook.fast.shortcut.reading_like", interrupt)
     for number in range(3 * OFTEN):
         with pytest.raises(ExceededError) if number == OFTEN - 1 else nullcontext():
             answer(BODY, Call("validate"), options)
