@@ -28,8 +28,8 @@ OUTPUT = Path(__file__).parents[1] / "webhook/api/core/kinds.txt"
 RELEASES = range(OLDEST, NEWEST + 1)
 META = "meta/v1"
 ROOTS = (
-    *("EnvVar", "EnvFromSource", "Lifecycle", "Probe", "SecurityContext", "VolumeDevice", "VolumeMount", "Volume"),
-    *("ContainerRestartRule", "PodDNSConfig", "HostAlias", "PodOS", "PodReadinessGate", "PodSecurityContext"),
+    *("EnvVarSource", "EnvFromSource", "Lifecycle", "Probe", "SecurityContext", "VolumeDevice", "VolumeMount"),
+    *("Volume", "ContainerRestartRule", "PodDNSConfig", "HostAlias", "PodOS", "PodReadinessGate", "PodSecurityContext"),
     *("TopologySpreadConstraint", "PodCondition", "PodIP", "HostIP", "PodAffinity", "PodAntiAffinity"),
 )
 """The parts of pods that draguard does not judge."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webhook.api.shapes import schema_of
-from webhook.api.versions import VERSIONS, find, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
@@ -104,7 +104,7 @@ def test_a_kind_is_served_by_the_releases_that_have_its_type() -> None:
         for api_version, version in VERSIONS.items()
         if api_version.startswith("resource.k8s.io/")
         for kind, served in version.kinds.items()
-        for release in range(served.since, served.until + 1)
+        for release in range(served.since, min(served.until, DEFAULT) + 1)
     }
     assert ours == set(LISTED)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, rules
 from tests.command import ROOT, draguard, findings, reported
-from webhook.api.versions import DEFAULT, NEWEST
+from webhook.api.versions import DEFAULT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class TestReleases:
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = findings("validate", folder)
-        assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{NEWEST}")
+        assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{DEFAULT}")
 
     def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
         folder = write(a=f"{CLAIM}---\n{NEW_POD}")

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT, draguard, findings, reported
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT
 from webhook.engine import cases
 
 if TYPE_CHECKING:
@@ -194,7 +194,9 @@ class TestSelection:
 
     def test_verbose_output_lists_each_case(self, new: Path) -> None:
         out = draguard("policy", "test", "-v", new).out
-        assert out.startswith(f"passed: {new}/tests.yaml:30: two devices are allowed (Kubernetes 1.{NEWEST})\npassed: ")
+        assert out.startswith(
+            f"passed: {new}/tests.yaml:30: two devices are allowed (Kubernetes 1.{DEFAULT})\npassed: "
+        )
 
 
 @pytest.mark.process

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,21 +170,21 @@ class TestUnknownKinds:
                 "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
                 1,
                 "no matches",
-                f"Kubernetes 1.{NEWEST} serves ResourceClass in no version",
+                f"Kubernetes 1.{DEFAULT} serves ResourceClass in no version",
             ),
             (
                 "apiVersion: v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "v1"',
-                f"Kubernetes 1.{NEWEST} serves",
+                f"Kubernetes 1.{DEFAULT} serves",
             ),
             (
                 "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
-                f"Kubernetes 1.{NEWEST} serves DeviceClass in resource.k8s.io/v1,",
+                f"Kubernetes 1.{DEFAULT} serves DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{NEWEST} serves"),
+            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{DEFAULT} serves"),
             ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
             ("kind: ResourceClaim", 1, "apiVersion not set", ""),
         ],

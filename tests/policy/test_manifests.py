@@ -23,18 +23,12 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
 
 DIFFERING: Final[Mapping[str, str]] = {
-    "null/env-item": "the environment of containers is not judged",
-    "scalar/data-infinity": "the server shows the first bytes of the request, too",
+    "scalar/data-infinity": "kubectl refuses it with this text; the server adds the first bytes of the request",
     "admission/sa-unknown": "a ServiceAccount that is not among the files may be there",
     "admission/priority-unknown": "a PriorityClass that is not among the files may be there",
-    "admission/mutation-service-account": "the copy in serviceAccount is taken for a default",
     "mutation/patch-unknown-field": "the server finds it when the patch is applied, draguard before",
     "mutation/namespace-escaped": "the server finds it when the patch is applied, draguard before",
     "mutation/patch-map-of-objects": "the server panics",
-    "mutation/claim-all-mode": "the result is judged without the default count that was set before",
-    "mutation/secret-string-data": "the change is shown in stringData",
-    "mutation/service-port": "a patched port is shown with its defaults",
-    "mutation/resource-limits": "quantities are shown as policies wrote them",
 }
 """The cases that differ, and why; `docs/trust.md` sums them up."""
 

@@ -128,7 +128,7 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
-        self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
+        self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
 
     def note(self, document: Document, release: str, judgement: Judgement) -> None:
         """Add a manifest.

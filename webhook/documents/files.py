@@ -9,7 +9,7 @@ from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
-from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
+from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
 
 TYPE_CHECKING = False
@@ -63,7 +63,8 @@ def read_found(
 def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, None if found.is_named else selection, skips=selection.skips):
+    left = None if found.is_named else selection
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -144,7 +145,7 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None
+    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -157,6 +158,10 @@ def _read(
         else:
             yield too_large(found.shown)
         return
+    if blocks and found.path.endswith(MARKDOWN):
+        from webhook.documents.markdown import blocks_of  # most files are YAML
+
+        data = blocks_of(data)
     documents = parse(data, found.shown, skips=skips)
     if selection:
         documents = selection.readable(data, documents)

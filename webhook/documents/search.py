@@ -188,6 +188,7 @@ def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | 
 def _below(directory: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     pending = [(directory, True)]
     ignored = None
+    suffixes = selection.suffixes if selection else SUFFIXES
     if selection and selection.git:
         from webhook.documents.ignored import Ignored  # most manifests are named
 
@@ -200,7 +201,9 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
         try:
             with os.scandir(path) as entries:
                 every = list(entries)
-            inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in every if _is_wanted(entry)]
+            inside = [
+                (entry.path, entry.is_dir(follow_symlinks=False)) for entry in every if _is_wanted(entry, suffixes)
+            ]
         except OSError as error:
             yield unreadable(path, error)
             continue
@@ -209,14 +212,14 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
         pending.extend(sorted(inside, reverse=True))
 
 
-def _is_wanted(entry: os.DirEntry[str]) -> bool:
+def _is_wanted(entry: os.DirEntry[str], suffixes: tuple[str, ...]) -> bool:
     """Tell whether to search a directory, or to read a file.
 
     Directories whose names begin with ``..`` belong to mounted ConfigMaps and Secrets; links beside them lead there.
     """
     if entry.is_dir(follow_symlinks=False):
         return entry.name not in _OF_GIT and not entry.name.startswith("..")
-    return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
+    return entry.name.endswith(suffixes) and (entry.is_symlink() or entry.is_file())
 
 
 def _has_magic(path: str) -> bool:

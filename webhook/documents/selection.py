@@ -75,6 +75,8 @@ class Selection:
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
         skips: Tells of which documents only apiVersion, kind and name are needed.
+        blocks: Whether to read the YAML blocks of Markdown files.
+        suffixes: The ends of the names of the files to read in directories.
     """
 
     def __init__(
@@ -88,11 +90,14 @@ class Selection:
         git: bool = True,
         also: Callable[[Any], bool] = _no_others,
         skips: Skips | None = None,
+        blocks: bool = False,
+        suffixes: tuple[str, ...] = SUFFIXES,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
         self.git, self.also, self.skips = git, also, skips
+        self.blocks, self.suffixes = blocks, suffixes
         self.left_out: Counter[str] = Counter()
         self.unread: list[tuple[str, str]] = []
         """What was left out: paths, each with the reason."""

@@ -21,6 +21,8 @@ STDIN: Final = "-"
 """Standard input, as users name it."""
 JSON: Final = ".json"
 """The end of the names of files that are meant to be JSON."""
+MARKDOWN: Final = ".md"
+"""The end of the names of Markdown files, whose manifests are in blocks."""
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
 _LONG: Final = 1 << 20

@@ -268,7 +268,7 @@ def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str
             yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names, read)
     for name, field in struct.type.opaque.items():
         if extent is None or name in extent.parts:
-            yield name, _planned(field, known.decoding, struct.names) if known.thorough else Planned(Any)
+            yield name, _planned(field, known, struct.names) if known.thorough else Planned(Any)
 
 
 def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> Planned:

@@ -82,11 +82,19 @@ class ContainerPort(V1Struct):
     hostIP = Text("The address of the node.")
 
 
+class EnvVar(V1Struct):
+    """A variable of a container's environment."""
+
+    name = Text("The variable's name.", written=True, required=True)
+    value = Text("Its value.")
+    valueFrom = unjudged("EnvVarSource")
+
+
 class Container(V1Struct):
     """A container of the pod."""
 
     opaque: ClassVar = {
-        "env": Array(unjudged("EnvVar"), list_map_keys=["name"]),
+        "env": Array(Nested(EnvVar), list_map_keys=["name"]),
         "envFrom": Array(unjudged("EnvFromSource")),
         "lifecycle": unjudged("Lifecycle"),
         "livenessProbe": unjudged("Probe"),

@@ -7,7 +7,19 @@ from __future__ import annotations
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
-from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, quoted, refused, required, too_long
+from webhook.problem import (
+    IMMUTABLE_FIELD,
+    WARNING,
+    Path,
+    Problem,
+    Verbatim,
+    forbidden,
+    invalid,
+    quoted,
+    refused,
+    required,
+    too_long,
+)
 from webhook.schema import (
     CREATE,
     IN_PLACE,
@@ -40,7 +52,6 @@ _BYTES = 4
 """The most bytes of a character."""
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that a status update cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
-_IMMUTABLE = "field is immutable"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -309,9 +320,9 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
     """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
     if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
-        yield invalid(meta / "deletionTimestamp", _shown_time(meta), _IMMUTABLE)
+        yield invalid(meta / "deletionTimestamp", _shown_time(meta), IMMUTABLE_FIELD)
     if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
-        yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, _IMMUTABLE)
+        yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, IMMUTABLE_FIELD)
 
 
 def _shown_time(meta: View) -> str | None:

@@ -47,7 +47,7 @@ def compiled(expression: str, target: Target) -> Sequence[Problem]:
         return (forbidden(Path(), refusal.detail),)
     if refusal.is_internal:
         return (internal(Path(), refusal.detail),)
-    return (invalid(Path(), expression, refusal.detail),)
+    return (invalid(Path(), expression, refusal.detail)._replace(issues=refusal.issues),)
 
 
 class CELDeviceSelector(Struct):

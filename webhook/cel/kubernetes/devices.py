@@ -24,6 +24,7 @@ from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.issues import Issue
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -51,6 +52,9 @@ _ESTIMATED_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
 _ANY_LENGTH_SINCE: Final = 37
+
+NOT_A_RESULT: Final = "the value is of another type"
+"""The issue of an expression whose value is not one that it may have."""
 
 _DOMAIN_MAX: Final = 63
 _ID_MAX: Final = 32
@@ -196,7 +200,7 @@ def _compiled(
     except CompileError as error:
         return uncompiled(error, expression, release)
     if not is_result(checked.type):
-        return Refusal(wanted.format(declared_name(checked.type)))
+        return Refusal(wanted.format(declared_name(checked.type)), issues=(Issue(NOT_A_RESULT),))
     try:
         program = known.program(checked)
     except ProgramError as error:

@@ -186,6 +186,9 @@ def validate(parser: argparse.ArgumentParser) -> None:
         "--exit-zero", action="store_true", help="exit with 0 where the exit code would be 1, whatever is found"
     )
     parser.add_argument(
+        "--markdown", action="store_true", help="read the YAML blocks of Markdown files (.md) in directories, too"
+    )
+    parser.add_argument(
         "--show-files", action="store_true", help="list the files that were read, and those that were not, with reasons"
     )
     parser.add_argument(

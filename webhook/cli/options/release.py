@@ -59,7 +59,7 @@ def _listed(stated: str) -> str:
 
 
 def _known(stated: str, source: str) -> str:
-    """Return the known version for a stated one, with a note if they differ.
+    """Return the known version for a stated one, with a note if they differ, or if only alphas of it are known.
 
     Raises:
         ValueError: It is not a version, or is older than the first known one.
@@ -67,7 +67,7 @@ def _known(stated: str, source: str) -> str:
     release = release_of(stated)
     if not (note := not_known_yet(stated)):
         return stated
-    _warn("note: %s: %s, the newest known release", source, note)
+    _warn("note: %s: %s", source, note)
     return f"1.{release}"
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 
-from webhook.documents.edits import Edit
-from webhook.documents.rewriting.errors import UnableError
-from webhook.documents.rewriting.lines import dedented, shifted
+from webhook.edit.edits import Edit
+from webhook.edit.tree import UnableError, dedented, shifted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from typing import Any
 
-    from webhook.documents.nodes import Entry, Node
-    from webhook.documents.rewriting.tree import Tree
+    from webhook.edit.nodes import Entry, Node
+    from webhook.edit.tree import Tree
 
 
 def written(tree: Tree, value: Any, instead: Node) -> str:

@@ -7,13 +7,13 @@ import re
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
-from webhook.documents.edits import Edit
+from webhook.edit.edits import Edit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from webhook.documents.nodes import Node
+    from webhook.edit.nodes import Node
 
 _CHARACTERS: Final = {
     '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),

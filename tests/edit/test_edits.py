@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.documents.edits import Edit, OverlapError, apply
+from webhook.edit.edits import Edit, OverlapError, apply
 
 
 def test_edits_are_made_in_the_order_of_the_text() -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 
 from webhook.documents.dump import dump
-from webhook.documents.edits import Edit
-from webhook.documents.rewriting.errors import UnableError
-from webhook.documents.rewriting.lines import dedented, shifted
+from webhook.edit.edits import Edit
+from webhook.edit.tree import UnableError, dedented, shifted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any
 
-    from webhook.documents.nodes import Entry, Node
-    from webhook.documents.rewriting.tree import Tree
+    from webhook.edit.nodes import Entry, Node
+    from webhook.edit.tree import Tree
 
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
 _BELOW = re.compile(r"(?:[ \t]*\r?\n)+(?P<indentation> *)#[^\r\n]*")

@@ -3,29 +3,82 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
+from itertools import groupby
 
-from webhook.documents import edits as editing
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.documents.jsontext import Decoder
-from webhook.documents.rewriting import block, flow
-from webhook.documents.rewriting.block import BlockMap
-from webhook.documents.rewriting.errors import UnableError
-from webhook.documents.rewriting.flow import FlowMap
-from webhook.documents.rewriting.tree import tree_of
+from webhook.edit import block, flow
+from webhook.edit.block import BlockMap
+from webhook.edit.edits import Edit, OverlapError, apply
+from webhook.edit.flow import FlowMap
+from webhook.edit.tree import UnableError, tree_of
+from webhook.problem import value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any, Final
 
-    from webhook.documents.edits import Edit
-    from webhook.documents.nodes import Node
-    from webhook.documents.rewriting.tree import Tree
+    from webhook.documents.document import Document
+    from webhook.edit.nodes import Node
+    from webhook.edit.tree import Tree
     from webhook.objects import JSONObject
 
 _MOST_ROUNDS: Final = 12
 """Each round makes edits that do not overlap; moved parts are edited in the next."""
+_TYPE: Final = ("apiVersion", "kind")
 _SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
+
+
+def _unchanged(_whole: Any, _objects: Sequence[Any]) -> None:
+    """Leave a list as it is."""
+
+
+def with_objects(
+    documents: Sequence[Document], objects: Sequence[Any], adapt: Callable[[Any, Sequence[Any]], None] = _unchanged
+) -> str:
+    """Return the text of a file with other objects; comments, layout and all other objects stay.
+
+    Args:
+        documents: All objects of the file, in their order.
+        objects: The objects to put in their places: the same one where nothing changes.
+        adapt: Adapts a list whose items change: called with the whole document and its new items.
+    """
+    text, pieces, end = "", list[str](), 0
+    pairs = zip(documents, objects, strict=True)
+    for (start, stop), group in groupby(pairs, key=lambda pair: pair[0].extent):
+        together = list(group)
+        text = together[0][0].whole_text
+        pieces += text[end:start], _document(text[start:stop], together, adapt)
+        end = stop
+    return "".join((*pieces, text[end:]))
+
+
+def _document(text: str, pairs: Sequence[tuple[Document, Any]], adapt: Callable[[Any, Sequence[Any]], None]) -> str:
+    """Return the text of one document, whose items are replaced if it is a list."""
+    changed = [(document, obj) for document, obj in pairs if not same(document.data, obj)]
+    if not changed:
+        return text
+    is_json = changed[0][0].is_json
+    whole = deepcopy(read_value(text, is_json=is_json))
+    for document, obj in changed:
+        whole = _with(whole, document.within, obj)
+    if changed[0][0].within:
+        adapt(whole, [obj for _, obj in pairs])
+    return rewritten(text, whole, is_json=is_json)
+
+
+def _with(whole: Any, within: tuple[str | int, ...], value: dict[str, Any]) -> Any:
+    """Put an object in its place; a list that gives it its type gets the same type."""
+    if not within:
+        return value
+    written = value_at(whole, within)
+    value_at(whole, within[:-1])[within[-1]] = {
+        name: each for name, each in value.items() if name in written or name not in _TYPE
+    }
+    return whole
 
 
 def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
@@ -88,8 +141,8 @@ def _edited(text: str, wanted: Any, *, is_json: bool, careful: bool) -> str | No
             edits = _Round(tree, careful=careful).edits(tree.root, value, wanted)
             if not edits:
                 return None
-            text = editing.apply(text, edits)
-    except (ContentError, UnableError, editing.OverlapError):
+            text = apply(text, edits)
+    except (ContentError, UnableError, OverlapError):
         pass
     return None
 
@@ -122,7 +175,7 @@ class _Round:
             return []  # the anchored value is edited, and read again with the alias
         if isinstance(old, dict | list) or isinstance(new, dict | list) or node.start == node.end:
             raise UnableError
-        return [editing.Edit(node.start, node.end, self._scalar(node, new))]
+        return [Edit(node.start, node.end, self._scalar(node, new))]
 
     def _map(self, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
         layout = FlowMap(self._tree, node) if node.in_flow else BlockMap(self._tree, node)

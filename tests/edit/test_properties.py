@@ -12,15 +12,15 @@ import pytest
 
 from tests.command import ROOT, findings
 from webhook.documents import Document, parse
-from webhook.documents.edits import Edit, apply
 from webhook.documents.placeholders import PLACEHOLDER
-from webhook.fixing.nodes import PlacedNode, tree_of
-from webhook.fixing.structure import unwrapped
+from webhook.edit.changes import unwrapped
+from webhook.edit.edits import Edit, apply
+from webhook.edit.tree import PlacedNode, Tree, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webhook.documents.nodes import Entry, Node
+    from webhook.edit.nodes import Entry, Node
 
 Broken = tuple[list[Edit], str]
 """What is changed in a text, and what kind of mistake that is."""
@@ -35,17 +35,17 @@ def places(node: Node, around: Node | None = None, entry: Entry | None = None) -
         yield from places(item, node)
 
 
-def misspelt(text: str, found: PlacedNode) -> list[Edit] | None:
+def misspelt(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """Swap two letters of a long field."""
     key = found.entry.key if found.entry else None
     if key is None or key.style or not re.fullmatch("(?!api)[a-z]+[A-Z][A-Za-z]{6,}", key.value):
         return None
     middle = key.start + len(key.value) // 2
-    swapped = text[middle + 1] + text[middle]
-    return [Edit(middle, middle + 2, swapped)] if swapped != text[middle : middle + 2] else None
+    swapped = tree.text[middle + 1] + tree.text[middle]
+    return [Edit(middle, middle + 2, swapped)] if swapped != tree.text[middle : middle + 2] else None
 
 
-def another_case(_: str, found: PlacedNode) -> list[Edit] | None:
+def another_case(_: Tree, found: PlacedNode) -> list[Edit] | None:
     """Write a value of an enumeration as other languages do."""
     node = found.node
     if not found.entry or found.entry.name not in {"allocationMode", "operator", "effect", "restartPolicy"}:
@@ -53,33 +53,33 @@ def another_case(_: str, found: PlacedNode) -> list[Edit] | None:
     return [Edit(node.end - len(node.value), node.end, node.value.lower())] if not node.style else None
 
 
-def in_quotes(text: str, found: PlacedNode) -> list[Edit] | None:
+def in_quotes(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """Put a number or boolean in quotes."""
     node = found.node
-    is_written = found.entry and not node.style and re.fullmatch("[0-9]+|true|false", text[node.start : node.end])
+    is_written = found.entry and not node.style and re.fullmatch("[0-9]+|true|false", tree.text[node.start : node.end])
     return [Edit(node.start, node.start, '"'), Edit(node.end, node.end, '"')] if is_written else None
 
 
-def without_exactly(text: str, found: PlacedNode) -> list[Edit] | None:
+def without_exactly(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """Write a request as v1beta1 does."""
-    return unwrapped(text, found) if found.entry and found.entry.name == "exactly" else None
+    return unwrapped(tree, found) if found.entry and found.entry.name == "exactly" else None
 
 
-def with_bytes(text: str, found: PlacedNode) -> list[Edit] | None:
+def with_bytes(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """Give a quantity the unit that Kubernetes leaves out."""
     node = found.node
     is_size = re.fullmatch("[0-9]+[KMGT]i", node.value) and not node.style
-    return [Edit(node.end, node.end, "B")] if is_size and text[node.end : node.end + 1] in "\n,}" else None
+    return [Edit(node.end, node.end, "B")] if is_size and tree.text[node.end : node.end + 1] in "\n,}" else None
 
 
-def single_equals(text: str, found: PlacedNode) -> list[Edit] | None:
+def single_equals(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     """Write a comparison as SQL does."""
     node = found.node
-    at = text.find(" == ", node.start, node.end)
+    at = tree.text.find(" == ", node.start, node.end)
     return [Edit(at + 1, at + 3, "=")] if found.entry and found.entry.name == "expression" and at >= 0 else None
 
 
-MISTAKES: list[Callable[[str, PlacedNode], list[Edit] | None]] = [
+MISTAKES: list[Callable[[Tree, PlacedNode], list[Edit] | None]] = [
     misspelt,
     another_case,
     in_quotes,
@@ -104,9 +104,10 @@ def manifests() -> list[str]:
 def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
     """Break a document once in each way that applies to it."""
     (document,) = (each for each in parse(text) if isinstance(each, Document))
-    found = list(places(tree_of(document)))
+    tree = tree_of(text, is_json=document.is_json, extent=document.extent)
+    found = list(places(tree.root))
     for mistake in MISTAKES:
-        edits = [each for place in found if (each := mistake(text, place))]
+        edits = [each for place in found if (each := mistake(tree, place))]
         if edits:
             yield mistake.__name__, apply(text, dice.choice(edits))
 

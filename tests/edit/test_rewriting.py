@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from webhook.documents.content import ContentError
-from webhook.documents.rewriting import read_value, rewritten
-from webhook.documents.rewriting.rewrite import same
+from webhook.edit.rewrite import read_value, rewritten, same
 
 
 @pytest.mark.parametrize(
