@@ -27,7 +27,6 @@ from webhook.schema import (
     CompiledStruct,
     compile_struct,
     examined,
-    is_fine,
 )
 from webhook.schema.decoding import apart, as_reported, no_advice, refuses
 
@@ -82,13 +81,10 @@ def judge(
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and is_fine(struct, obj):
-            found = []
-        else:
-            misfits, problems = _walked(struct, obj, old)
-            found = _judged(struct, obj, old, misfits, problems)
-            if beyond_decoding and any(misfit.rule != GATE_OFF for misfit in misfits):
-                found += _beyond(struct, obj, old, misfits)
+        misfits, problems = _walked(struct, obj, old)
+        found = _judged(struct, obj, old, misfits, problems)
+        if beyond_decoding and any(misfit.rule != GATE_OFF for misfit in misfits):
+            found += _beyond(struct, obj, old, misfits)
     except RecursionError:
         return [_TOO_DEEP]
     finally:
@@ -172,8 +168,6 @@ def judge_admitted(
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
     struct, older = plan_of(version, name, operation, kubernetes, stated)
-    if old is None and is_fine(struct, obj):
-        return []
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)
@@ -231,7 +225,7 @@ def stored(
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
-    return apart(struct.walk(obj)) if old is None else examined(struct.decoding, obj)
+    return examined(struct if old is None else struct.decoding, obj)
 
 
 def _judged(
@@ -277,7 +271,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = _namespace_refusals(struct, obj)
+    found = namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
@@ -368,8 +362,8 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
     return {**leaves, **copy}
 
 
-def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; no plan accepts one."""
+def namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     type_: Any = struct.type
     if not namespace or not type_.namespaced:

@@ -10,22 +10,13 @@ import msgspec
 from webhook.layout import ABSENT, PLAIN, Held, Layout
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Decoded(msgspec.Struct, gc=False, omit_defaults=True):
     """A decoded map; rules and expressions read it like any other one."""
 
-    get = __getitem__ = object.__getattribute__
-
-    def __iter__(self) -> Iterator[str]:
-        """Return the names of the fields."""
-        return iter([name for name in self.__struct_fields__ if getattr(self, name) is not None])
-
-    def __contains__(self, name: str) -> bool:
-        """Tell whether there is a field."""
-        return getattr(self, name) is not None
+    get = object.__getattribute__
+    """Returns the value of a field; rules read no others."""
 
     def cel_select(self, name: str) -> Any:
         """Return the value of a field; ``ABSENT`` if there is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from webhook.admission.record import ALLOWED, Record
 from webhook.admission.responses import assuming
-from webhook.api.judgement import plan_of
+from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webhook.admission.record import Call
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.quickpath import QuickPlace, QuickVerdict
+    from webhook.schema import CompiledStruct
 
 OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
@@ -49,17 +50,22 @@ class _Usual:
     """How to admit requests of a kind.
 
     Args:
+        struct: The type of the objects.
         read: Reads a request with those parts of its object that matter.
         is_fine: Recognizes valid objects.
         place: The place of the requests among policies; None without policies.
     """
 
-    __slots__ = ("is_fine", "misses", "place", "read")
+    __slots__ = ("is_fine", "misses", "place", "read", "struct")
 
     def __init__(
-        self, read: Callable[[bytes], dict[str, Any]], is_fine: Callable[[object], bool], place: QuickPlace | None
+        self,
+        struct: CompiledStruct,
+        read: Callable[[bytes], dict[str, Any]],
+        is_fine: Callable[[object], bool],
+        place: QuickPlace | None,
     ) -> None:
-        self.read, self.is_fine, self.place = read, is_fine, place
+        self.struct, self.read, self.is_fine, self.place = struct, read, is_fine, place
         self.misses = -len(place.instead) if place else 0
         """How many more requests had to be read again than were admitted, but for those for which policies are made."""
 
@@ -133,7 +139,7 @@ class Shortcut:
 
     def _admitted(self, usual: _Usual, request: Mapping[str, Any], call: Call) -> tuple[dict[str, Any], Record] | None:
         obj = request["object"]
-        if not usual.is_fine(obj) or self._enforcement.exempts(request):
+        if not usual.is_fine(obj) or namespace_refusals(usual.struct, obj) or self._enforcement.exempts(request):
             return None
         if not request.get("name") and obj.metadata.name:  # API servers send it, too
             return None
@@ -194,4 +200,4 @@ class Shortcut:
             return None
         type_, is_fine = found
         place = self._policies.validation_place(request, layout_of(type_)) if self._policies else None
-        return _Usual(reading_like(request, type_), is_fine, place)
+        return _Usual(struct, reading_like(request, type_), is_fine, place)

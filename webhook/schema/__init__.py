@@ -9,7 +9,7 @@ from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
 from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.examining import examined, is_fine
+from webhook.schema.examining import examined
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
@@ -54,6 +54,5 @@ __all__ = [
     "declared",
     "exactly_one",
     "examined",
-    "is_fine",
     "transition",
 ]

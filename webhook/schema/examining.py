@@ -39,11 +39,6 @@ def _tell_of(struct: CompiledStruct) -> Tell:
     return _First.make(struct) if _First.make else lambda _: False
 
 
-def is_fine(struct: CompiledStruct, value: object) -> bool:
-    """Tell whether there is nothing to report about a value; False if only a walk can tell."""
-    return _tell_of(struct)(value)
-
-
 def examined(struct: CompiledStruct, value: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Return the findings in a value, from decoding and from validation."""
-    return ((), ()) if is_fine(struct, value) else apart(struct.walk(value))
+    return ((), ()) if _tell_of(struct)(value) else apart(struct.walk(value))

@@ -163,7 +163,7 @@ def nodes_of_each_device(spec: View) -> Iterator[Problem]:
 def own_nodes_of_device(spec: View) -> Iterator[Problem]:
     """Without perDeviceNodeSelection no device selects its nodes."""
     devices = spec.contents("devices")
-    if spec.perDeviceNodeSelection or all(map(_NODE_FIELDS.isdisjoint, devices)):
+    if spec.perDeviceNodeSelection or all(each.get(name) is None for each in devices for name in _NODE_FIELDS):
         return
     if _only_size_counts(devices, spec.release):
         return

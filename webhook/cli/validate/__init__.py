@@ -13,6 +13,7 @@ from webhook.cli.options.release import kubernetes_versions
 from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN
+from webhook.optional import install
 from webhook.report.model import Report
 from webhook.sources import SourceError
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Print the findings and a summary."""
+    install("objects")
     check_outputs(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
         from webhook.cli.validate import fixing  # needed only to fix files
