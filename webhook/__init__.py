@@ -173,10 +173,7 @@ def check_files(
         ValueError: No path is given; a release, a feature gate or a rule is not known; a label is malformed; the
             configuration file cannot be used; or the program that renders a chart or kustomization is missing.
     """
-    from webhook.cli.validate.checking import findings  # `import webhook` stays cheap
-    from webhook.optional import install
-
-    install("objects")
+    from webhook.check.library import findings  # `import webhook` stays cheap
 
     given: dict[str, Any] = {
         "kubernetes": kubernetes,

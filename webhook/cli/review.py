@@ -9,13 +9,13 @@ from pathlib import Path
 
 from webhook import admission
 from webhook.admission import MalformedReviewError
-from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.optional import install
 from webhook.report.excerpt import as_json
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreada
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
+from webhook.objects import is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
+_NONE: Final = "no manifest: no document in it has an apiVersion or a kind"
 _EMPTY_HINT: Final = f"did the command that writes it fail? {EMPTY_ALLOWED}; to read files, name them"
 
 
@@ -213,3 +215,45 @@ def _open_regular(path: str, flags: int) -> int:
     from webhook.regular import open_regular  # a file that the user has named may be of any kind
 
     return open_regular(path, flags)
+
+
+def only_manifests(
+    documents: Iterable[Document | Unreadable], paths: Iterable[str], selection: Selection
+) -> list[Document | Unreadable]:
+    """Leave out files of directories that hold no object, such as a chart's values, and count them.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths.
+        selection: Receives the number.
+    """
+    every = list(documents)
+    kept = {STDIN_NAME if path == STDIN else path for path in paths}
+    kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
+    for other in sorted({each.source for each in every} - kept):
+        selection.leave_out(EMPTY, other)
+    return [each for each in every if each.source in kept]
+
+
+def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[str]) -> Iterator[Document | Unreadable]:
+    """Yield documents, and an error for each input that has some, but no object: it is probably a table of kubectl.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths; other files, which are below directories, may hold anything, unless no input has an
+            object.
+    """
+    left = {STDIN_NAME if path == STDIN else path: None for path in paths}
+    others: dict[str, str] = {}
+    is_found = False
+    for document in documents:
+        source = document.source
+        if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
+            left.pop(source, None)
+            is_found = True
+        else:
+            others.setdefault(source, document.whole_text if source in left else "")
+        yield document
+    yield from (without_manifest(source, text, "") for source, text in others.items() if source in left)
+    if not is_found and not others.keys() <= left.keys():
+        yield from (Unreadable(path, 0, 0, _NONE) for path in left if path not in others)

@@ -61,6 +61,11 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
             print(excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
 
 
+def print_error(line: str) -> None:
+    """Print a line of a report, which is safe, on standard error."""
+    print(line, file=sys.stderr)
+
+
 def _folded(line: str, width: int) -> Iterator[str]:
     """Fold a line to some columns, none for no limit; the sequences of colours take none."""
     if not width or _columns_of(line) <= width:

@@ -6,16 +6,15 @@ import os
 from fnmatch import fnmatchcase
 from functools import cache
 
-from webhook.cli.arguments import UsageError
-from webhook.cli.arguments.parsing import did_you_mean
-from webhook.cli.console.output import check_writable
 from webhook.documents.globs import Globs, PatternError
 from webhook.report.summary import counted
+from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.applying import Suppressions
 from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
 from webhook.suppression.paths import PathIgnores
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         UsageError: A rule does not exist, or the baseline cannot be used.
     """
     if arguments.write_baseline:
+        from webhook.documents.writing import check_writable  # needed only to write files
+
         check_writable(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
@@ -145,6 +146,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
         for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
             if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
                 hint = did_you_mean(name.removeprefix(POLICY), known)
+                hint = f": {hint}" if hint else ""
                 raise UsageError(f"{option}: policy {name.removeprefix(POLICY)} not found in --policies{hint}")
 
 
@@ -192,7 +194,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     if cut := next((finding for finding in report.findings if not finding.line), None):
         report.remarks.append(f"{file} is not written: {cut.file}: {cut.problem.message}")
         return
-    from webhook.cli.console.files import write  # needed only to write files
+    from webhook.documents.writing import write  # needed only to write files
 
     directory = baseline.directory_of(file)
     counts = baseline.counted(report.findings, directory)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from webhook.cli.console.progress import with_progress
-from webhook.cli.console.reading import note_left_out, with_manifests
+from webhook.check.progress import with_progress
 from webhook.documents import Selection, Unreadable, read
+from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import is_definition
@@ -14,7 +14,7 @@ from webhook.problem import ERROR, Path, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Final
 
     from webhook.documents import Document
@@ -32,6 +32,7 @@ def read_cluster(
     *,
     quiet: bool = True,
     definitions: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> Inventory:
     """Read the objects of a cluster; report those that cannot be read or decoded.
 
@@ -41,6 +42,7 @@ def read_cluster(
         kinds: The kinds that the command needs; objects of others are ignored.
         quiet: Whether to show no progress on a terminal.
         definitions: Whether CustomResourceDefinitions are needed, too, which are large.
+        tell: Receives a line about files that were not read.
     """
     inventory = Inventory()
     # Snapshots are large, and seldom committed.
@@ -59,7 +61,10 @@ def read_cluster(
             inventory.add(obj)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
-    note_left_out(selection, quiet=False, renders=False)
+    if selection.left_out and tell:
+        from webhook.report.summary import not_read  # seldom needed
+
+        tell(not_read(selection.left_out, renders=False))
     return inventory
 
 

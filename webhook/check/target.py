@@ -1,20 +1,27 @@
-"""``--kubernetes-version`` and ``--feature-gates``, as several commands take them."""
+"""The API server that documents are judged as: its release, feature gates and API versions; where pods are."""
 
 from __future__ import annotations
 
 import re
 
 from webhook.api import gates
+from webhook.api.runtimeconfig import parse
 from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
-from webhook.cli.arguments import UsageError
 from webhook.release import releases
 from webhook.schema import OLDEST
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Final
 
-_LONGEST_VERSION = 256
+    from webhook.workloads import Locations
+
+_LONGEST_VERSION: Final = 256
+_STEP: Final = r"(?:[A-Za-z0-9_-]+(?:\[\])?|\*)"
+_LOCATION: Final = rf"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=({_STEP}(?:\.{_STEP})*)"
+"""A value of ``--pod-template``."""
 
 
 def kubernetes(arguments: Namespace) -> str | None:
@@ -131,3 +138,46 @@ def _source_of(about: str, arguments: Namespace) -> str:
             if gate in re.findall(r"\w+", about):
                 return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
     return "--feature-gates"
+
+
+def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
+    """Read ``--runtime-config``, None if it was not given.
+
+    Raises:
+        UsageError: A key or value is malformed, or names an API group or version that Kubernetes does not have.
+    """
+    if not arguments.runtime_config:
+        return None
+    from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
+
+    try:
+        stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
+    except ValueError as error:
+        raise UsageError(f"--runtime-config: {error}") from error
+    for key in stated:
+        group, version = key.split("/")[:2]
+        if group == "api":
+            continue
+        if not (versions := versions_of(group)):
+            raise UsageError(f"--runtime-config: unknown API group {group}")
+        if version not in versions:
+            known = ", ".join(versions)
+            raise UsageError(f"--runtime-config: group version {group}/{version} is unknown; {group} has {known}")
+    return stated
+
+
+def pod_locations(arguments: Namespace) -> Locations | None:
+    """Read ``--pod-template``; None if it was not given.
+
+    Raises:
+        UsageError: It is malformed.
+    """
+    found: Locations = {}
+    for text in arguments.pod_template:
+        if not (match := re.fullmatch(_LOCATION, text)):
+            raise UsageError(
+                f"--pod-template: {text!r}: give GROUP/KIND=PATH, such as example.com/Trainer=spec.workers[].template"
+            )
+        group, kind, path = match.groups()
+        found[group, kind] = (*found.get((group, kind), ()), path)
+    return found or None

@@ -6,9 +6,10 @@ import re
 from os import PathLike, fspath
 
 from webhook.arguments import check_mapping, check_string, several
-from webhook.cli.arguments import UsageError, make_parser
-from webhook.cli.options.settings import configured
-from webhook.cli.validate import judged
+from webhook.check.files import judged
+from webhook.cli.arguments import make_parser
+from webhook.configuration.settings import configured
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

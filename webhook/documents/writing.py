@@ -8,11 +8,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from webhook.cli.arguments import UsageError
 from webhook.documents.content import decoded, encoded
 from webhook.documents.git import repository
 from webhook.records import NamedTuple
 from webhook.regular import open_regular
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,6 +194,31 @@ def check_replaceable(name: str) -> None:
             f"it has {status.st_nlink} hard links, and only this one would change: replace it by a copy first",
             name,
         )
+
+
+def check_writable(file: str, option: str) -> None:
+    """Check that a file can be written, before the work begins.
+
+    Args:
+        file: The file's name.
+        option: The option that names it.
+
+    Raises:
+        UsageError: It cannot, or a link of a repository leads out of it.
+    """
+    directory = os.path.dirname(file) or "."
+    if not os.path.isdir(directory):
+        raise UsageError(f"{option}: directory {directory} does not exist: create it first")
+    if os.path.isdir(file):
+        raise UsageError(f"{option}: this is a directory: name a file in it")
+    try:
+        check_inside(file)
+        if os.path.isfile(file):
+            check_replaceable(file)
+    except PermissionError as error:
+        raise UsageError(f"{option}: {error.strerror}") from error
+    if not os.access(file if os.path.exists(file) else directory, os.W_OK):
+        raise UsageError(f"{option}: permission denied: name a file that you may write")
 
 
 def _mask() -> int:

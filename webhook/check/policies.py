@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from itertools import chain
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
 from webhook.check.namespaces import POLICY_HINT
-from webhook.cli.arguments import UsageError
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Sender
 from webhook.findings import Finding, Origin, by_place, found, unread
@@ -24,6 +22,7 @@ from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.report.text import as_text
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def load_policies(
 def sound_policies(
     arguments: Namespace,
     stated: str | None,
-    tell: Callable[[str], None] | None = None,
+    tell: Callable[[str], None],
     strongest: Callable[[str], str] = lambda _name: DENY,
 ) -> Policies:
     """Load policies for a command that needs all of them to be valid.
@@ -128,7 +127,7 @@ def sound_policies(
     Args:
         arguments: The command's arguments.
         stated: The Kubernetes release.
-        tell: Receives the lines of the error report; None for standard error.
+        tell: Receives the lines of the error report.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
 
     Raises:
@@ -136,10 +135,7 @@ def sound_policies(
     """
     policies = load_policies(arguments, stated, strongest)
     for line in as_text(policies.findings):
-        if tell:
-            tell(line)
-        else:
-            print(line, file=sys.stderr)
+        tell(line)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
         raise UsageError(f"--policies: {counted(errors, 'error')}: `draguard policy check` has the details")

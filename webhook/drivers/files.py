@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from webhook.cli.arguments import UsageError
 from webhook.documents import Document, Unreadable, read
 from webhook.records import NamedTuple
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

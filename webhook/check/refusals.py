@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.check.expressions import located
 from webhook.check.namespaces import Namespaces
-from webhook.cli.console.output import code_of
 from webhook.documents import Document
 from webhook.engine.manifests import review
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR
 from webhook.references.hints import hinted
-from webhook.report.text import as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from webhook.documents import Unreadable
     from webhook.findings import Finding
     from webhook.inventory import Inventory
-    from webhook.report.model import Report
 
 
 class Refused:
@@ -77,19 +73,3 @@ class Refused:
             if problem.level == ERROR:
                 advised = hinted(problem, obj) if problem.lacks_advice else problem
                 yield located(advised, document, self._release)
-
-
-def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
-    """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
-
-    Args:
-        report: The findings.
-        texts: The rendered texts, by the file of the template or the kustomization.
-    """
-    if report.findings and texts:
-        from webhook.check.places import Places  # most manifests are files
-
-        Places(texts).place(report)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
-    return code_of(report.findings) if report.errors else 0

@@ -6,10 +6,9 @@ import sys
 
 from webhook.api.claimed import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, find, release_of
-from webhook.cli.arguments import UsageError
-from webhook.cli.console.progress import counting, with_progress
-from webhook.cli.console.reading import check_charts, paths_of, runtime_config
-from webhook.cli.options.suppressing import exclusions, own_files
+from webhook.check.progress import counting, with_progress
+from webhook.check.suppressing import exclusions, own_files
+from webhook.check.target import runtime_config
 from webhook.documents import STDIN, Selection, parse
 from webhook.documents.selection import SUFFIXES
 from webhook.documents.source import MARKDOWN
@@ -17,6 +16,7 @@ from webhook.documents.stream import identity_of
 from webhook.inventory.objects import is_held
 from webhook.objects import DEFINITION
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Manifests:
         name = arguments.stdin_filename
         if name and arguments.paths and STDIN not in arguments.paths:
             raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
-        self.paths = [STDIN] if name and not arguments.paths else paths_of(arguments) or ["."]
+        self.paths: list[str] = arguments.paths or [STDIN if name else "."]
         """The paths that are read."""
         self._arguments = arguments
         self._selection = Selection(
@@ -175,3 +175,23 @@ class Manifests:
                 seen.add(each.source)
                 documents += parse(files[each.source], each.source)
         self._read = documents
+
+
+def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
+    """Return the complaint that standard input is given as two inputs; empty if it is not.
+
+    Args:
+        inputs: The paths of each input, by its name.
+    """
+    first, second, *_ = *(name for name, paths in inputs.items() if STDIN in paths), "", ""
+    return f"standard input (-) cannot be both {first} and {second}: give one of them as files" if second else ""
+
+
+def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
+    """Check that there is a chart if there are values for charts.
+
+    Raises:
+        UsageError: There is no chart.
+    """
+    if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
+        raise UsageError("--helm-values and --helm-set: no path is the directory of a Helm chart")
