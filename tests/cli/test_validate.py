@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,6 @@ from hypothesis import strategies as st
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
 from webhook.api.versions import DEFAULT, NEWEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 CLASS_WITH_SELECTOR = """\
 apiVersion: resource.k8s.io/v1

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard
 from webhook.references import hints
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/{version}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.command import draguard, findings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALL_OF_THEM = '- cel:\n      expression: device.driver == "gpu.example.com" # all of them\n'
 ALL_ABOVE = '- expression: device.driver == "gpu.example.com" # all of them\n    cel:\n'

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,8 @@ from webhook.documents import Document, parse
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import unwrapped
 from webhook.edit.edits import Edit, apply
+from webhook.edit.nodes import Entry, Node
 from webhook.edit.tree import PlacedNode, Tree, tree_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from webhook.edit.nodes import Entry, Node
 
 Broken = tuple[list[Edit], str]
 """What is changed in a text, and what kind of mistake that is."""

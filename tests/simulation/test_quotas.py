@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import draguard, findings
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,6 @@ from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE
 from tests.command import draguard, findings, process, reported
 from tests.policy.examples import binding, mutating, policy
 from tests.policy.examples import spec as with_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 INLINE = "expression: object.metadata.name == nope + 1"
 
