@@ -170,6 +170,12 @@ class TestLibrary:
         assert "not read" not in draguard("validate", "--all-pods", tmp_path).out
         assert other.exists()
 
+    @pytest.mark.parametrize("paths", [["c", "./c"], ["c/"], ["c", "c/"], [".", "c"], ["c", "."]])
+    def test_it_may_be_named_twice(self, paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        chart(tmp_path / "c", claim=TEMPLATED)
+        monkeypatch.chdir(tmp_path)
+        assert {each["name"] for each in findings(*paths)} == {"gpu"}
+
     def test_below_another_path_it_is_rendered_for_its_own_namespace_if_it_refuses_default(
         self, tmp_path: Path
     ) -> None:

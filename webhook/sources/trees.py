@@ -110,6 +110,8 @@ class _Trees:
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
         """Leave out the files that a chart or kustomization is rendered from."""
         top = os.path.realpath(directory)
+        if top in self._charts:  # it is named twice
+            return
         self._directories.add(top)
         if is_chart(directory):
             self._charts.append(top)
