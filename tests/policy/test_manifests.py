@@ -22,8 +22,6 @@ DIFFERING: Final[Mapping[str, str]] = {
     "scalar/data-infinity": "kubectl refuses it with this text; the server adds the first bytes of the request",
     "admission/sa-unknown": "a ServiceAccount that is not among the files may be there",
     "admission/priority-unknown": "a PriorityClass that is not among the files may be there",
-    "mutation/patch-unknown-field": "the server finds it when the patch is applied, draguard before",
-    "mutation/namespace-escaped": "the server finds it when the patch is applied, draguard before",
     "mutation/patch-map-of-objects": "the server panics",
 }
 """The cases that differ, and why; `docs/trust.md` sums them up."""

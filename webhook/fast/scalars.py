@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from webhook.fast.known import remember
 from webhook.records import NamedTuple
-from webhook.schema.known import remember
 from webhook.schema.scalars import WIDEST, Int, Parsed, Scalar, Text
 
 TYPE_CHECKING = False
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Final
 
+    from webhook.fast.source import Source
     from webhook.release import Release
     from webhook.schema.fields import CompiledField, Format
-    from webhook.schema.source import Source
     from webhook.schema.target import Target
 
     Wrong = Callable[[Any], object]

@@ -57,8 +57,8 @@ class Source:
 
     def function(self) -> Callable[[object], bool]:
         """Return the function of `value`."""
-        # A predicate may read a field that is not planned, and so lacks the attribute.
-        errors = self.given((MsgspecError, ValueError, TypeError, AttributeError, RecursionError))
+        # A rule may read what is not planned, or not as it is held.
+        errors = self.given((MsgspecError, ValueError, TypeError, LookupError, AttributeError, RecursionError))
         lines = ("def is_fine(value):\n try:\n", *self._lines, f"  return True\n except {errors}: return False\n")
         exec("".join(lines), self._scope)  # noqa: S102 - see above
         is_fine: Callable[[object], bool] = self._scope["is_fine"]

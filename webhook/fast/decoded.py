@@ -9,9 +9,14 @@ import msgspec
 
 from webhook.layout import ABSENT, PLAIN, Held, Layout
 
+TYPE_CHECKING = False
 
-class Decoded(msgspec.Struct, gc=False):
-    """A decoded map; expressions read it like any other one."""
+
+class Decoded(msgspec.Struct, gc=False, omit_defaults=True):
+    """A decoded map; rules and expressions read it like any other one."""
+
+    get = object.__getattribute__
+    """Returns the value of a field; rules read no others."""
 
     def cel_select(self, name: str) -> Any:
         """Return the value of a field; ``ABSENT`` if there is none."""

@@ -2,30 +2,29 @@
 
 A plan is derived from a compiled type. It decides whether a value is fine, or needs a closer look: the walk. msgspec
 checks shapes, sizes and unknown fields. A function generated for the whole type does the rest: the fields' own checks,
-and the predicates (``fine=``) of rules about several fields. A value with the fields of a rule without one needs a
-closer look.
+and rules about several fields, if it has the fields that they are about.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from functools import cache, partial
-from itertools import chain
 from operator import attrgetter
 from types import GenericAlias
 from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta, convert, defstruct
+from msgspec.json import encode
 
 from webhook.extent import ITEMS, Extent
+from webhook.fast.decoded import Decoded
+from webhook.fast.known import remember
+from webhook.fast.scalars import ITEMS_WRONG, NAME, VALUES_WRONG, Planned, of_parsed, of_scalar, remembered
+from webhook.fast.source import Source
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import implied
-from webhook.schema.decoded import Decoded
 from webhook.schema.nested import Nested
-from webhook.schema.planned import ITEMS_WRONG, NAME, VALUES_WRONG, Planned, of_format, of_parsed, of_scalar, remembered
-from webhook.schema.scalars import Anything, Parsed, Scalar, Text
-from webhook.schema.source import Source
+from webhook.schema.scalars import Anything, Parsed, Scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Final
 
+    from webhook.fast.scalars import Write, Wrong
     from webhook.schema.compiled import CompiledStruct
     from webhook.schema.declarations import Declared
     from webhook.schema.fields import CompiledField, Field
-    from webhook.schema.planned import Write, Wrong
     from webhook.schema.target import Target
-
-    _Predicate = Callable[[Any, Target], bool] | str
 
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
@@ -49,6 +46,10 @@ _NOT_NULL: Final = bool | int | float | str | list[Any] | dict[str, Any]
 _NOTHING: Final = Extent()
 _WHOLE: Final = Extent()
 _WHOLE.whole = True
+
+
+_REMEMBERED: Final = 4096
+"""The most bytes of a struct that is remembered."""
 
 
 class ReadAsWholeError(Exception):
@@ -66,7 +67,7 @@ class _Plan(NamedTuple):
 
     type: type
     fields: Mapping[str, Planned]
-    checks: Callable[[str], Write | None]
+    checks: Callable[..., Write | None]
 
 
 def planned(struct: CompiledStruct) -> Callable[[object], bool]:
@@ -79,7 +80,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
         return lambda _: False
     source = Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
-    if write := plan.checks(""):
+    if write := plan.checks("", remembers=True):
         write(source, value)
     return source.function()
 
@@ -103,7 +104,7 @@ def planned_decoding(
     if (plan := _plan_of(struct, extent, constants)) is None:
         return None
     source = Source()
-    if write := plan.checks(""):
+    if write := plan.checks("", remembers=True):
         write(source, "value")
     return plan.type, source.function()
 
@@ -128,21 +129,17 @@ def _plan_of(struct: CompiledStruct, extent: Extent | None, constants: Mapping[s
         raise ReadAsWholeError
     inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
     parts = [struct, *inlined]
-    unstated = [rule for part in parts for rule in part.rules("checks") if rule.fine is None]
     # An inlined struct with a field that may not be missing is there in all that is planned.
-    if not all(part.absent for part in inlined) or not all(rule.given for rule in unstated):
+    if not all(part.absent for part in inlined):
         return None
     known = {name: plan for part in parts for name, plan in _fields(part, extent)}
-    rare = {name for part in parts for name, field in part.stated.items() if field.rare or name in part.gated}
-    left_out = rare.union(*(rule.given for rule in unstated))
+    left_out = {name for part in parts for name in part.stated if name in part.gated}
     plans = {name: plan for name, plan in known.items() if name not in left_out}
     needed = {name for part in parts for name, _ in part.absent}
     types = _types(parts, plans, needed, known.keys() & left_out, extent)
-    namespace: dict[str, Any] = dict.fromkeys(struct.inline, property(lambda value: value))
-    if struct.type.box:
-        namespace["__getattr__"] = _boxed(struct.type.box)
+    namespace: dict[str, Any] = {}
     others = {name for part in parts for name in part.type.fields} - known.keys() - struct.inline
-    make = partial(defstruct, struct.type.__name__, kw_only=True, gc=False)
+    make = partial(defstruct, struct.type.__name__, bases=(Decoded,), kw_only=True, gc=False)
     if extent is None:
         # Fields of other releases are None: no planned value has them.
         namespace |= dict.fromkeys(others)
@@ -163,7 +160,7 @@ def _decoded(make: Callable[..., type], types: Mapping[str, tuple[Any, ...]], un
     names = {f"_{place}": name for place, name in enumerate(sorted(unknown))}
     fields = _defined({**types, **dict.fromkeys(names, (_NOT_NULL, None))})
     try:
-        return make(fields, bases=(Decoded,), rename=names)
+        return make(fields, rename=names)
     except ValueError as error:
         raise ReadAsWholeError from error
 
@@ -194,39 +191,54 @@ def _defined(types: Mapping[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [(name, *type_) for name, type_ in types.items()]
 
 
-def _boxed(box: str) -> Callable[[Any, str], Any]:
-    """Make the reader of a box's fields; it makes a type's own fields slower to read, too."""
-    return lambda value, name: getattr(getattr(value, box), name)
-
-
 def _examination(
-    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], done: str
+    parts: Sequence[CompiledStruct],
+    plans: Mapping[str, Planned],
+    needed: Container[str],
+    done: str,
+    *,
+    remembers: bool = False,
 ) -> Write | None:
-    """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check."""
+    """Make the writer of the checks of a struct, and of those inlined in it; None if there is nothing to check.
+
+    Args:
+        parts: The struct, and those inlined in it.
+        plans: How to recognize the values of its fields.
+        needed: The fields that may not be absent.
+        done: The field that is checked elsewhere.
+        remembers: Whether to remember structs that the fields hold: objects of a workload differ only in metadata.
+    """
     checked = [(name, plan) for name, plan in plans.items() if (plan.wrong or plan.inner) and name != done]
     unions = [sorted(union.members & plans.keys()) for part in parts for union in part.rules("unions")]
-    rules = list(_predicates(chain.from_iterable(part.rules("checks") for part in parts), plans.keys()))
+    rules = [(part, rule) for part in parts for rule in part.rules("checks") if _is_about(rule, plans.keys())]
     if not checked and not unions and not rules:
         return None
-    target = parts[0].target
 
     def write(source: Source, value: str) -> None:
-        held = {name: f"{value}.{name}" for name in chain(plans, *(part.type.fields for part in parts))}
+        held = {name: f"{value}.{name}" for name in plans}
         for name, plan in checked:
-            _write(source, held[name], plan, may_be_absent=name not in needed)
+            known = set[bytes]() if remembers and plan.plan else None
+            _write(source, held[name], plan, known, may_be_absent=name not in needed)
         for members in unions:
             source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
-        for fine, given in rules:
-            is_given = f"({' or '.join(f'{held[name]} is not None' for name in sorted(given))}) and " if given else ""
-            is_fine = f"({fine.format_map(held)})" if isinstance(fine, str) else source.given(fine)
-            arguments = "" if isinstance(fine, str) else f"({value}, {source.given(target)})"
-            source.refuse(f"{is_given}not {is_fine}{arguments}")
+        for part, rule in rules:
+            given = sorted(rule.given & plans.keys())
+            is_given = f"({' or '.join(f'{held[name]} is not None' for name in given)}) and " if given else ""
+            source.refuse(f"{is_given}any({source.given(rule.rule)}({source.given(part.view)}({value})))")
 
     return write
 
 
-def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool) -> None:
-    """Write the checks of a field's value; most fields are absent, and so are not assigned to variables."""
+def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, *, may_be_absent: bool) -> None:
+    """Write the checks of a field's value; most fields are absent, and so are not assigned to variables.
+
+    Args:
+        source: The function.
+        value: The value, as source.
+        plan: How to recognize valid ones.
+        known: The valid values so far, encoded; None if they are not remembered.
+        may_be_absent: Whether the value may be None.
+    """
     if plan.inner is None:
         test = plan.test(source, value)
         source.refuse(f"{value} is not None and {test}" if may_be_absent else test)
@@ -235,20 +247,17 @@ def _write(source: Source, value: str, plan: Planned, *, may_be_absent: bool) ->
         given = source.local(value)
         if plan.wrong:
             source.refuse(plan.test(source, given))
-        plan.inner(source, given)
+        if known is None:
+            plan.inner(source, given)
+            return
+        key = source.local(f"{source.given(encode)}({given})")
+        with source.block(f"if {key} not in {source.given(known)}:"):
+            plan.inner(source, given)
+            source.line(f"if len({key}) <= {_REMEMBERED}: {source.given(remember)}({key}, {source.given(known)})")
 
 
-def _predicates(rules: Iterable[Declared], planned_fields: AbstractSet[str]) -> Iterator[tuple[_Predicate, set[str]]]:
-    """Yield each predicate once, with the fields that it needs one of; none if it always applies."""
-    found: dict[_Predicate, list[frozenset[str]]] = {}
-    for rule in rules:
-        if rule.fine and rule.fine is not implied:
-            found.setdefault(rule.fine, []).append(rule.given)
-    for fine, given in found.items():
-        if not all(given):
-            yield fine, set()
-        elif names := set().union(*given) & planned_fields:
-            yield fine, names
+def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
+    return not rule.given or not rule.given.isdisjoint(planned_fields)
 
 
 def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str, Planned]]:
@@ -264,8 +273,6 @@ def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str
 
 def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> Planned:
     compiled = field.compile(target, *names)
-    if target.validates and isinstance(field, Text) and field.usual:
-        return Planned(NAME, *of_format(field.usual, target.release))
     if compiled.passes:
         return Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
