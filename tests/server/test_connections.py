@@ -477,7 +477,7 @@ class TestOthers:
         def kept() -> list[Connection]:
             gc.collect()
             own = (each for each in gc.get_objects() if isinstance(each, Connection))
-            return [each for each in own if each._port is served.server.port]
+            return [each for each in own if each._port is served.server.port]  # noqa: SLF001
 
         for _ in range(20):
             with served.socket() as connection:

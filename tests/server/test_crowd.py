@@ -27,7 +27,7 @@ class Member:
         self.address = address
         self.is_busy = is_busy
         self.due = float("inf")
-        self.unread = self.counted = self.incoming = 0
+        self.unread = self.counted = 0
         self.closed = self.dropped = False
 
     def abort(self) -> None:
@@ -73,22 +73,25 @@ class TestCrowd:
         crowd, members = Crowd(10, 10, unread_bytes=100), [Member() for _ in range(4)]
         for member, size in zip(members, (40, 50, 20, 10), strict=True):
             crowd.enter(member)
-            crowd.count(member, unread=size)
+            crowd.count_unread(member, size)
             if member is members[0]:
-                crowd.count(member, unread=0)
+                crowd.count_unread(member, 0)
         assert not any(member.closed for member in members)
-        crowd.count(members[2], unread=45)
+        crowd.count_unread(members[2], 45)
         assert [member.closed for member in members] == [False, True, False, False]
-        crowd.count(members[1], unread=90)  # it does not know yet
+        crowd.count_unread(members[1], 90)  # it does not know yet
         assert crowd.unread == 55
 
-    def test_the_longest_body_that_is_coming_in_is_given_up(self) -> None:
+    def test_the_body_that_has_been_coming_in_longest_is_given_up(self) -> None:
         crowd, members = Crowd(10, 10, bodies_bytes=100), [Member() for _ in range(3)]
-        for member, size, incoming in zip(members, (60, 30, 20), (0, 30, 20), strict=True):
+        for member, size in zip(members, (60, 30, 20), strict=True):
             crowd.enter(member)
-            member.incoming = incoming
-            crowd.count(member, counted=size)
+            if member is members[1]:
+                crowd.count_body(members[0], 0, is_coming=False)  # it waits for its answer
+            crowd.count_body(member, size, is_coming=True)
         assert [member.dropped for member in members] == [False, True, False]
+        crowd.leave(members[0])
+        assert crowd.bodies == 50
 
     def test_deadlines_are_looked_at(self) -> None:
         crowd, members = Crowd(10, 10), [Member(), Member()]

@@ -204,12 +204,14 @@ def test_what_is_too_much_work_for_the_event_loop_is_left_to_a_process_as_is_the
 
 def test_all_processes_end_with_the_server() -> None:
     with judging() as (served, beside), ThreadPoolExecutor(1) as client:
-        _, first = served.post("/validate", heavy("sleep 0"))
+        nursery = beside.forks._nursery  # noqa: SLF001
         waiting = client.submit(served.post, "/validate?timeout=1s", heavy("sleep 60"))
-        assert eventually(lambda: beside.count == 1)
-        assert alive(int(first))
+        children = Path(f"/proc/{nursery}/task/{nursery}/children")
+        assert eventually(lambda: bool(children.read_text(encoding="ascii")))
+        (process,) = map(int, children.read_text(encoding="ascii").split())
         assert waiting.result() == (200, b"late")
-    assert eventually(lambda: not alive(int(first)))
+    assert eventually(lambda: not alive(process))
+    assert not alive(nursery)
 
 
 def test_without_such_processes_all_are_answered_on_the_event_loop() -> None:

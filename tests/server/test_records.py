@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import time
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from tests.serving import SOON, Served, echo, eventually, post, serving, statuse
 from webhook.server import Reviews
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
     from tests.attacks.rekeying import Keys

@@ -28,8 +28,8 @@ _LIGHT = 1 << 16
 """The longest review, in bytes, that is begun on the event loop."""
 _TURN = 0.01
 """The seconds of reviews after which the event loop looks for new input."""
-_SUSPECT = 0.02
-"""The processor time in a process of its own from which the next review of a connection gets one at once, too."""
+_SLOW = 0.02
+"""The processor time from which a review is slow."""
 _DEFAULT_TIMEOUT = 10.0  # admissionregistration/v1 defaults.go
 _LONGEST_TIMEOUT = 30.0  # admissionregistration validation.go
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
@@ -58,8 +58,10 @@ _often = BoundedLog(_log)
 class Waiting(Protocol):
     """A connection that waits for an answer."""
 
-    is_suspect: bool
-    """Whether its last review took too long for the event loop."""
+    is_slow: bool
+    """Whether its last review took long on the event loop: its next one comes after those of others."""
+    is_heavy: bool
+    """Whether its last review was too much for the event loop: its next one gets a process at once, if one is free."""
 
     def answered(self, page: Page) -> None:
         """Send the answer."""
@@ -147,6 +149,8 @@ class Reviews(Pages):
         self.is_stopping = False
         """Whether the webhook is shutting down, so that requests should go elsewhere."""
         self._new: deque[tuple[Request, Waiting]] = deque()
+        self._slow: deque[tuple[Request, Waiting]] = deque()
+        """Those of slow connections, of which one is answered in a turn of the event loop (``answers-owners``)."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def reasons(self) -> Iterator[str]:
@@ -177,9 +181,9 @@ class Reviews(Pages):
         """Answer a review in the next turn of the event loop, all else at once."""
         if request.path not in _REVIEWS:
             return super().answer(request, connection)
-        if not self._new:
+        if not (self._new or self._slow):
             asyncio.get_running_loop().call_soon(self._answer_new)
-        self._new.append((request, connection))
+        (self._slow if connection.is_slow else self._new).append((request, connection))
         return None
 
     def _answer_new(self) -> None:
@@ -191,7 +195,10 @@ class Reviews(Pages):
         while self._new and time.monotonic() < end:
             request, connection = self._new.popleft()
             answered.append((connection, self._answer(request, connection)))
-        if self._new:
+        if self._slow:
+            request, connection = self._slow.popleft()
+            answered.append((connection, self._answer(request, connection)))
+        if self._new or self._slow:
             asyncio.get_running_loop().call_soon(self._answer_new)
         for connection, page in answered:
             if page is not None:
@@ -203,15 +210,18 @@ class Reviews(Pages):
         if waited > PATIENCE * timeout:
             self.refused(HTTPStatus.SERVICE_UNAVAILABLE)
             return self.overloaded(f"the review has waited for {waited:.1f} s")
-        body, is_inline = request.body, self.lane is not None
-        call = Call(*_REVIEWS[request.path], request.arrived + LENIENCE * timeout, is_inline)
-        if not is_inline or (len(body) <= _LIGHT and not connection.is_suspect):
+        body, lane, began = request.body, self.lane, time.thread_time()
+        call = Call(*_REVIEWS[request.path], request.arrived + LENIENCE * timeout, is_inline=lane is not None)
+        if lane is None or (len(body) <= _LIGHT and not (connection.is_heavy and lane.is_free)):
             try:
-                return self._page(request, self._review(body, call))
+                page = self._page(request, self._review(body, call))
             except BudgetExceededError:
-                connection.is_suspect = True  # not to try the next one in vain: it would delay all others
+                connection.is_slow = connection.is_heavy = True
             except Exception as error:  # noqa: BLE001 - the client waits for an answer
                 return _failed(error)
+            else:
+                connection.is_slow, connection.is_heavy = time.thread_time() - began > _SLOW, False
+                return page
         task = asyncio.get_running_loop().create_task(self._answer_later(request, body, call, connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -221,10 +231,10 @@ class Reviews(Pages):
         request.pieces.clear()
         try:
             try:
-                answer, seconds = await self.lane.answer(body, call._replace(is_inline=False))  # type: ignore[union-attr]
-                connection.is_suspect = seconds > _SUSPECT
+                answer, seconds = await self.lane.answer(body, call._replace(is_inline=False), connection)  # type: ignore[union-attr]
+                connection.is_slow = connection.is_heavy = seconds > _SLOW
             except (FullError, OSError) as error:
-                _often.warning("the failure policy answers a heavy review: %s", error)
+                _often.warning("the failure policy answers a heavy review: %s", error or "it takes too long")
                 answer = self._review(body, call._replace(deadline=time.monotonic(), is_inline=False))
             page = self._page(request, answer)
         except Exception as error:  # noqa: BLE001 - the client waits for an answer

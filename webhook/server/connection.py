@@ -15,7 +15,7 @@ from httptools import HttpParserError, HttpRequestParser, parse_url
 
 from webhook.server.logs import BoundedLog
 from webhook.server.messages import Page, Request, fault_of, refusal
-from webhook.server.port import Port
+from webhook.server.port import Port, address_of
 
 UNSENT = 1 << 14
 """The bytes that a transport may buffer before writing pauses; most answers are shorter."""
@@ -44,8 +44,7 @@ class Connection(asyncio.BufferedProtocol):
         self.due = 0.0
         self.is_busy = False
         self.unread = self.counted = 0
-        self.is_suspect = False
-        """Whether its last review took too long for the event loop."""
+        self.is_slow = self.is_heavy = False
         # Input
         self._phase = "header"
         """The part of a request that the client sends, or ``""`` between two requests."""
@@ -74,7 +73,7 @@ class Connection(asyncio.BufferedProtocol):
         """Wait for a request."""
         port, self._transport = self._port, transport
         self._peer = transport.get_extra_info("peername")
-        self.address = str(self._peer[0])
+        self.address = address_of(transport)
         self._parser: Any = HttpRequestParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_data_after_close=True
@@ -202,6 +201,8 @@ class Connection(asyncio.BufferedProtocol):
         """Queue a complete request for its answer."""
         request: Any = self._incoming
         self._incoming = None
+        if request.counted:
+            self._port.crowd.count_body(self, 0, is_coming=False)
         request.arrived = time.monotonic()
         self._complete.append(request)
         self._received = 0
@@ -218,11 +219,6 @@ class Connection(asyncio.BufferedProtocol):
 
     # Bodies
 
-    @property
-    def incoming(self) -> int:
-        """The bytes that count of the body that is coming in."""
-        return self._incoming.counted if self._incoming else 0
-
     def drop_body(self) -> None:
         """Give up the body that is coming in, as all bodies together take too much memory."""
         if self._incoming is not None:
@@ -235,8 +231,8 @@ class Connection(asyncio.BufferedProtocol):
         self._count(request, 0)
 
     def _count(self, request: Request, size: int) -> None:
-        before, request.counted = request.counted, size
-        self._port.crowd.count(self, counted=self.counted + size - before)
+        more, request.counted = size - request.counted, size
+        self._port.crowd.count_body(self, more, is_coming=more > 0)
 
     def _too_large(self) -> Page:
         reason = f"a body may have {self._port.app.body_limit} bytes"
@@ -312,7 +308,7 @@ class Connection(asyncio.BufferedProtocol):
         while self._rest and not self._is_stuck:
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
             self._transport.write(piece)
-        self._port.crowd.count(self, unread=len(self._rest))
+        self._port.crowd.count_unread(self, len(self._rest))
 
     def pause_writing(self) -> None:
         """Stop, as the client does not read."""

@@ -24,11 +24,7 @@ class Member(Protocol):
     unread: int
     """The bytes of answers that its client has not read."""
     counted: int
-    """The bytes of its bodies that count."""
-
-    @property
-    def incoming(self) -> int:
-        """Those of the body that is coming in."""
+    """The bytes that its bodies take."""
 
     def expire(self) -> None:
         """Do what follows from the deadline's passing."""
@@ -52,7 +48,7 @@ class Crowd:
         most: The maximum number of connections.
         most_of_address: The maximum for one address.
         unread_bytes: The maximum of unread answers; of more, the connection that holds most is closed.
-        bodies_bytes: The maximum of bodies; of more, the longest one that is coming in is given up.
+        bodies_bytes: The maximum of bodies; of more, the one is given up that has been coming in longest.
     """
 
     def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
@@ -64,6 +60,8 @@ class Crowd:
         """The bytes of answers that clients have not read."""
         self.bodies = 0
         """The bytes of bodies that are coming in or wait."""
+        self._incoming: dict[Member, None] = {}
+        """The connections whose bodies are coming in, the oldest first."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
@@ -87,7 +85,8 @@ class Crowd:
     def leave(self, member: Member) -> None:
         """Forget a connection."""
         if member in self._members:
-            self.count(member, unread=0, counted=0)
+            self.unread -= member.unread
+            self.count_body(member, -member.counted, is_coming=False)
             del self._members[member], self._of_address[member.address][member]
             if not self._of_address[member.address]:
                 del self._of_address[member.address]
@@ -99,20 +98,25 @@ class Crowd:
                 del members[member]
                 members[member] = None
 
-    def count(self, member: Member, *, unread: int | None = None, counted: int | None = None) -> None:
-        """Note what a connection holds in memory; another may have to give something up."""
-        if member not in self._members:  # it was closed for others, and does not know yet
-            return
-        if unread is not None:
+    def count_unread(self, member: Member, unread: int) -> None:
+        """Note how many bytes a client has not read; the connection with most may have to be closed."""
+        if member in self._members:  # else it was closed for others, and does not know yet
             self.unread += unread - member.unread
             member.unread = unread
             if self.unread > self._unread_bytes:
                 self._close(max(self._members, key=lambda each: each.unread), f"{self.unread} bytes are unread")
-        if counted is not None:
-            self.bodies += counted - member.counted
-            member.counted = counted
-            if self.bodies > self._bodies_bytes:
-                max(self._members, key=lambda each: each.incoming).drop_body()
+
+    def count_body(self, member: Member, more: int, *, is_coming: bool) -> None:
+        """Note how many more bytes the bodies of a connection take, and whether one is coming in."""
+        if member in self._members:
+            self.bodies += more
+            member.counted += more
+            if is_coming:
+                self._incoming.setdefault(member)
+            else:
+                self._incoming.pop(member, None)
+            if self.bodies > self._bodies_bytes and self._incoming:
+                next(iter(self._incoming)).drop_body()
 
     def expire(self) -> None:
         """Tell those connections whose deadline has passed."""

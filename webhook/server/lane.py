@@ -17,8 +17,9 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 from webhook.admission import Answer, Call, Record
 from webhook.admission.record import RecordedFinding
@@ -30,6 +31,8 @@ _TOGETHER = 2
 """The reviews that are answered at a time; the chart grants 512 MiB."""
 _WAITING = 64
 """The reviews that may wait, those that are being answered included."""
+_LONG = 0.25
+"""The processor time from which a review takes long."""
 _BYTES = 1 << 26
 """The bytes that these may have."""
 _ROOM = 128 << 20
@@ -59,13 +62,21 @@ class Lane:
     def __init__(self, forks: Forks) -> None:
         self.forks = forks
         self._free = asyncio.Semaphore(_TOGETHER)
+        self._long: WeakSet[object] = WeakSet()
+        """The clients whose last review took long; of theirs one is answered at a time (``selectors-padded``)."""
+        self._long_free = asyncio.Semaphore(1)
         self._bytes = 0
         self.count = 0
         """The number of reviews that wait, those that are being answered included."""
         self.ended = 0
         """The number of processes that had to be ended."""
 
-    async def answer(self, body: bytes, call: Call) -> tuple[Answer, float]:
+    @property
+    def is_free(self) -> bool:
+        """Whether a review need not wait."""
+        return self.count < _TOGETHER
+
+    async def answer(self, body: bytes, call: Call, client: object) -> tuple[Answer, float]:
         """Answer a review; return the seconds of processor time that this took, too.
 
         Raises:
@@ -78,8 +89,13 @@ class Lane:
         self.count += 1
         self._bytes += len(body)
         try:
-            async with asyncio.timeout((call.deadline or 0.0) - time.monotonic()), self._free:
-                return await self._ask(body, call)
+            async with asyncio.timeout((call.deadline or 0.0) - time.monotonic()):
+                async with self._long_free if client in self._long else nullcontext(), self._free:
+                    self._long.add(client)
+                    answer, seconds = await self._ask(body, call)
+            if seconds < _LONG:
+                self._long.discard(client)
+            return answer, seconds
         finally:
             self.count -= 1
             self._bytes -= len(body)
@@ -232,10 +248,14 @@ def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) 
     os.nice(_NICE)
     bound(_ROOM)
     with connection.makefile("rb") as file:
-        (endpoint, fail_open, deadline), body = _read_frame(file.read())
+        if not (task := file.read()):  # it waits no longer
+            return
+    (endpoint, fail_open, deadline), body = _read_frame(task)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
-    connection.sendall(write_answer(review(body, Call(endpoint, fail_open, deadline - _EARLIER))))
+    answer = write_answer(review(body, Call(endpoint, fail_open, deadline - _EARLIER)))
+    with suppress(ConnectionError):  # as above
+        connection.sendall(answer)
 
 
 # What the processes say to each other: data, never code

@@ -49,7 +49,7 @@ class Limits:
     requests: int = 4
     connections: int = 1000
     connections_per_address: int = 500
-    half_read: int = 128
+    half_read: int = 64
     unread_bytes: int = 1 << 26
     bodies_bytes: int = 1 << 26
 

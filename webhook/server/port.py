@@ -180,6 +180,12 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """Return the address at the other end; empty if it is closed already."""
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
+
+
 def url_of(listener: socket.socket, scheme: str = "https") -> str:
     """Return the URL of a listening socket, without a path."""
     address, port = listener.getsockname()[:2]

@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.server.certificate import Certificate
 from webhook.server.connection import Connection
-from webhook.server.port import Port
+from webhook.server.port import Port, address_of
 
 _HEADER = 5
 """The bytes of a record's header; the last two state how many follow."""
@@ -33,7 +33,7 @@ class Tls(asyncio.BufferedProtocol):
     """
 
     is_busy = False
-    unread = counted = incoming = 0
+    unread = counted = 0
 
     def __init__(self, port: Port, certificate: Certificate, above: Connection) -> None:
         self._port, self._certificate, self._above = port, certificate, above
@@ -55,7 +55,7 @@ class Tls(asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         """Wait for the handshake."""
         self._raw = transport
-        self.address = str(transport.get_extra_info("peername")[0])
+        self.address = address_of(transport)
         self.due = time.monotonic() + self._port.limits.handshake_seconds
         self._port.crowd.enter(self)
 
