@@ -1,8 +1,8 @@
-"""Answers heavy reviews, each in a process of its own that the kernel ends at the deadline.
+"""Answers heavy reviews in processes that the kernel ends at the deadline.
 
 The process that serves has threads, connections and the key of its certificate, so it cannot fork. Before it has any of
-these, it forks a nursery, whose only work is to fork on request. A process of the nursery shares unchanged memory, and
-starts within milliseconds; an alarm ends even code in C that holds every lock.
+these, it forks a nursery, whose only work is to fork on request. A process of the nursery shares unchanged memory,
+starts within milliseconds, and answers one review after the other; an alarm ends even code in C that holds every lock.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import faulthandler
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import struct
@@ -37,6 +38,8 @@ _BYTES = 1 << 26
 """The bytes that these may have."""
 _ROOM = 128 << 20
 """The bytes that a process may take beside what it shares: twice the need of the largest review."""
+_GROWTH = 64 << 20
+"""The bytes from which it is replaced once it has answered."""
 _EARLIER = 0.05
 """How many seconds before its deadline a review ends by itself, as far as it looks at the clock."""
 _NICE = 10
@@ -65,6 +68,7 @@ class Lane:
         self._long: WeakSet[object] = WeakSet()
         """The clients whose last review took long; of theirs one is answered at a time (``selectors-padded``)."""
         self._long_free = asyncio.Semaphore(1)
+        self._idle: list[_Process] = []
         self._bytes = 0
         self.count = 0
         """The number of reviews that wait, those that are being answered included."""
@@ -100,17 +104,58 @@ class Lane:
             self.count -= 1
             self._bytes -= len(body)
 
+    def close(self) -> None:
+        """End the processes that wait for reviews."""
+        while self._idle:
+            self._idle.pop().close()
+
     async def _ask(self, body: bytes, call: Call) -> tuple[Answer, float]:
-        reader, writer = await asyncio.open_unix_connection(sock=self.forks.fork())
+        process = await self._process()
         try:
-            writer.write(_frame((call.endpoint, call.fail_open, call.deadline), body))
-            writer.write_eof()
-            return read_answer(await reader.read())
-        except BaseException:
+            answer, seconds, is_last = await process.answer(body, call)
+        except BaseException as error:
             self.ended += 1
+            process.close()
+            if isinstance(error, EOFError | ConnectionError):
+                raise TimeoutError("a process was ended with the review that it had") from error
             raise
-        finally:
-            writer.transport.abort()
+        if is_last:
+            process.close()
+        else:
+            self._idle.append(process)
+        return answer, seconds
+
+    async def _process(self) -> _Process:
+        generation = self.forks.generation()
+        while self._idle:
+            process = self._idle.pop()
+            if process.generation == generation and not process.reader.at_eof():
+                return process
+            process.close()
+        reader, writer = await asyncio.open_unix_connection(sock=self.forks.fork())
+        return _Process(reader, writer, generation)
+
+
+class _Process:
+    """A process that answers reviews, as the lane sees it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int) -> None:
+        self.reader, self._writer, self.generation = reader, writer, generation
+
+    async def answer(self, body: bytes, call: Call) -> tuple[Answer, float, bool]:
+        """Answer a review; return the processor time that it took, and whether it was the last.
+
+        Raises:
+            EOFError: The process has ended.
+            ConnectionError: The same.
+        """
+        self._writer.write(_frame((call.endpoint, call.fail_open, call.deadline), body))
+        lengths = await self.reader.readexactly(_LENGTHS.size)
+        return read_answer(lengths + await self.reader.readexactly(sum(_LENGTHS.unpack(lengths))))
+
+    def close(self) -> None:
+        """End it."""
+        self._writer.transport.abort()
 
 
 class Forks:
@@ -128,7 +173,7 @@ class Forks:
         follow: Callable[[], None] = lambda: None,
         generation: Callable[[], int] = lambda: 0,
     ) -> None:
-        self._generation = generation
+        self.generation = generation
         self._forked_at = generation()
         self._has_stopped = False
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -146,7 +191,7 @@ class Forks:
         Raises:
             OSError: The nursery has ended, or is too busy.
         """
-        if (now := self._generation()) != self._forked_at:
+        if (now := self.generation()) != self._forked_at:
             self._control.send(_FOLLOW)
             self._forked_at = now
         ours, theirs = socket.socketpair()
@@ -244,18 +289,21 @@ _SAMPLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
-    """Answer a review."""
+    """Answer reviews until the other end is closed."""
     os.nice(_NICE)
     bound(_ROOM)
-    with connection.makefile("rb") as file:
-        if not (task := file.read()):  # it waits no longer
-            return
-    (endpoint, fail_open, deadline), body = _read_frame(task)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
-    answer = write_answer(review(body, Call(endpoint, fail_open, deadline - _EARLIER)))
-    with suppress(ConnectionError):  # as above
-        connection.sendall(answer)
+    before, is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, False
+    with connection.makefile("rb") as file, suppress(ConnectionError):
+        while not is_last and (lengths := file.read(_LENGTHS.size)):
+            (endpoint, fail_open, deadline), body = _read_frame(lengths + file.read(sum(_LENGTHS.unpack(lengths))))
+            signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
+            began = time.process_time()
+            answer = review(body, Call(endpoint, fail_open, deadline - _EARLIER))
+            is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
+            connection.sendall(write_answer(answer, time.process_time() - began, is_last=is_last))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            del body, answer
 
 
 # What the processes say to each other: data, never code
@@ -272,28 +320,28 @@ def _read_frame(data: bytes) -> tuple[Any, bytes]:
     return json.loads(data[_LENGTHS.size : start]), data[start : start + body]
 
 
-def write_answer(answer: Answer) -> bytes:
-    """Write an answer with its record for metrics and logs, never the object, and the process's time."""
+def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
+    """Write an answer with its record for metrics and logs, never the object.
+
+    Args:
+        answer: The answer.
+        seconds: The processor time that it took.
+        is_last: Whether the process ends now.
+    """
     record = answer.record
     recorded = record and (
         *(record.endpoint, record.decision, _shown(record), record.found),
         *(record.patched, record.warnings, record.cost, record.message),
     )
-    return _frame((answer.status, answer.content_type, recorded, time.process_time()), answer.body)
+    return _frame((answer.status, answer.content_type, recorded, seconds, is_last), answer.body)
 
 
-def read_answer(data: bytes) -> tuple[Answer, float]:
-    """Read an answer, and the processor time that it took.
-
-    Raises:
-        TimeoutError: It is not whole.
-    """
-    if len(data) < _LENGTHS.size or len(data) < _LENGTHS.size + sum(_LENGTHS.unpack_from(data)):
-        raise TimeoutError("a process was ended with the review that it had, for its time or its memory")
-    (status, content_type, recorded, seconds), body = _read_frame(data)
+def read_answer(data: bytes) -> tuple[Answer, float, bool]:
+    """Read what :func:`write_answer` has written."""
+    (status, content_type, recorded, seconds, is_last), body = _read_frame(data)
     if recorded:
         recorded[3] = [RecordedFinding(*each) for each in recorded[3]]
-    return Answer(status, body, content_type, recorded and Record(*recorded)), seconds
+    return Answer(status, body, content_type, recorded and Record(*recorded)), seconds, is_last
 
 
 def _shown(record: Record) -> dict[str, Any]:

@@ -161,6 +161,8 @@ class Server:
         for port in self._ports:
             for each in port.crowd:
                 each.abort()
+        if self._app.lane:
+            self._app.lane.close()
         await asyncio.sleep(0)
 
     def _stop_by_signal(self, number: int, _frame: FrameType | None) -> None:
