@@ -10,22 +10,17 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.certificates import certs
-from webhook.server import Certificate, Limits, Server, listen
+from webhook.server import Certificate, Limits, Reloaded, Reviews, Server, listen
 from webhook.server.connection import Connection
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from webhook.admission import Call
-    from webhook.server import Reloaded, Reviews
 
 JSON = {"Content-Type": "application/json"}
 SOON = 30.0

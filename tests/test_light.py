@@ -7,17 +7,14 @@ import os
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import ROOT
 from webhook.cli import missing
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-OF_EXTRAS = ("cryptography", "flask", "helm_python", "httptools", "uvloop")
+OF_EXTRAS = ("cryptography", "helm_python", "httptools", "prometheus_client", "uvloop")
 BLOCKER = f"""
 import sys
 class Blocker:

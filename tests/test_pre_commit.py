@@ -8,15 +8,13 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.tools
 
@@ -62,6 +60,15 @@ def test_a_hook_fails_with_the_place_of_each_finding(hook: str, repository: Path
     done = run(hook, repository, "bad.yaml")
     assert done.returncode == 1
     assert "bad.yaml:5:3: error object-name: metadata.name: " in done.stdout
+
+
+def test_a_hook_reads_the_blocks_of_markdown(repository: Path) -> None:
+    for name, manifest in ("fine.md", FINE), ("bad.md", BAD):
+        (repository / name).write_text(f"# Title\n\n```yaml\n{manifest.decode()}```\n", encoding="utf-8")
+    assert run("draguard-markdown", repository, "fine.md").returncode == 0
+    done = run("draguard-markdown", repository, "fine.md", "bad.md")
+    assert done.returncode == 1
+    assert "bad.md:8:3: error object-name: metadata.name: " in done.stdout
 
 
 def test_one_hook_looks_at_what_was_changed_the_other_at_all(repository: Path) -> None:

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from webhook.api.shapes import schema_of
-from webhook.api.versions import VERSIONS, find, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
-from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
+from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.schema.derive.shape import Shape
     from webhook.schema.fields import StructFields
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
@@ -104,7 +102,7 @@ def test_a_kind_is_served_by_the_releases_that_have_its_type() -> None:
         for api_version, version in VERSIONS.items()
         if api_version.startswith("resource.k8s.io/")
         for kind, served in version.kinds.items()
-        for release in range(served.since, served.until + 1)
+        for release in range(served.since, min(served.until, DEFAULT) + 1)
     }
     assert ours == set(LISTED)
 

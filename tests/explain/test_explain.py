@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,16 +12,13 @@ from hypothesis import strategies as st
 from tests.command import ROOT, draguard
 from tests.examples import examples
 from webhook import validate
-from webhook.api.versions import VERSIONS
+from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain.answers import explain_answer
 from webhook.explain.counterparts import counterpart, counterparts
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
 from webhook.explain.text import of_rule
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))
@@ -157,7 +155,7 @@ class TestOtherVersions:
 
     def test_a_field_of_an_older_version_is_shown_in_newer_ones(self) -> None:
         lines = lines_of("ResourceSlice.spec.devices.basic.attributes", api_version="resource.k8s.io/v1beta1")
-        assert "  v1        1.34 to 1.37  spec.devices.attributes" in section(lines, "OTHER VERSIONS")
+        assert "  v1        1.34 to 1.38  spec.devices.attributes" in section(lines, "OTHER VERSIONS")
 
     @pytest.mark.parametrize(
         ("field", "api_version", "line"),
@@ -170,7 +168,7 @@ class TestOtherVersions:
             (
                 "ResourceSlice.spec.devices.basic",
                 "resource.k8s.io/v1beta1",
-                "  v1        1.34 to 1.37  its fields sit on spec.devices itself",
+                "  v1        1.34 to 1.38  its fields sit on spec.devices itself",
             ),
             (
                 "ResourceSlice.spec.devices.capacity",
@@ -342,17 +340,18 @@ class TestRules:
 class TestGatesByName:
     def test_a_gate_tells_its_stages_and_what_needs_it(self) -> None:
         lines = explain("DRADeviceTaints", kubernetes="1.36").splitlines()
-        assert lines[:8] == [
+        assert lines[:9] == [
             "FEATURE GATE:  DRADeviceTaints",
             "",
             "STAGES:",
             "    alpha, off from 1.33",
             "    beta, on from 1.36",
             "    stable, on from 1.37",
+            "    locked, on from 1.38",
             "",
             "NEEDED BY:",
         ]
-        assert lines[8] == "  resource.k8s.io/v1"
+        assert lines[9] == "  resource.k8s.io/v1"
         assert "    ResourceSlice.spec.devices.taints" in lines
         assert "    ResourceClaim.spec.devices.requests.exactly.tolerations" in lines
         assert not any("status" in line and "tolerations" in line for line in lines)
@@ -530,9 +529,9 @@ class TestAnswers:
                 "v1beta1",
                 (),
                 "1.32 to 1.37 does, if it runs with --runtime-config=",
-                "/v1 (1.34 to 1.37),",
+                "/v1 (1.34 to 1.38),",
             ),
-            ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.37 does TRY:", "/v1beta1 (1.32 to 1.37),"),
+            ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.38 does TRY:", "/v1beta1 (1.32 to 1.37),"),
             (
                 "ResourceClaim",
                 "v1",
@@ -601,7 +600,7 @@ class TestCommand:
 
     def test_a_release_that_is_not_known_yet_is_noted(self, caplog: pytest.LogCaptureFixture) -> None:
         done = draguard("explain", "--kubernetes-version", "1.99", "ResourceClaim")
-        assert (done.code, done.out) == (0, explain("ResourceClaim", kubernetes="1.37") + "\n")
+        assert (done.code, done.out) == (0, explain("ResourceClaim", kubernetes=f"1.{NEWEST}") + "\n")
         assert "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: " in caplog.text
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
 from webhook.engine.offline import evaluate
-from webhook.policy.change.defaults import without_defaults
+from webhook.policy.change.defaults import stated
 from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
@@ -176,7 +176,7 @@ def changed(*patches: str) -> Any:
     return evaluate(POD, policies=load(mutating("m", f"[{', '.join(patches)}]"))).object["spec"]
 
 
-def test_changes_are_shown_without_defaults() -> None:
+def test_changes_are_shown_stated() -> None:
     assert changed("JSONPatch{op: 'replace', path: '/spec/restartPolicy', value: 'Never'}") == POD["spec"] | {
         "restartPolicy": "Never"
     }
@@ -196,9 +196,56 @@ def test_changes_are_shown_without_defaults() -> None:
     assert added == POD["spec"] | {"tolerations": [{"key": "k"}]}
 
 
+def ever_changed(obj: dict[str, Any], *patches: str) -> Any:
+    everywhere = {
+        "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
+    }
+    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=everywhere))).object
+
+
+SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ("{op: 'add', path: '/data/b', value: 'Yg=='}", {"stringData": {"a": "1", "c": "2"}, "data": {"b": "Yg=="}}),
+        ("{op: 'replace', path: '/data/a', value: 'Yg=='}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
+        ("{op: 'add', path: '/stringData', value: {'a': 'b'}}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
+        ("{op: 'remove', path: '/data/c'}", {"stringData": {"a": "1"}}),
+        ("{op: 'remove', path: '/data'}", {}),
+    ],
+)
+def test_changed_texts_of_a_secret_are_in_its_data(patch: str, expected: dict[str, Any]) -> None:
+    secret = SECRET | {"stringData": {"a": "1", "c": "2"}}
+    assert ever_changed(secret, f"JSONPatch{patch}") == SECRET | expected
+
+
+def test_an_item_without_a_name_is_shown_with_its_changes_alone() -> None:
+    service = SERVICE | {"spec": {"ports": [{"port": 80}, {"port": 81}]}}
+    ports = ever_changed(service, "JSONPatch{op: 'add', path: '/spec/ports/1/nodePort', value: 30080}")["spec"]["ports"]
+    assert ports == [{"port": 80}, {"port": 81, "nodePort": 30080}]
+    ports = ever_changed(service, "JSONPatch{op: 'add', path: '/spec/ports/0', value: {'port': 79}}")["spec"]["ports"]
+    assert ports == [{"port": 79}, {"port": 80}, {"port": 81}]
+    kept = "JSONPatch{op: 'replace', path: '/spec/tolerations/0/tolerationSeconds', value: 9}"
+    assert changed(kept)["tolerations"] == [
+        {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}
+    ]
+
+
+def test_what_follows_from_a_change_is_shown_in_canonical_form() -> None:
+    limits = "{'limits': {'memory': '1024Mi'}}"
+    known = changed(f"JSONPatch{{op: 'add', path: '/spec/containers/0/resources', value: {limits}}}")["containers"][0]
+    assert known["resources"] == {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Gi"}}
+    sidecar = f"{{'name': dyn('z'), 'resources': dyn({limits})}}"
+    added = changed(f"JSONPatch{{op: 'add', path: '/spec/containers/-', value: {sidecar}}}")["containers"][1]
+    assert added == {"name": "z", "resources": {"limits": {"memory": "1Gi"}}}
+
+
 def test_a_value_of_another_type_is_shown_as_it_is() -> None:
-    assert without_defaults({"a": 1}, [1], [1]) == {"a": 1}
-    assert without_defaults([{"b": 1}], [{"b": 2}], [{"b": 2}]) == [{"b": 1}]
+    assert stated({"a": 1}, [1], [1], {"a": 1}) == {"a": 1}
+    assert stated([{"b": 1}], [{"b": 2}], [{"b": 2}], [{"b": 1}]) == [{"b": 1}]
 
 
 def test_an_object_gets_the_namespace_of_its_request() -> None:
@@ -229,8 +276,9 @@ def test_objects_of_the_cluster_get_no_namespace() -> None:
 
 def test_items_of_a_long_list_are_found_at_once() -> None:
     items = [{"value": number} for number in range(5000)]
+    longer = [{"new": True}, *items]
     started = time.process_time()
-    assert without_defaults([{"new": True}, *items], items, items) == [{"new": True}, *items]
+    assert stated(longer, items, items, longer) == longer
     assert time.process_time() - started < 1
 
 

@@ -355,7 +355,7 @@ def test_an_update_keeps_the_token_of_the_stored_pod() -> None:
 SIDECAR = "[JSONPatch{op: 'add', path: '/spec/containers/-', value: {'name': 's', 'image': 'r/s:1'}}]"
 
 
-def test_plugins_complete_what_policies_add_and_the_output_does_not_show_it() -> None:
+def test_plugins_complete_what_policies_add_and_the_output_shows_what_they_change_elsewhere() -> None:
     asking = policy(
         matchConstraints=EVERYWHERE,
         validations=[{"expression": f"object.spec.containers.size() == 2 && object.spec.containers.all(c, {MOUNTED})"}],
@@ -363,7 +363,9 @@ def test_plugins_complete_what_policies_add_and_the_output_does_not_show_it() ->
     change = mutating("m", SIDECAR, matchConstraints=EVERYWHERE)
     found = evaluate(pod(), policies=load([*change, asking, binding(), limits(default={"cpu": "1"})]))
     assert found.allowed
-    assert found.object == pod(containers=[*pod()["spec"]["containers"], {"name": "s", "image": "r/s:1"}])
+    note = "LimitRanger plugin set: cpu request for container s; cpu limit for container s"
+    assert found.object["metadata"] == pod()["metadata"] | {"annotations": {"kubernetes.io/limit-ranger": note}}
+    assert found.object["spec"]["containers"] == [*pod()["spec"]["containers"], {"name": "s", "image": "r/s:1"}]
 
 
 def test_a_policy_cannot_name_a_priority_class_without_its_priority() -> None:

@@ -6,10 +6,11 @@ import base64
 import logging
 import socket
 import ssl
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -25,10 +26,6 @@ from tests.serving import SOON, Served, answered, echo, eventually, post, servin
 from webhook.certificates import certs, issuing
 from webhook.server import Certificate, Clients, Limits, Reviews, ServerError
 from webhook.server.logs import BoundedLog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

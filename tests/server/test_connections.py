@@ -11,24 +11,19 @@ import resource
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.server import Limits, Page, Reviews
+from webhook.server.app import Waiting
 from webhook.server.connection import Connection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.admission import Call
-    from webhook.server.app import Waiting
-    from webhook.server.messages import Request
+from webhook.server.messages import Request
 
 pytestmark = pytest.mark.process
 

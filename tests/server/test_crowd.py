@@ -5,17 +5,13 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.server import Limits, Reviews
 from webhook.server.crowd import Crowd
-
-if TYPE_CHECKING:
-    from webhook.admission import Call
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -7,10 +7,11 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,6 @@ from webhook.admission.record import Record, RecordedFinding
 from webhook.budget import BudgetExceededError
 from webhook.server import Forks, Lane, Reviews, lane
 from webhook.server.lane import read_answer, write_answer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # The processes that these tests fork run no code that could wait for a lock of another test's thread.
 pytestmark = [

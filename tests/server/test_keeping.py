@@ -8,23 +8,17 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.reviews import POLICIES, reviews
-from tests.serving import echo, eventually, exchange, post, serving
-from webhook.admission import Call, ReviewOptions, answer
+from tests.serving import Served, echo, eventually, exchange, post, serving
+from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.policy.load import load
 from webhook.server import Reviews
 from webhook.server.memory import kept_survivors
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.serving import Served
-    from webhook.admission import Endpoint
 
 
 class Cyclic:

@@ -6,9 +6,10 @@ import json
 import re
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -17,17 +18,12 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from tests.reviews import recorded
 from tests.serving import look
-from webhook.admission import Call, Record, ReviewOptions, answer
+from webhook.admission import Call, Endpoint, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.certificates import certs
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
 from webhook.server.metrics import OTHER, REFUSALS, Metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.admission import Endpoint
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "charts" / "draguard" / "files"

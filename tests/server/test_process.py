@@ -5,16 +5,13 @@ from __future__ import annotations
 import http.client
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
 from webhook.server import Limits, Pages, Reloaded, Reviews, listen, probes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.process
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
-from tests.attacks.rekeying import keyed, send_sealed
+from tests.attacks.rekeying import Keys, keyed, send_sealed
 from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, eventually, post, serving, statuses
 from webhook.server import Reviews
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator
-
-    from tests.attacks.rekeying import Keys
 
 pytestmark = pytest.mark.process
 

@@ -11,23 +11,18 @@ import ssl
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import ReviewOptions, answer
+from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.certificates import certs
 from webhook.server import Certificate, Limits, Reviews, Server, ServerError, listen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.admission import Answer, Call
 
 pytestmark = pytest.mark.process
 

@@ -75,6 +75,30 @@ def take(
     return Take(amounts, limits, texts, is_allowed and not refused, tuple(refused))
 
 
+def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject], driver: str) -> dict[str, Any]:
+    """Return the amounts that a request wants under the names by which a driver publishes capacity.
+
+    From Kubernetes 1.38 on, a name without a domain means one of the driver's domain.
+
+    Args:
+        requests: The amounts, by capacity.
+        capacity: The capacity of the device, as in the API.
+        driver: The driver.
+
+    Raises:
+        ValueError: A capacity is requested by both of its names.
+    """
+    found: dict[str, Any] = {}
+    for name, wanted in requests.items():
+        short = name.removeprefix(f"{driver}/")
+        full = short if "/" in short else f"{driver}/{short}"
+        published = next((each for each in (full, short) if each in capacity), name)
+        if published in found:
+            raise ValueError(f"capacity {short} is requested with and without the domain of the driver")
+        found[published] = wanted
+    return found
+
+
 def most_allowed(policy: JSONObject) -> str:
     """Return the largest share that a policy allows, as it states it; empty without a limit."""
     bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()

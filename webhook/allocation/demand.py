@@ -6,7 +6,7 @@ order and words.
 
 from __future__ import annotations
 
-from webhook.allocation.capacity import take
+from webhook.allocation.capacity import as_published, take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
 from webhook.allocation.deriving import Derived
 from webhook.allocation.devices import keep
@@ -74,6 +74,7 @@ class Ask:
         constraints: The constraints of the claim that apply to it, by place.
         derived: The attributes that it derives, by name.
         takes_fractions: Whether capacity is rounded to fractions, where a device's range has some.
+        qualifies_capacity: Whether capacity without a domain means that of the driver's domain.
     """
 
     __slots__ = (
@@ -91,6 +92,7 @@ class Ask:
         "name",
         "parent",
         "place",
+        "qualifies_capacity",
         "raw",
         "requests",
         "takes_fractions",
@@ -111,6 +113,7 @@ class Ask:
         constraints: tuple[int, ...],
         derived: Mapping[str, Derived],
         takes_fractions: bool,
+        qualifies_capacity: bool,
     ) -> None:
         self.claim = claim
         self.place = place
@@ -123,12 +126,13 @@ class Ask:
         self.constraints = constraints
         self.derived = derived
         self.takes_fractions = takes_fractions
+        self.qualifies_capacity = qualifies_capacity
         self.is_all = raw.get("allocationMode", EXACT) == ALL
         self.count: int = raw.get("count", 1)
         self.is_admin = parent is None and raw.get("adminAccess") is True
         self.tolerations: Sequence[JSONObject] = raw.get("tolerations") or ()
         self.requests: Mapping[str, Any] | None = (raw.get("capacity") or {}).get("requests")
-        self._takes: dict[int, Take | None] = {}
+        self._takes: dict[tuple[int, str], Take | None] = {}
         self._tolerated: dict[int, bool] = {}
 
     @property
@@ -157,11 +161,28 @@ class Ask:
         return attribute.read(found)
 
     def takes(self, content: Content) -> Take | None:
-        """Return the capacity that it takes of a device, None if it wants a capacity that the device does not have."""
-        index = content.capacity_index
-        if index not in self._takes:
-            self._takes[index] = take(content.capacity, self.requests, fractions=self.takes_fractions)
-        return self._takes[index]
+        """Return the capacity that it takes of a device, None if it wants a capacity that the device does not have.
+
+        Raises:
+            Stop: It wants a capacity by two names.
+        """
+        key = content.capacity_index, content.driver if self.qualifies_capacity else ""
+        if key not in self._takes:
+            self._takes[key] = take(content.capacity, self.wanted_of(content), fractions=self.takes_fractions)
+        return self._takes[key]
+
+    def wanted_of(self, content: Content) -> Mapping[str, Any] | None:
+        """Return the amounts that it wants of a device, by capacity as the device publishes it.
+
+        Raises:
+            Stop: It wants a capacity by two names.
+        """
+        if not self.requests or not self.qualifies_capacity:
+            return self.requests
+        try:
+            return as_published(self.requests, content.capacity, content.driver)
+        except ValueError as error:
+            raise Stop(Complaint(self.claim, f", request {self.full_name}: {error}")) from None
 
     def tolerates(self, content: Content) -> bool:
         """Tell whether it tolerates the taints of a device."""
@@ -278,6 +299,7 @@ class Demand:
             tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),
             tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
             content.index if any(ask.derived for ask in self.asks) else None,
+            content.driver if any(ask.requests and ask.qualifies_capacity for ask in self.asks) else None,
         )
 
 
@@ -397,6 +419,7 @@ class _Reader(NamedTuple):
                 for each in derived
             },
             takes_fractions=self.features.FractionalCapacityRange,
+            qualifies_capacity=self.variant.qualifies_capacity,
         )
 
     def constraint(self, raw: JSONObject) -> tuple[type[Constraint], Attribute] | None:

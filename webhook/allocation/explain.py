@@ -315,7 +315,7 @@ class Funnel:
         if not view.variant.features.ConsumableCapacity:
             return None
         used = None if is_unused else view.capacity_used(index)
-        return lack_of_capacity(content.capacity, self._ask.requests, self._ask.takes(content), used)
+        return lack_of_capacity(content.capacity, self._ask.wanted_of(content), self._ask.takes(content), used)
 
     def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
         content, view = self.content(index), self._view

@@ -24,6 +24,10 @@ RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
 _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
+MISSING_SELECTS_NOTHING_SINCE: Final = 38
+"""From this release on, a DeviceTaintRule without deviceSelector taints no device in the scheduler."""
+_QUALIFIES_SINCE: Final = 38
+"""From this release on, names of capacity are compared with their domains; its allocator is known as of an alpha."""
 _POOLS_WHOLE_SINCE: Final = 35
 """From this release on, pools include the slices of other nodes."""
 _UNDOES_SINCE: Final = (36, 3)
@@ -167,6 +171,11 @@ class Implementation:
     def names_devices(self) -> bool:
         """Whether errors of selectors name the device, and explain how to guard a read."""
         return self.release >= _LATEST
+
+    @property
+    def qualifies_capacity(self) -> bool:
+        """Whether a request's capacity without a domain means that of the driver's domain."""
+        return self.release >= _QUALIFIES_SINCE
 
     @property
     def sees_all_counters(self) -> bool:

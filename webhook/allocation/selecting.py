@@ -122,11 +122,8 @@ def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, s
         read: The name with the domain, the domain, and the name without.
     """
     full, domain, name = read
-    found = values.get(full)
-    if domain != driver or name not in values:
-        return found
-    # If a name is spelled in two ways, the later spelling counts.
-    return values[name] if found is None else next(values[each] for each in reversed([*values]) if each in read)
+    # If a name is spelled in two ways, the one with the domain counts; before Kubernetes 1.38 any of the two may.
+    return values.get(full, values.get(name) if domain == driver else None)
 
 
 class _Compiled(NamedTuple):
@@ -258,11 +255,11 @@ class Values:
 
     def _device(self, content: Content) -> Mapping[str, Any]:
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
-        for name, attribute in content.attributes.items():
+        for name, attribute in _qualified_last(content.attributes):
             domain, id_ = _qualified(name, content.driver)
             attributes.setdefault(domain, {})[id_] = self._value(name, attribute)
         capacity: dict[str, dict[str, Any]] = DefaultingMap()
-        for name, each in content.capacity.items():
+        for name, each in _qualified_last(content.capacity):
             domain, id_ = _qualified(name, content.driver)
             capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
         return self._bound(content, attributes, capacity)
@@ -289,6 +286,10 @@ class Values:
         except EvaluationError as error:
             raise EvaluationError(f"attribute {name}: parse semantic version: {error}") from None
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
+
+
+def _qualified_last(values: Mapping[str, JSONObject]) -> list[tuple[str, JSONObject]]:
+    return sorted(values.items(), key=lambda item: "/" in item[0])
 
 
 def _qualified(name: str, default: str) -> tuple[str, str]:

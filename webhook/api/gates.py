@@ -40,7 +40,7 @@ class Stage(Enum):
 _ALPHA, _BETA_OFF, _BETA, _STABLE, _LOCKED, _DEPRECATED = Stage
 
 GATES: Mapping[str, Mapping[int, Stage | None]] = {
-    DRA: {26: _ALPHA, 32: _BETA_OFF, 34: _STABLE, 35: _LOCKED},
+    DRA: {26: _ALPHA, 32: _BETA_OFF, 34: _STABLE, 35: _LOCKED, 38: None},
     "DeclarativeValidation": {33: _BETA, 36: _LOCKED},
     "DeclarativeValidationBeta": {36: _BETA},
     "DeclarativeValidationTakeover": {33: _BETA_OFF, 36: _DEPRECATED},
@@ -50,8 +50,8 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRADerivedAttributes": {37: _ALPHA},
     "DRADeviceBindingConditions": {34: _ALPHA, 36: _BETA},
     "DRADeviceCompatibilityGroups": {37: _ALPHA},
-    "DRADeviceTaintRules": {35: _ALPHA, 36: _BETA_OFF, 37: _STABLE},
-    "DRADeviceTaints": {33: _ALPHA, 36: _BETA, 37: _STABLE},
+    "DRADeviceTaintRules": {35: _ALPHA, 36: _BETA_OFF, 37: _STABLE, 38: _LOCKED},
+    "DRADeviceTaints": {33: _ALPHA, 36: _BETA, 37: _STABLE, 38: _LOCKED},
     "DRAExtendedResource": {34: _ALPHA, 36: _BETA, 37: _LOCKED},
     "DRAFractionalCapacityRange": {37: _BETA_OFF},  # on only with --min-compatibility-version=1.37
     "DRAListTypeAttributes": {36: _ALPHA},

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from webhook.problem import Path
     from webhook.schema import Struct
 
-NEWEST = Release(37)
-"""The newest known Kubernetes 1.x release."""
+NEWEST = Release(38)
+"""The newest known Kubernetes 1.x release; what is later than ``DEFAULT`` is known from alphas."""
 
 DEFAULT = Release(37)
 """The release that judges if none is stated: the newest whose answers are recorded or published."""
@@ -343,13 +343,15 @@ def _judged_as(kubernetes: str) -> Release:
 
 
 def not_known_yet(kubernetes: str) -> str:
-    """Warn if a release is judged as another one.
+    """Warn if a release is judged as another one, or as an alpha has it.
 
     Raises:
         ValueError: It is not a version.
     """
     release = _minor(kubernetes)
-    return f"Kubernetes 1.{release} is not known here yet: judged as 1.{NEWEST}" if release > NEWEST else ""
+    if release > NEWEST:
+        return f"Kubernetes 1.{release} is not known here yet: judged as 1.{NEWEST}, the newest known release"
+    return f"Kubernetes 1.{release} is known as of an alpha" if release > DEFAULT else ""
 
 
 def _minor(kubernetes: str) -> Release:
@@ -359,11 +361,11 @@ def _minor(kubernetes: str) -> Release:
 def _parts_of(kubernetes: str) -> re.Match[str]:
     if not isinstance(kubernetes, str):  # as a number, 1.30 would be 1.3
         stated = re.fullmatch(r"1\.(?:[1-9]|([0-9]{2}))", str(kubernetes))
-        likely = f"1.{NEWEST}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
+        likely = f"1.{DEFAULT}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')
     match = re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
     if not match:
-        raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{NEWEST - 1}")
+        raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{DEFAULT - 1}")
     return match
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _VERSION = ("-V", "--version")
 _EXTRAS = {
     "helm": ("helm_python",),
-    "serve": ("cryptography", "flask", "httptools", "uvloop", "werkzeug"),
+    "serve": ("cryptography", "httptools", "prometheus_client", "uvloop"),
 }
 """The extras in pyproject.toml, and the modules that they bring."""
 USAGE = 2
@@ -97,7 +97,8 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.cli.arguments import ALIASES, UsageError
+    from webhook.cli.arguments import ALIASES
+    from webhook.usage import UsageError
 
     try:
         if "settings" in arguments:

@@ -10,9 +10,9 @@ import re
 from collections import Counter, defaultdict
 
 from webhook.allocation import Features
-from webhook.allocation.capacity import take
+from webhook.allocation.capacity import as_published, take
 from webhook.allocation.features import implementation
-from webhook.allocation.lacks import lack_of_capacity
+from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.allocation.selecting import SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.allocation.devices import Catalog, Content, Device, Slice
-    from webhook.allocation.lacks import Lack
     from webhook.allocation.selecting import Chooser
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.groups import Group
@@ -125,7 +124,8 @@ class Fleet:
         self.gates = gates
         features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
-        self._selectors = Selectors(implementation(features, release), with_lists=with_lists)
+        self._variant = implementation(features, release)
+        self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         newest: dict[tuple[str, str], int] = {}
@@ -241,6 +241,11 @@ class Fleet:
         """
         if not requests or not self._features.ConsumableCapacity:
             return None
+        if self._variant.qualifies_capacity:
+            try:
+                requests = as_published(requests, content.capacity, content.driver)
+            except ValueError as error:
+                return Lack(str(error))
         found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
         return lack_of_capacity(content.capacity, requests, found)
 

@@ -12,7 +12,7 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import makes_pods, pod_template
-from webhook.api.versions import GROUP, NEWEST, find, is_own, release_of
+from webhook.api.versions import DEFAULT, GROUP, find, is_own, release_of
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
@@ -107,7 +107,8 @@ def review(
     allowed = change is not None and change.mutation.verdict.allowed
     sent = change.manifest if change and allowed else obj
     if rules:
-        problems = judged(sent, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+        completed = change.judged if change and allowed else obj
+        problems = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
     refusals = sender.refusals(change) if sender and change and allowed else []
     problems = [*refusals, *problems, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
@@ -128,7 +129,7 @@ def _switched_off(
         return ()
     if runtime_config is None:
         known = find(version, kind)
-        release = release_of(kubernetes) if kubernetes else known.until if known else NEWEST
+        release = release_of(kubernetes) if kubernetes else known.default if known else DEFAULT
         if is_served(version, release=release):  # as for most objects
             return ()
     return _off(version, kind, kubernetes, None if runtime_config is None else frozenset(runtime_config.items()))

@@ -6,8 +6,8 @@ from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
-from webhook.objects import is_definition, metadata_of, text
-from webhook.policy.change.defaults import completed, defaulted, without_defaults
+from webhook.objects import is_definition, mapping, metadata_of, text
+from webhook.policy.change.defaults import completed, defaulted, stated
 from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.decoding import undecodable
@@ -45,12 +45,14 @@ class Change(NamedTuple):
         request: The request, with the changed object as in the API server.
         mutation: The mutation.
         manifest: The changed object, without the fields that only the API server has set.
+        judged: The same, whose spec is completed if it is changed: what was set before may not fit any more.
         policies: The evaluated policies.
     """
 
     request: Request
     mutation: Mutation
     manifest: Any
+    judged: Any
     policies: PolicySet
 
     @property
@@ -71,11 +73,11 @@ def _changed(
     budget: Budget | None = None,
 ) -> Change:
     sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
-    added: list[tuple[JSONObject | None, JSONObject | None]] = []
+    plugged: list[tuple[JSONObject | None, JSONObject | None]] = []
 
     def complete(obj: JSONObject | None) -> JSONObject | None:
-        again = admitted(sent.with_object(obj), policies).object
-        added.append((again, obj))
+        again = admitted(defaulted(sent.with_object(obj), policies.kinds), policies).object
+        plugged.append((again, obj))
         return again
 
     try:
@@ -83,12 +85,28 @@ def _changed(
         with limited(budget or Budget(DOCUMENT, is_offline=True)):
             done = mutate_request(sent, policies, authorizer, rewrite, complete)
     except RefusedError as error:
-        return Change(sent, Mutation(_refused(sent, error)), request.object, policies)
-    shown = done.object
-    for again, before in added:
-        shown = without_defaults(shown, again, before)
-    shown = without_defaults(shown, sent.object, request.object)
-    return Change(sent.with_object(done.object), done, as_stated(shown, request.object), policies)
+        return Change(sent, Mutation(_refused(sent, error)), request.object, request.object, policies)
+    if done.object == sent.object or done.object is None:
+        return Change(sent, done, request.object, request.object, policies)
+    final = defaulted(sent.with_object(done.object), policies.kinds)
+    written = done.object
+    for again, before in plugged:
+        written = stated(written, again, before, written)
+    submitted = _without_changed_texts(request.object, sent.object, final.object)
+    shown: Any = as_stated(stated(final.object, sent.object, submitted, written), request.object)
+    completed_spec = {name: each for name, each in (final.object or {}).items() if name == "spec"}
+    return Change(final, done, shown, shown | completed_spec, policies)
+
+
+def _without_changed_texts(submitted: Any, before: Any, after: Any) -> Any:
+    """Return a Secret without the ``stringData`` whose ``data`` have changed: they would take precedence."""
+    texts = mapping(submitted, "stringData")
+    if not texts or "stringData" in before:
+        return submitted
+    old, new = mapping(before, "data"), mapping(after, "data")
+    kept = {key: each for key, each in texts.items() if old.get(key) == new.get(key)}
+    others = {name: each for name, each in submitted.items() if name != "stringData"}
+    return others | {"stringData": kept} if kept else others
 
 
 def _refused(request: Request, error: RefusedError) -> Verdict:
@@ -101,7 +119,7 @@ def _refused(request: Request, error: RefusedError) -> Verdict:
 
 def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
-    request = before_validation(defaulted(change.request, policies.kinds), policies.kinds)
+    request = before_validation(change.request, policies.kinds)
     try:
         expect_admissible(request, policies)
     except RefusedError as error:
@@ -207,7 +225,7 @@ class Sender:
         custom = kinds.custom(request.kind)
         if custom is None or request.object is None:
             return []
-        request = before_validation(defaulted(request, kinds), kinds)
+        request = before_validation(request, kinds)
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
                 return custom.refusals(request.object or {}, request.old_object, kinds.release, request.subresource)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from webhook.deviceselectors.repeated import published_twice
-from webhook.objects import items, name_of, number, text
+from webhook.objects import items, mapping, name_of, number, text
+from webhook.problem import NOTE
 from webhook.references.rules import finding, in_place, listed, pool_of, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Final
 
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
+
+_DOMAINS_COUNT_SINCE: Final = 38
+"""From this release on, names with the driver's domain come first, and its helper library refuses them."""
 
 
 def _generation(each: JSONObject) -> int:
@@ -80,20 +85,41 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
 
 
 @rule("attribute-published-twice", "ResourceSlice")
-def attribute_published_twice(each: JSONObject, _: Context) -> Iterator[Problem]:
+def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Problem]:
     """A device has an attribute or capacity twice, with and without its driver's domain, and different values.
 
     A name without a domain is in the domain of the driver, so that both mean the same. The scheduler takes either
-    value, at random for each evaluation of a selector.
+    value, at random for each evaluation of a selector; from Kubernetes 1.38 on, that of the name with the domain.
     """
     driver = text(each, "spec", "driver")
+    takes = "the scheduler takes " + ("this one" if context.release >= _DOMAINS_COUNT_SINCE else "either")
     for index, device in enumerate(items(each, "spec", "devices")):
         for holder in ("attributes", "capacity"):
             for name in published_twice(device, driver, holder):
                 what = "attribute" if holder == "attributes" else "capacity"
-                message = f'it is the same {what} as "{name}", which has another value: the scheduler takes either'
+                message = f'it is the same {what} as "{name}", which has another value: {takes}'
                 path = ("spec", "devices", index, holder, f"{driver}/{name}")
                 yield finding(path, message, "leave one of them out", "Contradiction")
+
+
+@rule("domain-of-driver", "ResourceSlice", level=NOTE)
+def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
+    """An attribute or capacity is published with the domain of its driver.
+
+    A name without a domain means the same. Drivers that are built with the helper library of Kubernetes 1.38 publish
+    nothing of a pool with such names, unless they opt out (as of an alpha of 1.38).
+    """
+    if context.release < _DOMAINS_COUNT_SINCE:
+        return
+    domain = f"{text(each, 'spec', 'driver')}/"
+    for index, device in enumerate(items(each, "spec", "devices")):
+        for holder in ("attributes", "capacity"):
+            for name in mapping(device, holder):
+                if name.startswith(domain):
+                    message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
+                    hint = f"write {name.removeprefix(domain)}, which means the same"
+                    yield finding(("spec", "devices", index, holder, name), message, hint, "OwnDomain")
+                    return
 
 
 @rule("node-not-found", "ResourceSlice", of_field=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.objects import at, items, mapping, text
 from webhook.references.rules import finding, in_place, rule
 
@@ -15,17 +16,19 @@ if TYPE_CHECKING:
 
 
 @rule("taint-rule-selects-all", "DeviceTaintRule")
-def taint_rule_selects_all(taint_rule: JSONObject, _: Context) -> Iterator[Problem]:
+def taint_rule_selects_all(taint_rule: JSONObject, context: Context) -> Iterator[Problem]:
     """A DeviceTaintRule selects every device of the cluster.
 
-    An empty deviceSelector matches all devices of all drivers. With the effect NoExecute, every pod that uses a device
-    is evicted, at once. State a driver, a pool or a device.
+    An empty deviceSelector matches all devices of all drivers, and so does a missing one in the scheduler before
+    Kubernetes 1.38. With the effect NoExecute, every pod that uses a device is evicted, at once. State a driver, a pool
+    or a device.
     """
-    if mapping(taint_rule, "spec", "deviceSelector"):
+    selector = at(taint_rule, "spec", "deviceSelector")
+    if selector or (selector is None and context.release >= MISSING_SELECTS_NOTHING_SINCE):
         return
     effect = text(taint_rule, "spec", "taint", "effect")
     what = {"NoExecute": "evicts every pod that uses a device", "NoSchedule": "keeps new pods from every device"}
-    present = ("spec", "deviceSelector") if at(taint_rule, "spec", "deviceSelector") is not None else ("spec",)
+    present = ("spec",) if selector is None else ("spec", "deviceSelector")
     message = f"the rule selects every device of every driver, and {what.get(effect, 'taints all of them')}"
     yield finding(present, message, "state a driver, pool or device in deviceSelector", "SelectsAll")
 

@@ -226,9 +226,9 @@ class CompiledStruct:
         return walk
 
     def _decode_opaque(self, name: str, value: Any) -> Sequence[SchemaFinding]:
-        """Decode a field that is not judged; its type is compiled on first use."""
+        """Decode and judge a field that is opaque to webhooks; its type is compiled on first use."""
         if (walk := self._opaque.get(name)) is None:
-            walk = self.type.opaque[name].compile(self.target.decoding, *self.names).walk
+            walk = self.type.opaque[name].compile(self.target, *self.names).walk
             walk = self._opaque[name] = self._within(name, walk)
         return walk(value)
 
@@ -247,7 +247,12 @@ class CompiledStruct:
             misfits.sort(key=lambda misfit: submitted[str(misfit.path[0])])
         problems = {name: each for name, findings in found if (each := apart(findings)[1])}
         of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
-        return [*misfits, *self._in_order([each for name in self.fields for each in problems.get(name, ())], of_rules)]
+        return [
+            *misfits,
+            *self._in_order(
+                [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())], of_rules
+            ),
+        ]
 
     def _in_order(self, found: list[Problem], of_rules: Sequence[Problem]) -> list[Problem]:
         """Put the findings of rules after those in fields, or among them where the API server does."""

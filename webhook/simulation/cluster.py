@@ -8,14 +8,15 @@ from itertools import islice
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
+from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
-from webhook.api.versions import DEFAULT, NEWEST, patch_of, release_of
+from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import Blocked, allocation_of, claims_of, is_pod
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
-from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
@@ -90,10 +91,10 @@ class Settings(NamedTuple):
 
     @property
     def later(self) -> Iterator[Settings]:
-        """The fixed patch release if there is one, and the next release; the gates that were stated are kept."""
+        """The fixed patch release if there is one, and the next published release, both with the stated gates."""
         if self.release == _TAINT_RULES_BROKEN and self.patch < _TAINT_RULES_FIXED:
             yield self._replace(patch=_TAINT_RULES_FIXED)
-        if self.release < NEWEST:
+        if self.release < DEFAULT:
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
 
@@ -174,7 +175,10 @@ class Cluster:
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
         with_resources = NODE_ALLOCATABLE in settings.gates
         self.node_allocatable = NodeAllocatable(slices) if with_resources else None
-        sources = slices, [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
+        rules = [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
+        if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
+            rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
+        sources = slices, rules
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
         self.allocator = Allocator(

@@ -31,6 +31,7 @@ WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.ObjectMeta": "meta:ObjectMeta",
     f"{META}.Condition": "conditions:Condition",
     f"{META}.LabelSelector": "labelselector:LabelSelector",
+    "v1.EnvVar": "container:EnvVar",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",
     "v1.Toleration": "placement:Toleration",
     "v1.NodeSelector": "nodeselector:NodeSelector",

@@ -16,10 +16,10 @@ from webhook.schema import Array, Int, Nested, Text, check
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, ClassVar, Final
+    from typing import ClassVar, Final
 
     from webhook.problem import Problem
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 
 class Toleration(V1Struct):
@@ -27,7 +27,7 @@ class Toleration(V1Struct):
 
     key = Text("The taint; all of them if empty.", format=formats.label_key)
     operator = Text("Exists or Equal; Lt or Gt compare numbers.", go="TolerationOperator")
-    value = Text("The taint's value, for all operators but Exists.", usual=formats.label_value)
+    value = Text("The taint's value, for all operators but Exists.")
     effect = Text(
         "The taint's effect; any if empty.",
         go="TaintEffect",
@@ -41,15 +41,12 @@ _TOLERATING: Final = ("Equal", "Exists")
 COMPARING_SINCE: Final = 35
 COMPARING_GATE: Final = "TaintTolerationComparisonOperators"
 _SHOWS_VALUE_SINCE: Final = 32
+ONLY_EXISTS: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+ONLY_EVICTING: Final = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+NO_VALUE: Final = "value must be empty when `operator` is 'Exists'"
 
 
-_PLAIN: Final = (
-    "({tolerationSeconds} is None or {effect} == 'NoExecute') and "
-    "(not {value} if {operator} == 'Exists' else {key} and {operator} in (None, '', 'Equal'))"
-)
-
-
-@check(Toleration, fine=_PLAIN)
+@check(Toleration)
 def value_to_tolerate(toleration: View) -> Iterator[Problem]:
     """The operator Exists takes no value, and only Exists no key; tolerationSeconds are for the effect NoExecute.
 
@@ -58,18 +55,16 @@ def value_to_tolerate(toleration: View) -> Iterator[Problem]:
     release, operator, value = toleration.release, toleration.operator, toleration.value
     path = toleration / "operator"
     if not toleration.key and operator != "Exists":
-        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid(path, of_own_type(operator, release), detail)
+        yield invalid(path, of_own_type(operator, release), ONLY_EXISTS)
     if toleration.tolerationSeconds is not None and toleration.effect != "NoExecute":
-        effect, detail = toleration.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        yield invalid(toleration / "effect", of_own_type(effect, release), detail)
+        yield invalid(toleration / "effect", of_own_type(toleration.effect, release), ONLY_EVICTING)
     if operator in {"", "Equal"}:
         if details := formats.label_value(value, release):
             yield invalid(path, value, ";".join(details))
     elif operator == "Exists":
         if value:
             shown = value if release >= _SHOWS_VALUE_SINCE else toleration.submitted
-            yield invalid(path, shown, "value must be empty when `operator` is 'Exists'")
+            yield invalid(path, shown, NO_VALUE)
     elif operator in COMPARING and release >= COMPARING_SINCE:
         yield from _number(toleration)
     else:
@@ -117,11 +112,7 @@ class PodSchedulingGate(V1Struct):
     name = Text("Who will remove the gate.", written=True)
 
 
-def _has_name(gate: Any, target: Target) -> bool:
-    return not formats.label_key(gate.name, target.release)
-
-
-@check(PodSchedulingGate, fine=_has_name)
+@check(PodSchedulingGate)
 def gate_name(gate: View) -> Iterator[Problem]:
     """The name of a scheduling gate is a qualified name, such as example.com/quota."""
     for detail in formats.label_key(gate.name, gate.release):

@@ -20,6 +20,7 @@ EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "Non
 
 
 OPERATORS = "Equal", "Exists"
+NO_VALUE = "must be empty for operator `Exists`"
 
 _TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
     35: {"one_of": EFFECTS, "always": True},  # an effect was not optional yet
@@ -101,20 +102,14 @@ def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, *
     return Array(Nested(type_), doc, since=33, **common)
 
 
-def _right_value(toleration: Any, target: Target) -> bool:
-    value, operator = toleration.value or "", toleration.operator or "Equal"
-    may_have = operator == "Equal" and not formats.label_value(value, target.release)
-    return operator in OPERATORS and (not value or may_have)
-
-
-@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value, before="effect")
-@check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value, before="effect")
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, before="effect")
+@check(AllocatedToleration, since=_ALLOCATED_SINCE, before="effect")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration has a value only with the operator Equal."""
     path, value = toleration / "value", toleration.value
     if toleration.operator == "Exists":
         if value:
-            yield invalid(path, value, "must be empty for operator `Exists`")
+            yield invalid(path, value, NO_VALUE)
     elif toleration.operator == "Equal":
         for detail in formats.label_value(value, toleration.release):
             yield invalid(path, value, detail)

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from webhook import __version__, admission, server
 from webhook.certificates.exposure import exposures
-from webhook.cli.arguments import UsageError
 from webhook.cli.options.certificate import managing
 from webhook.cli.serve.following import faults, reloaded_options
+from webhook.optional import install
 from webhook.server.logs import SHARE, DecisionLog, configure
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def run(arguments: Namespace) -> int:
     SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
     """
     before = signal.signal(signal.SIGTERM, _end)
+    install("objects")
+    install("reviews")
     try:
         return _serve(arguments)
     finally:

@@ -6,19 +6,20 @@ import sys
 from contextlib import redirect_stdout
 from io import BytesIO
 
-from webhook.cli.arguments import UsageError
+from webhook.check.manifests import Manifests
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
 from webhook.cli.options.settings import COMMAND_LINE
-from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.content import decoded, encoded
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MARKDOWN
 from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
 from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
 from webhook.report.summary import counted
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -215,25 +216,31 @@ class _Files:
             names: The files.
             wanted: The files to write; of others, it does not matter why they cannot be written.
         """
-        from webhook.cli.console.files import check_replaceable, read_regular  # needed only to write files
+        from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
 
         for name in dict.fromkeys(names):
+            if name.endswith(MARKDOWN):
+                self._refuse(name, "the blocks of Markdown files are not changed", wanted)
+                continue
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
                 text = decoded(data)
                 if not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
-                self.unwritable[name] = str(getattr(error, "strerror", "") or error)
-                if name in wanted:
-                    self.refused.append(f"not fixed: {name}: {self.unwritable[name]}")
+                self._refuse(name, str(getattr(error, "strerror", "") or error), wanted)
                 continue
             self._bytes[name], self.texts[name] = data, text
         return self.texts
 
+    def _refuse(self, name: str, why: str, wanted: Container[str]) -> None:
+        self.unwritable[name] = why
+        if name in wanted:
+            self.refused.append(f"not fixed: {name}: {why}")
+
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
-        from webhook.cli.console.files import read_regular, write_bytes  # only what is fixed is written
+        from webhook.documents.writing import read_regular, write_bytes  # only what is fixed is written
 
         for name, text in texts.items():
             if self._is_stdin(name):

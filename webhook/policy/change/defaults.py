@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from webhook.objects import text
 from webhook.policy.evaluation.decoding import decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
+    from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
     from webhook.policy.manifest.kinds import Kinds
 
@@ -41,34 +45,58 @@ def defaulted(request: Request, kinds: Kinds) -> Request:
     return request.with_object(decoded(request.object, kinds))
 
 
-def without_defaults(value: Any, defaulted: Any, submitted: Any) -> Any:
-    """Return a value without the defaults that were added to it and have not been changed since.
+def stated(value: Any, before: Any, submitted: Any, written: Any) -> Any:
+    """Return what a client submitted, with the changes since.
 
     Args:
-        value: The value after admission.
-        defaulted: The value with its defaults.
-        submitted: The value as submitted.
+        value: The completed value after the changes.
+        before: The completed value before them.
+        submitted: The value as submitted, which is without most of what completes it.
+        written: The value as the changes wrote it: of new values, nothing else is returned.
     """
-    if value == defaulted:
+    if value == before:
         return submitted
-    if isinstance(value, dict) and isinstance(defaulted, dict):
-        given = submitted if isinstance(submitted, dict) else {}
+    if isinstance(value, dict) and isinstance(before, dict):
+        given, wrote = _as_dict(submitted), _as_dict(written)
         kept = {
-            key: without_defaults(each, defaulted[key], given.get(key)) if key in defaulted else each
+            key: stated(each, before.get(key), given.get(key), wrote.get(key))
             for key, each in value.items()
-            if key in given or key not in defaulted or defaulted[key] != each
+            if key in given or key not in before or before[key] != each
         }
-        left_out = {key: each for key, each in given.items() if key not in defaulted and key not in value}
-        return left_out | {key: each for key, each in kept.items() if each or key in given or not defaulted.get(key)}
-    if isinstance(value, list) and isinstance(defaulted, list):
-        given_items = submitted if isinstance(submitted, list) else []
-        places = _Places(defaulted)
-        return [
-            each if index is None else without_defaults(each, defaulted[index], given_items[index])
-            for each in value
-            if (index := places.of(each)) is None or index < len(given_items)
-        ]
+        left_out = {key: each for key, each in given.items() if key not in before and key not in value}
+        return left_out | {key: each for key, each in kept.items() if each or key in given or not before.get(key)}
+    if isinstance(value, list) and isinstance(before, list):
+        return list(_items(value, before, _as_list(submitted), _as_list(written)))
+    return _as_written(value, written)
+
+
+def _items(value: list[Any], before: list[Any], submitted: list[Any], written: list[Any]) -> Iterator[Any]:
+    places = _Places(before)
+    found = [places.of(each) for each in value]
+    free = set(range(len(before))).difference(index for index in found if index is not None)
+    for place, (each, known, wrote) in enumerate(zip_longest(value, found, written[: len(value)])):
+        index = place if known is None and place in free else known
+        if index is not None and index < len(submitted):
+            yield stated(each, before[index], submitted[index], wrote)
+        elif index is None or each != before[index]:
+            yield _as_written(each, wrote)
+
+
+def _as_written(value: Any, written: Any) -> Any:
+    """Return a new value without what completes it."""
+    if isinstance(value, dict) and isinstance(written, dict):
+        return {key: _as_written(each, written[key]) for key, each in value.items() if key in written}
+    if isinstance(value, list) and isinstance(written, list):
+        return list(map(_as_written, value, written))
     return value
+
+
+def _as_dict(value: Any) -> JSONObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 class _Places:
