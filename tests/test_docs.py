@@ -15,7 +15,7 @@ from docs.generate import built, committed
 from tests.cli.reviews import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
-from webhook.cli.arguments import make_parser
+from webhook.cli.parser import make_parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

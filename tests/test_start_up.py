@@ -86,7 +86,7 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook.spelling",
         "webhook.cli",
         "webhook.cli.arguments",
-        "webhook.cli.arguments.parsing",
+        "webhook.cli.parser",
     }
 
 

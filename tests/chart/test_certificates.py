@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
-from webhook.cli.arguments import make_parser
+from webhook.cli.parser import make_parser
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

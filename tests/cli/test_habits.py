@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
-from webhook.cli.arguments import ALIASES, make_parser
-from webhook.cli.completion.commands import described, every
+from webhook.cli.completion import described, every
+from webhook.cli.parser import make_parser
+from webhook.configuration.options import ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webhook.cli.arguments.parsing import Parser
+    from webhook.cli.parser import Parser
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
@@ -132,7 +133,7 @@ class TestHelp:
 
     def test_the_manual_page_has_every_command_and_option(self) -> None:
         page = draguard("help", "--man").out
-        program = described(make_parser())
+        program = described()
         assert page.startswith('.TH "DRAGUARD" 1 ')
         for command in every(program):
             called = " ".join(("draguard", *command.words)).replace("-", r"\-")
@@ -190,7 +191,7 @@ class TestCompletion:
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:
         script = draguard("completion", shell).out
-        for command in every(described(make_parser())):
+        for command in every(described()):
             for name in (name for option in command.options for name in option.names):
                 spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
                 assert (name if shell == "zsh" else spelt) in script

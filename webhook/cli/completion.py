@@ -1,15 +1,155 @@
-"""Completion scripts, by shell."""
+"""``draguard completion``: scripts that complete commands, options and values in a shell, made from the table."""
 
 from __future__ import annotations
 
-from webhook.cli.completion.commands import every
+from webhook.api.gates import GATES
+from webhook.api.runtimeconfig import OF_STAGES
+from webhook.api.versions import NEWEST, VERSIONS
+from webhook.configuration.options import ALIASES, COMMANDS, PROGRAM, Option
+from webhook.drivers.known import built_in
+from webhook.explain.names import rule_names
+from webhook.explain.places import kinds
+from webhook.inventory.snapshots import RESOURCES
+from webhook.policy.generate import CHECKS, LIMITS
+from webhook.records import NamedTuple
+from webhook.release import releases
+from webhook.report import FORMATS
+from webhook.schema import OLDEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from webhook.cli.completion.commands import Command, Option
-    from webhook.cli.completion.values import Values
+    from webhook.configuration.options import Command
+
+
+def run(arguments: Namespace) -> int:
+    """Print the script."""
+    print("\n".join(_SCRIPTS[arguments.shell](described())))
+    return 0
+
+
+class Values(NamedTuple):
+    """The values that an option or argument accepts.
+
+    Args:
+        words: Whole values.
+        keys: Values up to an equals sign.
+        of_keys: What follows the equals sign.
+        files: Whether names of files are values, too.
+    """
+
+    words: Sequence[str] = ()
+    keys: Sequence[str] = ()
+    of_keys: Sequence[str] = ()
+    files: bool = False
+
+
+TEXT = Values()
+"""Any text."""
+FILES = Values(files=True)
+_LEVELS = ("off", "note", "warn", "error")
+_MODES = ("deny", "warn", "audit")
+_VALUES: Mapping[str, Callable[[], Values]] = {
+    **dict.fromkeys(("DIR", "DIRECTORY", "FILE", "GLOB", "PATH"), lambda: FILES),
+    "API=BOOL,…": lambda: Values(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
+    "COMMAND": lambda: Values((*COMMANDS, *ALIASES)),
+    "DRIVER": lambda: Values(built_in()),
+    "FORMAT[=FILE]": lambda: Values(tuple(FORMATS), files=True),
+    "GATE=BOOL,…": lambda: Values(keys=tuple(GATES), of_keys=("true", "false")),
+    "KIND[.FIELD]|RULE|GATE": lambda: Values((*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)),
+    "NAME=NUMBER": lambda: Values(keys=tuple(LIMITS)),
+    "RESOURCE": lambda: Values(RESOURCES),
+    "RULE": lambda: Values(tuple(CHECKS)),
+    "RULE=LEVEL": lambda: Values(_LEVELS, rule_names(), _LEVELS),
+    "RULE[,RULE…]": lambda: Values(rule_names()),
+    "VERSION": lambda: Values([f"1.{each}" for each in releases(OLDEST, NEWEST)]),
+    "[GROUP/]VERSION": lambda: Values(tuple(VERSIONS)),
+    "[WHAT=]MODE": lambda: Values(_MODES, ("workloads", *rule_names()), _MODES),
+}
+
+
+class DescribedOption(NamedTuple):
+    """An option with what completes it.
+
+    Args:
+        names: Its names.
+        help: Its help.
+        takes: The name of its value; empty for a switch.
+        values: The values that it accepts.
+        again: Whether it can be repeated.
+    """
+
+    names: Sequence[str]
+    help: str
+    takes: str
+    values: Values
+    again: bool
+
+
+class Described(NamedTuple):
+    """A command with what completes it.
+
+    Args:
+        words: The words that call it, without the program's name; none for the program itself.
+        help: Its help.
+        options: Its options.
+        commands: The commands below it.
+        values: The values of its arguments.
+    """
+
+    words: tuple[str, ...]
+    help: str
+    options: Sequence[DescribedOption]
+    commands: Sequence[Described]
+    values: Values
+
+
+_HELP = Option("-h --help", about="show this help message and exit")
+
+
+def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Described:
+    """Describe a command of the table.
+
+    Args:
+        command: The command.
+        words: The words that lead to it.
+    """
+    shown = [_HELP, *(each for each in command.options() if not each.hidden)]
+    arguments = [each for each in shown if each.is_argument]
+    actions = {**command.actions}
+    if not words:
+        actions = {each: COMMANDS[ALIASES.get(each, each)] for name in COMMANDS for each in _names(name)}
+    return Described(
+        words,
+        command.description.rstrip("."),
+        [_option(each) for each in shown if not each.is_argument],
+        [described(each, (*words, name)) for name, each in actions.items()],
+        _values(arguments[0]) if arguments else Values(tuple(actions)) if actions else TEXT,
+    )
+
+
+def _names(name: str) -> list[str]:
+    return [name, *(alias for alias, of in ALIASES.items() if of == name)]
+
+
+def every(command: Described) -> Iterator[Described]:
+    """List a command and those below it."""
+    yield command
+    for each in command.commands:
+        yield from every(each)
+
+
+def _option(option: Option) -> DescribedOption:
+    about = option.about.partition(" (")[0].partition(";")[0].replace("%%", "%")  # without the details
+    takes = "" if option.is_switch else option.takes or option.dest
+    return DescribedOption(option.names, about, takes, _values(option), isinstance(option.default, list))
+
+
+def _values(option: Option) -> Values:
+    return Values(option.words) if option.words else _VALUES.get(option.takes, lambda: TEXT)()
+
 
 _BASH = r"""# bash completion for draguard
 _draguard() {
@@ -68,7 +208,7 @@ function __draguard_pairs
 end"""
 
 
-def _bash(program: Command) -> Iterator[str]:
+def _bash(program: Described) -> Iterator[str]:
     called = {"".join(f" {word}" for word in each.words): each for each in every(program)}
     options, arguments = list[str](), list[str]()
     for words, command in called.items():
@@ -96,7 +236,7 @@ def _assigned(values: Values) -> str:
     return " ".join(f"{name}={_quoted(' '.join(each))}" for name, each in given.items() if each) or ":"
 
 
-def _zsh(program: Command) -> Iterator[str]:
+def _zsh(program: Described) -> Iterator[str]:
     yield _ZSH
     for command in reversed(list(every(program))):
         yield ""
@@ -125,11 +265,11 @@ def _zsh(program: Command) -> Iterator[str]:
     yield 'if [ "$funcstack[1]" = "_draguard" ]; then _draguard "$@"; else compdef _draguard draguard; fi'
 
 
-def _function(command: Command) -> str:
+def _function(command: Described) -> str:
     return "_".join(("_draguard", *command.words)).replace("-", "_")
 
 
-def _zsh_option(option: Option) -> Iterator[str]:
+def _zsh_option(option: DescribedOption) -> Iterator[str]:
     help_ = option.help.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
     takes = option.takes.replace(":", "\\:").replace("[", "\\[").replace("]", "\\]")
     value = f":{takes}:{_zsh_values(option.values)}" if takes else ""
@@ -146,7 +286,7 @@ def _zsh_values(values: Values) -> str:
     return f"({words})" if words else "_files" if values.files else " "
 
 
-def _fish(program: Command) -> Iterator[str]:
+def _fish(program: Described) -> Iterator[str]:
     yield _FISH
     for command in every(program):
         words = " ".join(command.words)
@@ -174,5 +314,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-SCRIPTS: Mapping[str, Callable[[Command], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+_SCRIPTS: Mapping[str, Callable[[Described], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
 """What writes the completion script of a shell."""
