@@ -64,6 +64,15 @@ def test_a_hook_fails_with_the_place_of_each_finding(hook: str, repository: Path
     assert "bad.yaml:5:3: error object-name: metadata.name: " in done.stdout
 
 
+def test_a_hook_reads_the_blocks_of_markdown(repository: Path) -> None:
+    for name, manifest in ("fine.md", FINE), ("bad.md", BAD):
+        (repository / name).write_text(f"# Title\n\n```yaml\n{manifest.decode()}```\n", encoding="utf-8")
+    assert run("draguard-markdown", repository, "fine.md").returncode == 0
+    done = run("draguard-markdown", repository, "fine.md", "bad.md")
+    assert done.returncode == 1
+    assert "bad.md:8:3: error object-name: metadata.name: " in done.stdout
+
+
 def test_one_hook_looks_at_what_was_changed_the_other_at_all(repository: Path) -> None:
     (repository / "bad.yaml").write_bytes(BAD)
     assert run("draguard-validate", repository, "fine.yaml").returncode == 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from json import JSONEncoder
     from typing import Any, Final, Literal, TypeAlias
 
+    from webhook.issues import Issue
     from webhook.release import Release
 
     Change: TypeAlias = Literal[
@@ -31,6 +32,8 @@ NOTE = "note"
 """The object is valid and may be intended: no request is refused, and no client is warned."""
 
 BAD_REQUEST = "BadRequest"
+REQUIRED = "FieldValueRequired"
+NOT_FOUND = "FieldValueNotFound"
 DUPLICATE = "FieldValueDuplicate"
 """The reason of findings about what is repeated."""
 TOO_LONG = "FieldValueTooLong"
@@ -39,6 +42,8 @@ NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
 JUDGED_AS: Final = "judged as Kubernetes"
 """The beginning of the hint of findings whose release matters."""
+IMMUTABLE_FIELD: Final = "field is immutable"
+"""The detail of a refusal of every change of a field."""
 ONCE_DECODED: Final = "the API server reports this once it can decode the object"
 """The hint on findings in an object that cannot be decoded."""
 
@@ -150,6 +155,10 @@ class Problem(NamedTuple):
         spelled: The API server's spelling of the path, where it differs from ``path``.
         fix: The change at ``path``, where that is certain.
         character: The offset in the expression at ``path``, in code points; None if the whole expression is meant.
+        detail: What the API server requires of the value, or says of it.
+        value: The rejected text; empty for other values.
+        allowed: The values that are supported instead.
+        issues: The errors in the text of the expression at ``path``.
     """
 
     level: str
@@ -161,6 +170,10 @@ class Problem(NamedTuple):
     spelled: Path | None = None
     fix: Fix | None = None
     character: int | None = None
+    detail: str = ""
+    value: str = ""
+    allowed: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
 
     @property
     def field(self) -> str:
@@ -176,7 +189,7 @@ class Problem(NamedTuple):
     @property
     def is_of_change(self) -> bool:
         """Whether it refuses every change of a field, which may be large."""
-        return self.message.endswith("field is immutable")
+        return self.detail == IMMUTABLE_FIELD
 
     def under(self, step: str | int) -> Problem:
         """Return the same finding as seen from one level above."""
@@ -207,12 +220,13 @@ def refused(reason: str, path: Path, message: str) -> Problem:
 
 def required(path: Path, detail: str = "") -> Problem:
     """Report a value that must be given."""
-    return _error("FieldValueRequired", path, _with("Required value", detail), "required")
+    return _error(REQUIRED, path, _with("Required value", detail), "required")
 
 
 def invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value that is malformed."""
-    return _error("FieldValueInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
+    problem = _error("FieldValueInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
+    return problem._replace(detail=detail, value=value if isinstance(value, str) else "")
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Problem:
@@ -237,14 +251,16 @@ def duplicate(path: Path, value: object) -> Problem:
 
 def not_found(path: Path, value: object, detail: str = "") -> Problem:
     """Report a reference to something that does not exist."""
-    return _error("FieldValueNotFound", path, _with(f"Not found: {shown(value)}", detail))
+    return _error(NOT_FOUND, path, _with(f"Not found: {shown(value)}", detail))
 
 
 def not_supported(path: Path, value: str, supported: Iterable[str], release: Release) -> Problem:
     """Report a value outside an enumeration."""
-    names = ", ".join(quoted(name) for name in supported)
+    supported = tuple(supported)
+    names = ", ".join(map(quoted, supported))
     text = shown(of_own_type(value, release))
-    return _error("FieldValueNotSupported", path, f"Unsupported value: {text}: supported values: {names}", "enum")
+    problem = _error("FieldValueNotSupported", path, f"Unsupported value: {text}: supported values: {names}", "enum")
+    return problem._replace(value=value, allowed=supported)
 
 
 def of_own_type(text: str, release: Release) -> str:

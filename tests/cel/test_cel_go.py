@@ -19,7 +19,7 @@ from webhook.cel.types.values import Optional
 from webhook.release import Release
 
 if TYPE_CHECKING:
-    from webhook.cel.errors import Issue
+    from webhook.issues import Issue
 
 ENVIRONMENT = environment(Release(36), stored=True).extend(
     variables={"object": DYN, "b": BOOL, "s": STRING, "by": BYTES, "i": INT}

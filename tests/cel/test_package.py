@@ -38,6 +38,7 @@ def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
         "webhook.escapes",
         "webhook.extent",
         "webhook.layout",
+        "webhook.issues",
         "webhook.later",
         "webhook.patterns",
         "webhook.records",

@@ -413,7 +413,6 @@ SELDOM = (
         "webhook.sources.rendering",
         "webhook.sources.templates",
     ),
-    *("webhook.cli.arguments.policy", "webhook.cli.arguments.reviews", "webhook.cli.arguments.scheduling"),
 )
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from tests.policy.manifests import cases, differences
 from webhook.api.versions import release_of
-from webhook.documents.parts import parse_in_parts
+from webhook.documents import parse
 from webhook.engine.offline import evaluate
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
@@ -75,6 +75,6 @@ def test_validating_policies_see_what_is_stored(case: Case, monkeypatch: pytest.
 
     monkeypatch.setattr("webhook.engine.offline.validate", noting)
     policies = load([*yaml.safe_load_all(case["policies"]), *case["setup"]], release_of("1.36"))
-    obj = next(parse_in_parts(case["manifest"].encode())).data  # type: ignore[union-attr]
+    obj = next(parse(case["manifest"].encode())).data  # type: ignore[union-attr]
     evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
     assert [comparable(each) for each in seen] == [comparable(case["verdict"]["stored"])]

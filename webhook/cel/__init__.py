@@ -49,7 +49,7 @@ values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types a
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
 kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
 quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
-and the modules that make importing cheap: `later`, `patterns` and `records`.
+`issues`, and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
         CompileError,
         CostLimitExceededError,
         EvaluationError,
-        Issue,
         ProgramError,
     )
     from webhook.cel.overloads import Overload
@@ -84,7 +83,6 @@ __all__ = [
     "EnvironmentOptions",
     "EvaluationError",
     "Function",
-    "Issue",
     "Joint",
     "Library",
     "Meter",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import check
 from webhook.cel.checker.scope import Checked, Scope
-from webhook.cel.errors import NOWHERE, CompileError, Issue, Issues
+from webhook.cel.errors import CompileError, Issues
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
+from webhook.issues import Issue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _issues(text: str) -> Issues:
 
 def _too_deep(text: str) -> CompileError:
     """The error of a text that overflows Python's stack, of which the caller has used most."""
-    return CompileError(text, [Issue("expression is nested too deeply", NOWHERE, -1, -1)])
+    return CompileError(text, [Issue("expression is nested too deeply")])
 
 
 class Environment(Scope):
@@ -70,21 +71,6 @@ class Environment(Scope):
         issues = _issues(text)
         try:
             root = self._parse(issues, current())
-        except RecursionError:
-            raise _too_deep(text) from None
-        return self._check(root, issues)
-
-    def check_tree(self, text: str, root: Expression) -> Checked:
-        """Checks the types of an expression that was parsed without this environment; its macros are all known.
-
-        Raises:
-            CompileError: The expression is not well-typed; every error is listed.
-        """
-        return self._check(root, _issues(text))
-
-    def _check(self, root: Expression, issues: Issues) -> Checked:
-        text = issues.text
-        try:
             watched = check(root, self, issues, current())
         except RecursionError:
             raise _too_deep(text) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from webhook.issues import Issue
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -20,23 +21,43 @@ _FIRST_WIDE: Final = "\x80"
 
 _UNLIMITED: Final = 2**63
 
+UNRECOGNIZED: Final = "Syntax error: token recognition error at: '{}'"
+MISSING: Final = "Syntax error: missing {1} at '{0}'"
+"""The next token, and the kinds of tokens that could stand there; so have the next two."""
+EXTRANEOUS: Final = "Syntax error: extraneous input '{}' expecting {}"
+MISMATCHED: Final = "Syntax error: mismatched input '{}' expecting {}"
+NO_ALTERNATIVE: Final = "Syntax error: no viable alternative at input '{}'"
+TOO_MANY_RECOVERIES: Final = "Syntax error: error recovery attempt limit exceeded: {}"
+SYNTAX: Final = frozenset({UNRECOGNIZED, MISSING, EXTRANEOUS, MISMATCHED, NO_ALTERNATIVE, TOO_MANY_RECOVERIES})
+RESERVED_NAME: Final = "reserved identifier: {}"
+NOT_A_FIELD: Final = "invalid argument to has() macro"
+INVALID_LITERAL: Final = "invalid {} literal"
+INVALID_ARGUMENT: Final = "invalid {} argument"
+UNDECLARED: Final = "undeclared reference to '{}' (in container '{}')"
+UNDEFINED: Final = "undefined field '{}'"
+"""The field, and the full name of the struct that lacks it."""
+UNRESOLVED: Final = "unexpected failed resolution of '{}'"
+NO_OVERLOAD: Final = "found no matching overload for '{}' applied to '{}'"
+"""The function, and the :class:`Signature` of the call."""
+MISMATCHED_TYPE: Final = "expected type '{}' but found '{}'"
+MISMATCHED_FIELD: Final = "expected type of field '{}' is '{}' but provided type is '{}'"
 
-class Issue(NamedTuple):
-    """One error in the text of an expression.
+
+class Signature(NamedTuple):
+    """The types of a call.
 
     Args:
-        message: The error, in one sentence.
-        offset: The code point of the error, counted from 0; `NOWHERE` if it concerns the whole.
-        line: The line of that code point, counted from 1; -1 for the whole.
-        column: Its column, counted from 0; -1 for the whole.
-        struct: The full name of the struct that lacks a field; empty for other errors.
+        target: The type that it is called on; None for a function.
+        arguments: The types of the arguments.
     """
 
-    message: str
-    offset: int
-    line: int
-    column: int
-    struct: str = ""
+    target: str | None
+    arguments: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Write the types as cel-go does."""
+        target = "" if self.target is None else f"{self.target}."
+        return f"{target}({', '.join(self.arguments)})"
 
 
 class CelError(Exception):
@@ -123,20 +144,20 @@ class Issues:
         self._hidden = 0
         self._wrong = 0
 
-    def report(self, offset: int, message: str, struct: str = "") -> None:
+    def report(self, offset: int, code: str, *arguments: object) -> None:
         """Notes an issue; all after the hundredth are only counted."""
         shown = min(self.copies, MAX_ISSUES - len(self.found))
         self._hidden += self.copies - shown
         if shown:
-            self.found += [self._issue(offset, message)._replace(struct=struct)] * shown
+            self.found += [self._issue(offset, code, arguments)] * shown
 
-    def report_syntax(self, offset: int, message: str) -> None:
+    def report_syntax(self, offset: int, code: str, *arguments: object) -> None:
         """Notes an issue of syntax; the one after the hundredth ends the parsing.
 
         Raises:
             StopParsingError: The text has too many issues.
         """
-        self.report(offset, f"Syntax error: {message}")
+        self.report(offset, code, *arguments)
         self._wrong += 1
         if self._wrong > MAX_ISSUES:
             raise StopParsingError
@@ -150,14 +171,15 @@ class Issues:
         self._hidden += self._hidden - hidden + len(self.found) - first - len(again)
         self.found += again
 
-    def _issue(self, offset: int, message: str) -> Issue:
+    def _issue(self, offset: int, code: str, arguments: tuple[object, ...]) -> Issue:
         if offset == NOWHERE:
-            return Issue(message, NOWHERE, -1, -1)
+            return Issue(code, arguments)
         if not self.text:
             # cel-go finds no column where there is no text.
-            return Issue(message, offset, 1, -1)
-        line_start = self.text.rfind("\n", 0, offset) + 1
-        return Issue(message, offset, self.text.count("\n", 0, offset) + 1, offset - line_start)
+            return Issue(code, arguments, offset, line=1)
+        start, end = self.text.rfind("\n", 0, offset) + 1, self.text.find("\n", offset)
+        rest = (len(self.text) if end < 0 else end) - offset
+        return Issue(code, arguments, offset, self.text.count("\n", 0, offset) + 1, offset - start, rest)
 
     def raise_if_any(self) -> None:
         """Raises the issues that were reported.

@@ -46,7 +46,7 @@ def read_cluster(
     """
     inventory = Inventory()
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False, whole=False)
+    selection = Selection(allow_empty=True, some_files=True, git=False)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):

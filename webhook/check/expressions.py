@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED, UNRECOGNIZED
+from webhook.cel.syntax.lexer import END
 from webhook.documents import Position
 from webhook.findings import Finding, found
 from webhook.fixing.scalars import count
@@ -22,27 +24,21 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.documents import Document
+    from webhook.issues import Issue
     from webhook.problem import Path, Problem
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
 """The fields that hold expressions."""
-_LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
-"""How cel-go begins an error (``common/error.go``)."""
-_ERROR: Final = re.compile(r"ERROR: <input>:\d+:\d+: ([^\n]*)")
-_SYNTAX: Final = "Syntax error"
 _MOST_ERRORS: Final = 3
 """The most errors of an expression to show."""
-_KIND: Final = re.compile(r"/?(\S+), Kind=(\w+): ERROR")
-"""How type checking begins an error (``typechecking.go``): with the checked version and kind."""
 _BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
 """The text before a value: its key, white space, comments, a tag, an anchor."""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!(?!<|!\w+\s+\S)""")
 """A value that begins with ``!``; not one with a tag as YAML has them, such as ``!!str``."""
 _HEADER: Final = re.compile(r"[|>][^\n]*\n")
 _ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
-_ENDS_EARLY: Final = re.compile(r"<EOF>|token recognition error")
 _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
-_OF_FIELD: Final = ("undefined field", "expected type of field")
+_OF_FIELD: Final = frozenset({UNDEFINED, MISMATCHED_FIELD})
 _NAME: Final = re.compile(r"\w+\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _MOST_QUOTED: Final = 32
@@ -73,17 +69,17 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     value = _text_at(document.data, problem.path)
     if _TAGGED.match(document.line(finding.line), finding.column - 1):
         problem = problem._replace(hint="quote the expression: YAML takes a leading ! for a tag", fix=None)
-        return finding._replace(problem=problem, brief=_brief(problem.message))
-    if _is_cut(document, finding, value, problem.message):
+        return finding._replace(problem=problem, brief=_brief(problem))
+    if _is_cut(document, finding, value, problem):
         finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
         problem = finding.problem
-    if not problem.hint and _LOCATED.search(problem.message):
+    if not problem.hint and (issues := _in_text(problem)):
         from webhook.references.selectorhints import syntax  # needed only for wrong expressions
 
-        if advice := syntax(problem.message, value):
+        if advice := syntax(issues[0], value):
             finding = finding._replace(problem=problem._replace(hint=advice.hint))
     place = position(document, problem.path, _before(value, problem))
-    finding = finding._replace(brief=_brief(problem.message), key_line=finding.line)
+    finding = finding._replace(brief=_brief(problem), key_line=finding.line)
     return finding._replace(line=place.line, column=place.column, text=document.excerpt(place.line))
 
 
@@ -100,28 +96,38 @@ def located_in_option(problem: Problem, expression: str, option: str) -> Finding
     offset = visible[before] if before < len(visible) else len(expression)
     line, column = expression.count("\n", 0, offset) + 1, offset - expression.rfind("\n", 0, offset)
     text = expression.split("\n")[line - 1]
-    return Finding(problem, option, line, column, text, brief=_brief(problem.message), key_line=1)
+    return Finding(problem, option, line, column, text, brief=_brief(problem), key_line=1)
 
 
-def _is_cut(document: Document, key: Finding, value: str, message: str) -> bool:
+def _in_text(problem: Problem) -> list[Issue]:
+    """List the errors that have a place in the text of an expression."""
+    return [each for each in problem.issues if each.line > 0]
+
+
+def _is_cut(document: Document, key: Finding, value: str, problem: Problem) -> bool:
     """Tell whether YAML reads the rest of an expression as a comment."""
     line = _after(document, key.line, key.column, value)
     start = line.find(f"{value} ") if value and "\n" not in value else -1
     rest = line[start + len(value) :].lstrip()
-    return start >= 0 and rest.startswith("#") and _ENDS_EARLY.search(message) is not None
+    return start >= 0 and rest.startswith("#") and any(map(_ends_early, problem.issues))
 
 
-def _brief(message: str) -> str:
+def _ends_early(issue: Issue) -> bool:
+    """Tell whether an expression ends too early, or has something that is no token."""
+    return issue.code == UNRECOGNIZED or (issue.code in SYNTAX and any(END in each for each in issue.arguments))
+
+
+def _brief(problem: Problem) -> str:
     """Return a compiler's errors, without the expression that they repeat; empty without errors.
 
     What follows an error of syntax is mostly its consequence, and only counted.
     """
-    errors = list(dict.fromkeys(_ERROR.findall(message)))
-    if not errors:
+    issues = _in_text(problem)
+    if not issues:
         return ""
-    kind = _KIND.match(message)
-    of = f" in {kind[2]} of {kind[1]}" if kind else ""
-    shown = errors[:1] if errors[0].startswith(_SYNTAX) else errors[:_MOST_ERRORS]
+    errors = list(dict.fromkeys(each.summary for each in issues))
+    of = " in {1} of {0}".format(*issues[0].kind) if issues[0].kind else ""
+    shown = errors[:1] if issues[0].code in SYNTAX else errors[:_MOST_ERRORS]
     left = len(errors) - len(shown)
     more = f" (and {counted(left, 'more error')})" if left else ""
     return f"{'; '.join(shown)}{of}{more}"
@@ -183,19 +189,14 @@ def _before(value: str, problem: Problem) -> int:
     """Count the characters before a problem's position; none if it states no position."""
     if problem.character is not None:
         return count(value[: problem.character])
-    message = problem.message
-    match = _LOCATED.search(message)
-    if match is None:
-        return _mentioned(value, message)
-    number, column = int(match[1]), int(match[2])
-    for text in (value, value.strip()):  # some are compiled without white space around them: the message shows the line
-        lines = text.split("\n")[:number]
-        if len(lines) == number and f"\n | {lines[-1]}\n".replace("\t", " ") in f"{message}\n":
-            before = lines[-1][: column - 1]
-            if message.startswith(_OF_FIELD, match.end()) and lines[-1].startswith(":", column - 1):
-                before = _NAME.sub("", before)  # cel-go points to the colon behind the field of a literal
-            return count("".join(lines[:-1]) + before)
-    return 0
+    issues = _in_text(problem)
+    if not issues:
+        return _mentioned(value, problem.message)
+    offset = issues[0].offset
+    before = value[:offset]
+    if issues[0].code in _OF_FIELD and value.startswith(":", offset):
+        before = _NAME.sub("", before)  # cel-go points to the colon behind the field of a literal
+    return count(before)
 
 
 def _mentioned(value: str, message: str) -> int:

@@ -10,7 +10,6 @@ from webhook.check.oldstate import AtRevision, Deployed
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
 from webhook.documents import STDIN
-from webhook.later import Module
 from webhook.report.model import Report
 from webhook.sources import SourceError
 from webhook.usage import UsageError
@@ -19,15 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Final
 
     from webhook.check.oldstate import OldState
     from webhook.documents import Document, Unreadable
     from webhook.findings import Finding
     from webhook.inventory import Inventory
-
-
-_copy: Final = Module("copy")
 
 
 def judged(
@@ -55,9 +50,11 @@ def judged(
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
     reports: list[Report] = []
+    from copy import deepcopy  # slow to import
+
     for stated in versions:
         # Manifests are added to the objects of the cluster.
-        known = _copy.deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
+        known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
@@ -112,9 +109,11 @@ def _found_before(
         states: The documents of the revision, for each release.
         cluster: The objects of the cluster.
     """
+    from copy import deepcopy  # slow to import
+
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, Deployed((), report), _copy.deepcopy(cluster), arguments, stated=stated, report=report)
+        judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
     return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
 
 

@@ -6,7 +6,7 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
-from webhook.documents.source import JSON
+from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import review
 from webhook.findings import TEMPLATE, Finding, failed, found
 from webhook.limits import MOST_FINDINGS
@@ -187,6 +187,11 @@ class Judge:
             problems += misread_keys(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
+        if document.source.endswith(MARKDOWN):
+            from webhook.documents.markdown import is_elided
+
+            if is_elided(document):
+                problems = [each for each in problems if each.reason != "FieldValueRequired"]
         from webhook.documents.placeholders import blanks_of  # only for problems
 
         if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):

@@ -10,6 +10,8 @@ from webhook.check.progress import counting, with_progress
 from webhook.check.suppressing import exclusions, own_files
 from webhook.check.target import runtime_config
 from webhook.documents import STDIN, Selection, parse
+from webhook.documents.selection import SUFFIXES
+from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
 from webhook.inventory.objects import is_held
 from webhook.objects import DEFINITION
@@ -63,6 +65,8 @@ class Manifests:
             stdin_name=name or "",
             excluded=exclusions(arguments),
             own=own_files(arguments),
+            blocks=True,
+            suffixes=(*SUFFIXES, MARKDOWN) if arguments.markdown else SUFFIXES,
             skips=None if arguments.policies else _unneeded,
         )
         self._rendered = bool(self.rendered)

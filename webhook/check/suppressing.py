@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from functools import cache
 
 from webhook.documents.globs import Globs, PatternError
-from webhook.later import Module
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
@@ -20,13 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Final
 
     from webhook.configuration.reading import Configuration
     from webhook.report.model import Report
     from webhook.suppression.baseline import Known
-
-_fnmatch: Final = Module("fnmatch")
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
@@ -147,7 +144,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
     stated = {"--select": arguments.select, "--ignore": arguments.ignore, "--level": arguments.level}
     for option, texts in stated.items():
         for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
-            if name.startswith(POLICY) and not any(_fnmatch.fnmatchcase(f"{POLICY}{each}", name) for each in known):
+            if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
                 hint = did_you_mean(name.removeprefix(POLICY), known)
                 hint = f": {hint}" if hint else ""
                 raise UsageError(f"{option}: policy {name.removeprefix(POLICY)} not found in --policies{hint}")
@@ -171,7 +168,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
 
         if rule.startswith(POLICY):
             return given["policies"]
-        return all(given[needs(each)] for each in rule_names() if _fnmatch.fnmatchcase(each, rule))
+        return all(given[needs(each)] for each in rule_names() if fnmatchcase(each, rule))
 
     return matters
 

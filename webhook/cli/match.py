@@ -150,7 +150,7 @@ def _refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
     """Yield what the API server finds wrong with a selector, with a hint."""
     compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
     if isinstance(compiled, Refusal):
-        problem = invalid(Path(), expression, compiled.detail)._replace(rule="cel-selector")
+        problem = invalid(Path(), expression, compiled.detail)._replace(rule="cel-selector", issues=compiled.issues)
         hint = hint_of(problem, expression).hint
         yield located_in_option(problem._replace(hint=hint), expression, "-e")
 

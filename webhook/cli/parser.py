@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from webhook.configuration.options import Command
 
-# The texts of argparse are English as all others are: to look for translations takes a fifth of --help's time.
-vars(argparse)["_"] = lambda text: text
-
 EXIT_CODES: Final = """\
 exit codes:
   0    no errors; warnings count with --strict only
@@ -296,13 +293,13 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
 
 def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     stated: dict[str, Any] = {"metavar": option.takes} if option.takes else {"choices": option.words}
+    if option.type:  # argparse reads defaults, too
+        stated["type"] = reader(option)
     if option.number:
         stated["nargs"] = option.number
     if option.many or option.type == "output":
         stated["action"] = "append" if option.many else _Outputs
-    parser.add_argument(
-        *option.names, dest=option.dest, default=option.default, help=option.about, type=reader(option), **stated
-    )
+    parser.add_argument(*option.names, dest=option.dest, default=option.default, help=option.about, **stated)
 
 
 def reader(option: Option) -> Callable[[str], Any]:

@@ -295,7 +295,7 @@ LEVEL: Final = Option(
     many=True,
     key="levels",
     value=Key(
-        MapOf(Word(("off", "note", "warn", "error")), "levels"),
+        MapOf(Word(("off", "note", "warn", "error", "audit", "warning", "deny")), "levels"),
         "The levels of rules: off, note, warn or error, by the rule's name",
     ),
 )
@@ -547,6 +547,7 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     DRIVER_PROFILES,
     STRICT,
     Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
     Option("--statistics", about="show how many findings each rule has, instead of the findings"),
     Group(
@@ -676,8 +677,8 @@ COMMANDS: Final = {
         Option(
             "--api-version",
             "[GROUP/]VERSION",
-            "the API version to look into, such as v1beta1 or resource.k8s.io/v1beta1 (default: the newest that has the "
-            "kind)",
+            "the API version to look into, such as v1beta1 or resource.k8s.io/v1beta1 (default: the newest that has "
+            "the kind)",
         ),
     ),
     "driver": Command(

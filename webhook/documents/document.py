@@ -194,14 +194,6 @@ class Origin:
             yield unreadable
 
 
-class ItemOrigin(Origin):
-    """The text of one item of a list."""
-
-    def position(self, path: Sequence[str | int]) -> Position:
-        """Return where a field of the list is, which is in this item."""
-        return super().position(path[2:] if self.is_json else (0, *path[2:]))
-
-
 def _boolean_keys(text: str, *offsets: int) -> str:
     from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
 

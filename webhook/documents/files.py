@@ -9,7 +9,7 @@ from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
-from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
+from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
 from webhook.objects import is_object
 
@@ -65,7 +65,8 @@ def read_found(
 def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    for document in _read(found, None if found.is_named else selection, whole=selection.whole, skips=selection.skips):
+    left = None if found.is_named else selection
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -126,9 +127,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    whole = selection is None or selection.whole
     skips = selection.skips if selection else None
-    documents = _parsed(data, name or spelled(STDIN), rendered=not name, whole=whole, skips=skips)
+    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -147,7 +147,7 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, whole: bool = True, skips: Skips | None = None
+    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -160,21 +160,15 @@ def _read(
         else:
             yield too_large(found.shown)
         return
-    documents = _parsed(data, found.shown, rendered=False, whole=whole, skips=skips)
+    if blocks and found.path.endswith(MARKDOWN):
+        from webhook.documents.markdown import blocks_of  # most files are YAML
+
+        data = blocks_of(data)
+    documents = parse(data, found.shown, skips=skips)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
-
-
-def _parsed(
-    data: bytes, name: str, *, rendered: bool, whole: bool, skips: Skips | None
-) -> Iterator[Document | Unreadable]:
-    if whole:
-        return parse(data, name, rendered=rendered, skips=skips)
-    from webhook.documents.parts import parse_in_parts  # needed only for the objects of a cluster
-
-    return parse_in_parts(data, name, rendered=rendered)
 
 
 def load(found: FoundFile) -> bytes:

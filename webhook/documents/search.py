@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 
 from webhook.documents.selection import BROKEN_LINK, SUFFIXES, Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
-from webhook.later import Module
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Final
 
-_fnmatch: Final = Module("fnmatch")
 _MAGIC: Final = frozenset("*?[")
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
@@ -189,6 +188,7 @@ def _walk(directory: str, selection: Selection | None = None) -> Iterator[str | 
 def _below(directory: str, selection: Selection | None) -> Iterator[str | Unreadable]:
     pending = [(directory, True)]
     ignored = None
+    suffixes = selection.suffixes if selection else SUFFIXES
     if selection and selection.git:
         from webhook.documents.ignored import Ignored  # most manifests are named
 
@@ -201,7 +201,9 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
         try:
             with os.scandir(path) as entries:
                 every = list(entries)
-            inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in every if _is_wanted(entry)]
+            inside = [
+                (entry.path, entry.is_dir(follow_symlinks=False)) for entry in every if _is_wanted(entry, suffixes)
+            ]
         except OSError as error:
             yield unreadable(path, error)
             continue
@@ -210,14 +212,14 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
         pending.extend(sorted(inside, reverse=True))
 
 
-def _is_wanted(entry: os.DirEntry[str]) -> bool:
+def _is_wanted(entry: os.DirEntry[str], suffixes: tuple[str, ...]) -> bool:
     """Tell whether to search a directory, or to read a file.
 
     Directories whose names begin with ``..`` belong to mounted ConfigMaps and Secrets; links beside them lead there.
     """
     if entry.is_dir(follow_symlinks=False):
         return entry.name not in _OF_GIT and not entry.name.startswith("..")
-    return entry.name.endswith(SUFFIXES) and (entry.is_symlink() or entry.is_file())
+    return entry.name.endswith(suffixes) and (entry.is_symlink() or entry.is_file())
 
 
 def _has_magic(path: str) -> bool:
@@ -261,7 +263,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
                 entry.name
                 for entry in entries
                 if (entry.is_dir(follow_symlinks=False) if step == "**" else not rest or entry.is_dir())
-                and _fnmatch.fnmatchcase(entry.name, step)
+                and fnmatchcase(entry.name, step)
                 and (step.startswith(".") or not entry.name.startswith("."))
             ]
     except OSError:  # as glob.glob does

@@ -21,6 +21,8 @@ STDIN: Final = "-"
 """Standard input, as users name it."""
 JSON: Final = ".json"
 """The end of the names of files that are meant to be JSON."""
+MARKDOWN: Final = ".md"
+"""The end of the names of Markdown files, whose manifests are in blocks."""
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
 _LONG: Final = 1 << 20
@@ -73,14 +75,12 @@ class Source:
         name: The file's name as given, ``<stdin>`` for standard input.
         text: Its content, without a byte order mark.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
-        before: The number of lines of the file that come before, if the text is only a part of its content.
     """
 
-    def __init__(self, name: str, text: str, *, rendered: bool = False, before: int = 0) -> None:
+    def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
         self.text = text
         self.rendered = rendered
-        self._before = before
         self._mentioned: dict[str, bool] = {}
 
     def mentions(self, word: str) -> bool:
@@ -116,11 +116,10 @@ class Source:
         """Return the line and column of an offset in the text."""
         starts = self._known(offset)
         line = bisect_right(starts, offset)
-        return Position(self._before + line, offset - starts[line - 1] + 1)
+        return Position(line, offset - starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
-        number -= self._before
         starts = self._known(-1, number)
         if not 1 <= number < len(starts):
             return ""
@@ -130,9 +129,8 @@ class Source:
 
     def excerpt(self, number: int) -> str:
         """Return the text of a line for display; empty if it is too long for that."""
-        line = number - self._before
-        starts = self._known(-1, line)
-        if line >= len(starts) or min(starts[line], len(self.text)) - starts[line - 1] > MAX_EXCERPT:
+        starts = self._known(-1, number)
+        if number >= len(starts) or min(starts[number], len(self.text)) - starts[number - 1] > MAX_EXCERPT:
             return ""
         return self.line(number)
 

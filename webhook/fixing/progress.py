@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.problem import Problem
-
-_ERROR: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)\n \| (.*)")
-"""Matches an error of a compiler: its line, its column, what is wrong, and the text of that line."""
 
 
 def is_further(found: Problem, fixed: Problem) -> bool:
@@ -24,7 +17,6 @@ def is_further(found: Problem, fixed: Problem) -> bool:
     return (found.rule, found.path) == (fixed.rule, fixed.path) and set() < _errors(found) < _errors(fixed)
 
 
-def _errors(problem: Problem) -> set[tuple[str, int, str]]:
+def _errors(problem: Problem) -> set[tuple[int, int, str]]:
     """Return the line and the text of each error, and its place from the end: a fix changes what is before others."""
-    found = _ERROR.findall(problem.message)
-    return {(line, int(column) - len(text), what) for line, column, what, text in found}
+    return {(each.line, each.rest, each.message) for each in problem.issues if each.line > 0}

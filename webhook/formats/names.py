@@ -49,20 +49,20 @@ def _mismatch(text: str, pattern: str, *examples: str) -> str:
     return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-_NO_LABEL = _mismatch(
+NO_LABEL = _mismatch(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character",
     _LABEL,
     "my-name",
     "123-abc",
 )
-_NO_SUBDOMAIN = _mismatch(
+NO_SUBDOMAIN = _mismatch(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character",
     _SUBDOMAIN,
     "example.com",
 )
-_NO_CASELESS_SUBDOMAIN = _mismatch(
+NO_CASELESS_SUBDOMAIN = _mismatch(
     "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
     "alphanumeric character",
     _SUBDOMAIN,
@@ -145,7 +145,7 @@ def dns_subdomain_caseless(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123SubdomainCaseless``.
     """
-    wrong_shape = FINE if _caseless_subdomain_pattern.fullmatch(value) else (_NO_CASELESS_SUBDOMAIN,)
+    wrong_shape = FINE if _caseless_subdomain_pattern.fullmatch(value) else (NO_CASELESS_SUBDOMAIN,)
     return _too_long(value, _SUBDOMAIN_MAX, "bytes") + wrong_shape
 
 
@@ -268,14 +268,14 @@ def prefixed_resource_name(value: str, release: Release) -> Messages:
 def _label(value: str, unit: str) -> Messages:
     if _label_pattern.fullmatch(value):  # of ASCII
         return FINE if len(value) <= _LABEL_MAX else _too_long(value, _LABEL_MAX, unit)
-    wrong_shape = "must not contain dots" if _subdomain_pattern.fullmatch(value) else _NO_LABEL
+    wrong_shape = "must not contain dots" if _subdomain_pattern.fullmatch(value) else NO_LABEL
     return (*_too_long(value, _LABEL_MAX, unit), wrong_shape)
 
 
 def _subdomain(value: str, unit: str) -> Messages:
     if _subdomain_pattern.fullmatch(value):  # of ASCII
         return FINE if len(value) <= _SUBDOMAIN_MAX else _too_long(value, _SUBDOMAIN_MAX, unit)
-    return (*_too_long(value, _SUBDOMAIN_MAX, unit), _NO_SUBDOMAIN)
+    return (*_too_long(value, _SUBDOMAIN_MAX, unit), NO_SUBDOMAIN)
 
 
 def _key_name(name: str, release: Release) -> Messages:

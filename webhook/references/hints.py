@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from webhook.api.core.podspec import SOURCES
+from webhook.api.dra.devicerequest import ALL
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.documents.placeholders import has_placeholder
 from webhook.formats.identifiers import near_semver
+from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
-from webhook.problem import Advice, Fix, value_at
+from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, value_at
 from webhook.references import placementhints, selectorhints
 from webhook.references.rules import MEANT, in_place, listed
 from webhook.schema.decoding import holds_one
@@ -18,14 +20,14 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Final
 
     from webhook.problem import Problem
 
-_CLASSIC_MODE: Final = re.compile(r'Unsupported value: "(Immediate|WaitForFirstConsumer)"')
-_SUPPORTED: Final = re.compile(r'Unsupported value: "([^"]*)": supported values: (.*)')
-_NO_NAME: Final = re.compile("(?:a lowercase|an) RFC 1123 (label|subdomain) must consist of")
+_CLASSIC_MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
+_MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
+"""Whether a name may have dots, by what is said of one with other characters."""
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
@@ -61,13 +63,13 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         return _repeated(problem, obj)
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
-    if match := _SUPPORTED.search(problem.message):
-        if match[1] in _ELSEWHERE:
-            return Advice(_ELSEWHERE[match[1]])
-        near = _supported(match[1], _quoted(match[2]))
-        return _rename(near) if near and near != match[1] else Advice()  # a listed value may lack its gate
-    if match := _NO_NAME.search(problem.message):
-        return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=match[1] == "subdomain")
+    if problem.allowed:
+        if problem.value in _ELSEWHERE:
+            return Advice(_ELSEWHERE[problem.value])
+        near = _supported(problem.value, problem.allowed)
+        return _rename(near) if near and near != problem.value else Advice()  # a listed value may lack its gate
+    if problem.detail in _MISNAMED:
+        return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=_MISNAMED[problem.detail])
     return Advice()
 
 
@@ -84,7 +86,7 @@ _SAME: Final = {
 """The values of fields of pods that are meant by those of Docker Compose, of other fields and of languages."""
 
 
-def _supported(written: str, names: list[str]) -> str:
+def _supported(written: str, names: Sequence[str]) -> str:
     """Return the supported value that is meant by an unsupported one; empty if unclear."""
     lower = {each.lower(): each for each in names}
     if near := lower.get(nearest(written.lower(), lower)) or nearest(written, names):
@@ -168,10 +170,6 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     return Advice("write a whole number" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
 
 
-def _quoted(listed: str) -> list[str]:
-    return re.findall(r'"([^"]*)"', listed)
-
-
 def _request(problem: Problem, obj: Any) -> Advice:
     steps = problem.path
     devices = value_at(obj, steps[: steps.index("devices") + 1]) if "devices" in steps else None
@@ -200,7 +198,7 @@ def _claim(problem: Problem, obj: Any) -> Advice:
     lists = [index for index, step in enumerate(steps) if isinstance(step, str) and step.lower().endswith("containers")]
     spec = value_at(obj, steps[: lists[0]]) if lists else None
     wanted = text(value_at(obj, steps), "name")
-    if not wanted or "Not found" not in problem.message:
+    if not wanted or problem.reason != NOT_FOUND:
         return Advice()
     if near := nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]):
         return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
@@ -226,25 +224,17 @@ _STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pci
 """The attributes that Kubernetes defines for the devices of all drivers (deviceattribute.go), in lower case."""
 
 
-def _mode(message: str) -> str:
+def _mode(problem: Problem, obj: Any) -> Advice:
     """Explain what a mode of allocation goes without, or what a mode of v1alpha2 was."""
-    if message.endswith("is 'All'"):
-        return "All takes all matching devices: leave out count"
-    classic = _CLASSIC_MODE.search(message)
+    if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
+        return Advice("All takes all matching devices: leave out count")
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
-    return f"{classic[1]} {now}" if classic else ""
+    return Advice(f"{problem.value} {now}" if problem.value in _CLASSIC_MODES else "")
 
 
 def _source(_problem: Problem, _obj: Any) -> Advice:
     return Advice(
         "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
-    )
-
-
-def _amounts(problem: Problem, _obj: Any) -> Advice:
-    is_other = ": must be equal to " in problem.message
-    return Advice(
-        "write limits alone: requests are the same, as such resources are not overcommitted" if is_other else ""
     )
 
 
@@ -259,7 +249,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "requests-that-exist": _request,
     "container-claims": _claim,
     "claim-names": lambda problem, _: Advice(
-        "add a name, by which containers use the claim" if problem.message.startswith("Required") else ""
+        "add a name, by which containers use the claim" if problem.reason == REQUIRED else ""
     ),
     "cel-selector": selectorhints.hint_of,
     "attribute-of-a-domain": _domain,
@@ -277,13 +267,10 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),
-    "pods-that-end": lambda problem, _: Advice(
-        "write restartPolicy: Never" if problem.message.startswith("Required") else ""
-    ),
+    "pods-that-end": lambda problem, _: Advice("write restartPolicy: Never" if problem.reason == REQUIRED else ""),
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
-    "amounts-of-resources": _amounts,
     "prefixed-resource-name": _prefixed,
     "devices-or-counters": lambda *_: Advice(
         "write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"
@@ -297,5 +284,5 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "value-for-operator": placementhints.of_toleration,
     "label-key": placementhints.of_key,
     "node-labels": placementhints.of_key,
-    "count-for-mode": lambda problem, _: Advice(_mode(problem.message)),
+    "count-for-mode": _mode,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from webhook.api.core import placement
 from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
+from webhook.api.dra import taints
 from webhook.documents.dump import dump
 from webhook.objects import text
 from webhook.patterns import Pattern
@@ -15,24 +17,26 @@ if TYPE_CHECKING:
     from webhook.problem import Problem
 
 _TOLERATION: Final = {
-    "must be empty": "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
-    "effect must be 'NoExecute'": "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
-    "operator must be Exists": "add the key of the taint, or write operator: Exists without a value for all taints",
+    **dict.fromkeys(
+        (placement.NO_VALUE, taints.NO_VALUE),
+        "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
+    ),
+    placement.ONLY_EVICTING: "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
+    placement.ONLY_EXISTS: "add the key of the taint, or write operator: Exists without a value for all taints",
 }
-"""How to fix a toleration, by a part of the API server's message."""
+"""How to fix a toleration, by what the API server says of it."""
 
 
 def of_toleration(problem: Problem, obj: Any) -> Advice:
     """Suggest the fields that make a toleration valid; empty if unclear."""
     operator = text(value_at(obj, problem.path[:-1]), "operator")
     if operator in COMPARING and problem.path[-1] == "operator":
-        is_known = f'"{COMPARING[0]}"' in problem.message.partition("supported values")[2]
+        is_known = COMPARING[0] in problem.allowed
         needs = f"needs the feature gate {COMPARING_GATE}, which is off"
         return Advice(f"{operator} {needs if is_known else f'is supported from Kubernetes 1.{COMPARING_SINCE} on'}")
-    return Advice(next((hint for part, hint in _TOLERATION.items() if part in problem.message), ""))
+    return Advice(_TOLERATION.get(problem.detail, ""))
 
 
-_QUOTED: Final = Pattern(r'Invalid value: "([^"]*)"')
 _TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")
 """A taint as kubectl takes it: key=value:effect, perhaps without value or effect."""
 _REQUIREMENTS: Final = "matchExpressions"
@@ -42,8 +46,7 @@ _TOLERATIONS: Final = "tolerations"
 
 def of_key(problem: Problem, _obj: Any) -> Advice:
     """Write the parts of a key that has a value in it as fields of their own; empty for other keys."""
-    written = _QUOTED.search(problem.message)
-    parts = _TAINT.fullmatch(written[1]) if written else None
+    parts = _TAINT.fullmatch(problem.value)
     if parts is None or parts.group() == parts[1]:
         return Advice()
     key, value, effect = parts.groups(default="")

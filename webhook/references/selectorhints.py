@@ -4,7 +4,26 @@ from __future__ import annotations
 
 import re
 
+from webhook.cel.errors import (
+    EXTRANEOUS,
+    INVALID_ARGUMENT,
+    INVALID_LITERAL,
+    MISMATCHED,
+    MISMATCHED_TYPE,
+    MISSING,
+    NO_OVERLOAD,
+    NOT_A_FIELD,
+    RESERVED_NAME,
+    SYNTAX,
+    UNDECLARED,
+    UNDEFINED,
+    UNRECOGNIZED,
+    UNRESOLVED,
+)
+from webhook.cel.kubernetes.devices import NOT_A_RESULT
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
+from webhook.cel.syntax.lexer import END
+from webhook.issues import Issue
 from webhook.objects import text
 from webhook.problem import Advice, Fix, value_at
 from webhook.references.selectorforms import BARE_AMOUNT, NO_FURTHER, ORDER, TEXT, rewritten, rewritten_at
@@ -12,7 +31,8 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Any, Final
 
     from webhook.problem import Problem
@@ -20,59 +40,26 @@ if TYPE_CHECKING:
 DRIVER: Final = "DRIVER"
 """The placeholder for an unknown driver in hints."""
 _ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
-_NO_REPLACEMENT: Final = ("", "")
+_DEVICE: Final = "a selector reads `device`, as in device.driver"
 _AND: Final = "CEL writes `and` as &&"
 _OR: Final = "CEL writes `or` as ||"
-_SYNTAX: Final[tuple[tuple[re.Pattern[str], str, tuple[str, str]], ...]] = (
-    (
-        re.compile(r"token recognition error at: '=~"),
-        'regular expressions are matched by a method: ….matches("A100.*")',
-        _NO_REPLACEMENT,
-    ),
-    (re.compile(r"extraneous input '>' expecting"), "CEL writes <> as !=", ("<>", "!=")),
-    (re.compile(r"reserved identifier: if"), "CEL writes `if` as a condition: … ? … : …", _NO_REPLACEMENT),
-    (re.compile(r"token recognition error at: '=[^=]"), "compare with == in place of =", ("=", "==")),
-    (re.compile(r"Syntax error: .*'(and)'", re.IGNORECASE), _AND, ("and", "&&")),
-    (re.compile(r"Syntax error: .*'(or)'", re.IGNORECASE), _OR, ("or", "||")),
-    (re.compile(r"token recognition error at: '&[^&]"), _AND, ("&", "&&")),
-    (re.compile(r"token recognition error at: '\|[^|]"), _OR, ("|", "||")),
-    (re.compile(r"undeclared reference to 'True'"), "CEL writes true in lower case", ("True", "true")),
-    (re.compile(r"undeclared reference to 'False'"), "CEL writes false in lower case", ("False", "false")),
-    (
-        re.compile(r"token recognition error at: '[\u201c\u201d\u2018\u2019]"),
-        "use straight quotes: \" or '",
-        _NO_REPLACEMENT,
-    ),
-    (re.compile(r"token recognition error at: '\$"), "a selector reads `device`, as in device.driver", _NO_REPLACEMENT),
-    (
-        re.compile(r"token recognition error at: ''?[\"']"),
-        "a string is not closed: the closing quote is missing",
-        _NO_REPLACEMENT,
-    ),
-    (re.compile(r"missing '\)' at '<EOF>|'<EOF>' expecting '?\)"), "a parenthesis is not closed", _NO_REPLACEMENT),
-    (
-        re.compile(r"missing '\]' at|'<EOF>' expecting \{?'\]'"),
-        "a bracket is not closed: a ] is missing",
-        _NO_REPLACEMENT,
-    ),
-    (
-        re.compile(r"(?:mismatched|extraneous) input '(?i:like)' expecting"),
-        'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")',
-        _NO_REPLACEMENT,
-    ),
-    (
-        re.compile(r"token recognition error at: ';"),
-        "CEL has no `;`: join conditions by &&",
-        _NO_REPLACEMENT,
-    ),
-    (re.compile(r"'<EOF>' expecting ':'"), "`?` needs a value for false, too: … ? … : …", _NO_REPLACEMENT),
-    (
-        re.compile(r"extraneous input '\)'|mismatched input '\)' expecting <EOF>"),
-        "there is one ) too many",
-        _NO_REPLACEMENT,
-    ),
-)
-"""Syntax of other languages, by the compiler's message, with CEL's counterpart."""
+_LIST_END: Final = frozenset({"]", ","})
+_UNRECOGNIZED: Final = {
+    "=~": ('regular expressions are matched by a method: ….matches("A100.*")', ""),
+    "=": ("compare with == in place of =", "=="),
+    "&": (_AND, "&&"),
+    "|": (_OR, "||"),
+    **dict.fromkeys("\u201c\u201d\u2018\u2019", ("use straight quotes: \" or '", "")),
+    "$": (_DEVICE, ""),
+    **dict.fromkeys("\"'", ("a string is not closed: the closing quote is missing", "")),
+    ";": ("CEL has no `;`: join conditions by &&", ""),
+}
+"""Syntax of other languages that is no token of CEL, by how it begins, with CEL's counterpart."""
+_WORDS: Final = {"and": (_AND, "&&"), "or": (_OR, "||")}
+_LITERALS: Final = {
+    "True": ("CEL writes true in lower case", "true"),
+    "False": ("CEL writes false in lower case", "false"),
+}
 _FORMS: Final = (
     (re.compile(r"===|!=="), "CEL writes {0} as {1}", lambda match: match[0][:2]),
     (
@@ -82,102 +69,85 @@ _FORMS: Final = (
     ),
 )
 """Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
-_LOCATED: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ")
-_FURTHER: Final = re.compile(r"(?<=\^)\nERROR: <input>:.*|(?<=\uff3e)\nERROR: <input>:.*", re.DOTALL)
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
-_NOT_CALLED: Final = "undeclared reference to 'not'"
 _SAYS_NOT: Final = "CEL writes `not` as !"
-_TYPES: Final = (
-    (
-        re.compile(r"applied to '\((?:any, kubernetes\.Quantity|kubernetes\.Quantity, any)\)"),
-        f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
+_QUANTITY: Final = "kubernetes.Quantity"
+_SEMVER: Final = "kubernetes.Semver"
+_ANY: Final = "any"
+_SIMPLE: Final = re.compile(r"[\w.]+")
+"""The name of a type without parameters."""
+_WORD: Final = re.compile(r"\w+")
+"""The same, without a dot: a type of CEL's own."""
+_ORDERING: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
+_COMPARED: Final = frozenset({"_==_", "_!=_", "_<_", "_>_", "_<=_", "_>=_"})
+_OF_CAPACITY: Final = 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
+_UNITS: Final = frozenset({*"kmMGTPE", *(f"{each}i" for each in "KMGTPE")})
+_HAS: Final = f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)'
+_CALLS: Final[tuple[tuple[AbstractSet[str], tuple[object, ...], str, str], ...]] = (
+    *(
+        (
+            frozenset(),
+            sides,
+            f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
+            "",
+        )
+        for sides in ((_ANY, _QUANTITY), (_QUANTITY, _ANY))
     ),
+    (frozenset({"quantity"}), (_QUANTITY,), "a capacity is a quantity: leave out quantity(…) around it", ""),
     (
-        re.compile(r"'quantity' applied to '\(kubernetes\.Quantity\)'"),
-        "a capacity is a quantity: leave out quantity(…) around it",
-    ),
-    (
-        re.compile(r"'(?:int|uint|double|string)' applied to '\(kubernetes\.Quantity\)'"),
+        frozenset({"int", "uint", "double", "string"}),
+        (_QUANTITY,),
         "a capacity becomes a number by a method: ….memory.asInteger() > 40000000000",
+        "",
     ),
     (
-        re.compile(r"'_[-+]_' applied to '\(kubernetes\.Quantity, kubernetes\.Quantity\)"),
+        frozenset({"_-_", "_+_"}),
+        (_QUANTITY, _QUANTITY),
         'quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)',
+        "",
     ),
+    (frozenset(), (_QUANTITY, _SIMPLE), "a capacity is a quantity", _OF_CAPACITY),
+    (frozenset(), (_SIMPLE, _SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
     (
-        re.compile(r"operator: Quantity|applied to '\(kubernetes\.Quantity, [\w.]+\)'"),
-        "a capacity is a quantity",
-    ),
-    (
-        re.compile(r"(?:extraneous|mismatched) input '(?:[KMGTPE]i|[kmMGTPE])' expecting"),
-        "CEL has no units",
-    ),
-    (
-        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'kubernetes\.Quantity\.\("),
-        "a quantity is compared with a quantity",
-    ),
-    (
-        re.compile(r"unexpected failed resolution of 'kubernetes\.Quantity'"),
-        "a capacity is the quantity itself: leave out .value",
-    ),
-    (
-        re.compile(r"unexpected failed resolution of 'kubernetes\.Semver'"),
-        "the parts of a version are methods: ….major()",
-    ),
-    (
-        re.compile(r"applied to '\([\w.]+, kubernetes\.Semver\)'"),
-        "versions are compared by methods",
-    ),
-    (
-        re.compile(r"'(?:isGreaterThan|isLessThan|compareTo)' applied to 'any\.\("),
-        "state the type",
-    ),
-    (
-        re.compile(r"invalid argument to has\(\) macro"),
-        f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)',
-    ),
-    (
-        re.compile(r"'_\[_\]' applied to '\(kubernetes\.DRADevice, string\)"),
+        frozenset({"_[_]"}),
+        ("kubernetes.DRADevice", "string"),
         "read a field of device with a dot, as in device.driver",
+        "",
     ),
     (
-        re.compile(r"'@in' applied to '\(\w+, string\)'"),
+        frozenset({"@in"}),
+        (_WORD, "string"),
         '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]',
+        "",
     ),
     (
-        re.compile(r"'!_' applied to '\(string\)'"),
+        frozenset({"!_"}),
+        ("string",),
         "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
-    ),
-    (
-        re.compile(r"applied to '\(optional_type"),
-        'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")',
-    ),
-    (
-        re.compile(r"must evaluate to bool"),
-        "a selector is true or false for a device: compare, as in device.driver == …",
-    ),
-    (
-        re.compile(r"invalid int literal"),
-        "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807",
-    ),
-    (
-        re.compile(r"invalid matches argument"),
-        "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
+        "",
     ),
 )
-"""Type mismatches, by the compiler's message."""
-_EXAMPLES: Final = {
-    "a capacity is a quantity": 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
-    "CEL has no units": 'compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0',
-    "a quantity is compared with a quantity": 'write it as quantity("40Gi")',
-    "versions are compared by methods": '….version.compareTo(semver("1.0.0")) >= 0',
-    "state the type": 'quantity("40Gi") for a capacity, semver("1.0.0") for a version',
+"""Calls of functions, of any if none are named, with arguments of wrong types: a hint, and an example where the form of
+the expression itself is unclear."""
+_METHODS: Final = {
+    _QUANTITY: ("a quantity is compared with a quantity", 'write it as quantity("40Gi")'),
+    _ANY: ("state the type", 'quantity("40Gi") for a capacity, semver("1.0.0") for a version'),
 }
-"""What is said of such a mismatch where the form of the expression itself is unclear."""
-_TWO_TYPES: Final = re.compile(r"for '_(?:[=!]=|[<>]=?)_' applied to '\((\w+), (\w+)\)'")
-_UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
-_UNDECLARED: Final = re.compile(r"undeclared reference to '(\w+)'")
+"""The same for methods that compare, by the type that they are called on."""
+_OTHERS: Final = {
+    Issue(UNRESOLVED, (_QUANTITY,)): "a capacity is the quantity itself: leave out .value",
+    Issue(UNRESOLVED, (_SEMVER,)): "the parts of a version are methods: ….major()",
+    Issue(NOT_A_FIELD): _HAS,
+    Issue(NOT_A_RESULT): "a selector is true or false for a device: compare, as in device.driver == …",
+    Issue(
+        INVALID_LITERAL.format("int")
+    ): "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807",
+    Issue(INVALID_ARGUMENT, ("matches",)): (
+        "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)"
+    ),
+}
+"""Hints for other issues, wherever they are."""
 _GATED: Final = {"allowMultipleAllocations": CONSUMABLE_CAPACITY, "includes": LIST_ATTRIBUTES}
 """The feature gates without which a name of device selectors is not declared."""
 _FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
@@ -188,15 +158,16 @@ _NAMES: Final = (
     *("exists", "exists_one", "all", "filter", "includes"),
 )
 _INSTEAD: Final = {
-    "has": f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)',
+    "has": _HAS,
     "exists": "exists() is for lists: has(…) asks whether a field is there",
     "any": "CEL searches a list by exists(): ….exists(x, x == …)",
     "len": "CEL counts by size()",
-    **dict.fromkeys(("self", "object", "this"), "a selector reads `device`, as in device.driver"),
+    **dict.fromkeys(("self", "object", "this"), _DEVICE),
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """Names of other languages, where no known name is near."""
-_NO_DOMAIN: Final = re.compile(r"applied to '\(?map\(string, (?:any|dyn|kubernetes\.Quantity)\)")
+_DOMAIN: Final = frozenset(f"map(string, {each})" for each in (_ANY, "dyn", _QUANTITY))
+"""The types of what has the attributes, or the capacities, of a domain."""
 _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
 NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _OF_DOMAIN: Final = f'read an attribute as in device.attributes["{DRIVER}"].{{}}'
@@ -212,10 +183,7 @@ _CHOICES: Final = tuple(
     for equal, joint, form in (("==", r"\|\|", "{} in [{}]"), ("!=", "&&", "!({} in [{}])"))
 )
 """Comparisons with several values in other languages' form, and CEL's form."""
-_DENIED_VALUE: Final = re.compile(r"'(?:_==_' applied to '\(bool, \w+|!_' applied to '\(string)\)")
 _DENIED: Final = re.compile(rf"!\s*{_READ}\s*==\s*(?P<value>{_ONE}){NO_FURTHER}")
-_NOT_A_CONDITION: Final = "expected type 'bool' but found '"
-_ANY_AND_QUANTITY: Final = re.compile(r"applied to '\(any, kubernetes\.Quantity\)'")
 _ATTRIBUTE_AS_QUANTITY: Final = re.compile(
     rf"""device\.attributes(?P<read>\[["'][^"']+["']\]\.\w+)\s*(?P<operator>{ORDER})\s*(?P<amount>quantity\({TEXT}\))"""
 )
@@ -234,19 +202,21 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     expression = value_at(obj, problem.path)
     if not isinstance(expression, str):
         return Advice()
-    message = _first_error(problem.message)
-    if advice := _unquoted(expression) or syntax(message, expression):
+    issue = problem.issues[0] if problem.issues else _NO_ISSUE
+    if advice := _unquoted(expression) or syntax(issue, expression):
         return advice
-    if advice := _dotted(expression) or _mistaken(message, expression):
+    if advice := _dotted(expression) or _mistaken(issue, expression):
         return advice
-    unknown = _unknown(message, expression)
+    unknown, domain = _unknown(issue, expression), only_domain(obj)
     if unknown.fix:
         return unknown
-    hint, domain = unknown.hint or _types(message, expression), only_domain(obj)
-    if hint.startswith(NAME_DOMAIN) and domain:
-        corrected = _FIELD.sub(rf'device.\1["{domain}"].\3', expression)
-        return Advice(hint.replace(DRIVER, domain), Fix("replace", corrected, safe=False))
+    if advice := _without_domain(issue, expression, domain):
+        return advice
+    hint = unknown.hint or _types(issue, expression)
     return _corrected(hint.replace(DRIVER, domain or DRIVER), expression)
+
+
+_NO_ISSUE: Final = Issue("")
 
 
 def _unquoted(expression: str) -> Advice | None:
@@ -255,37 +225,66 @@ def _unquoted(expression: str) -> Advice | None:
     return _corrected(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
 
 
-def _first_error(message: str) -> str:
-    """Return a compiler's message without the errors after the first, whose place is shown."""
-    return _FURTHER.sub("", message, count=1)
-
-
 def _corrected(hint: str, expression: str) -> Advice:
     """Explain a type mismatch, and fix it where the meaning is clear."""
     return Advice(hint, rewritten(expression) if hint else None)
 
 
-def syntax(message: str, expression: str) -> Advice | None:
+def syntax(issue: Issue, expression: str) -> Advice | None:
     """Suggest CEL's form for syntax of another language; None if there is none.
 
     Args:
-        message: The compiler's message.
+        issue: The first error in the expression.
         expression: The expression.
     """
     if not expression.strip():
         return Advice("the expression is empty")
-    message = _first_error(message)
-    if _NOT.search(expression, 0, _place(expression, message)) or _NOT_CALLED in message:
+    place = _place(issue)
+    if _NOT.search(expression, 0, place) or (issue.code == UNDECLARED and issue.arguments[0] == "not"):
         return Advice(_SAYS_NOT)
-    for around, hint, form in _FORMS if "Syntax error" in message else ():
-        if match := _around(around, expression, _place(expression, message)):
+    for around, hint, form in _FORMS if issue.code in SYNTAX else ():
+        if match := _around(around, expression, place):
             meant = form(match)
             corrected = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
             return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
-    for pattern, hint, (written, replacement) in _SYNTAX:
-        if match := pattern.search(message):
-            return Advice(hint, _rewritten(expression, message, match[1] if match.lastindex else written, replacement))
-    return None
+    hint, written, replacement = _foreign(issue)
+    return Advice(hint, _rewritten(expression, place, written, replacement)) if hint else None
+
+
+def _foreign(issue: Issue) -> tuple[str, str, str]:
+    """Explain syntax of another language: a hint, what is written, and its replacement; each empty if there is none."""
+    word = issue.arguments[0] if issue.arguments else ""
+    if issue.code == UNRECOGNIZED:
+        for begin, (hint, replacement) in _UNRECOGNIZED.items():
+            if word.startswith(begin):
+                return hint, begin if replacement else "", replacement
+    if issue.code == RESERVED_NAME and word == "if":
+        return "CEL writes `if` as a condition: … ? … : …", "", ""
+    if issue.code == UNDECLARED and word in _LITERALS:
+        return _LITERALS[word][0], word, _LITERALS[word][1]
+    if issue.code in SYNTAX and word.lower() in _WORDS:
+        return _WORDS[word.lower()][0], word, _WORDS[word.lower()][1]
+    if issue.code in {MISSING, EXTRANEOUS, MISMATCHED}:
+        return _unexpected(issue.code, word, issue.arguments[1])
+    return "", "", ""
+
+
+def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> tuple[str, str, str]:
+    """Explain a token that cannot come next; the result is that of :func:`_foreign`."""
+    hint = ""
+    if code == EXTRANEOUS and word == ">":
+        return "CEL writes <> as !=", "<>", "!="
+    if word == END and expected == {")"}:
+        hint = "a parenthesis is not closed"
+    elif "]" in expected <= _LIST_END and (code == MISSING or word == END):
+        hint = "a bracket is not closed: a ] is missing"
+    elif word == END and expected == {":"}:
+        hint = "`?` needs a value for false, too: … ? … : …"
+    elif code != MISSING and word.lower() == "like":
+        hint = 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'
+    elif word == ")" and (code == EXTRANEOUS or (code == MISMATCHED and expected == {END})):
+        hint = "there is one ) too many"
+    return hint, "", ""
 
 
 def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[str] | None:
@@ -297,21 +296,15 @@ def _around(pattern: re.Pattern[str], expression: str, place: int) -> re.Match[s
     return None
 
 
-def _place(expression: str, message: str) -> int:
-    """Return the offset in an expression of the first error of a message; 0 if it names none."""
-    match = _LOCATED.search(message)
-    if match is None:
-        return 0
-    lines = expression.split("\n")
-    number, column = int(match[1]), int(match[2])
-    return sum(len(line) + 1 for line in lines[: number - 1]) + column - 1
+def _place(issue: Issue) -> int:
+    """Return the offset of an issue in an expression; 0 if it has none."""
+    return max(issue.offset, 0)
 
 
-def _rewritten(expression: str, message: str, written: str, replacement: str) -> Fix | None:
-    """Return the fix of an expression at, or just before, the place of a message."""
+def _rewritten(expression: str, at: int, written: str, replacement: str) -> Fix | None:
+    """Return the fix of an expression at, or just before, the place of an issue."""
     if not written:
         return None
-    at = _place(expression, message)
     at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
     texts = [each.span() for each in _STRING.finditer(expression)]
     if not expression.startswith(written, at) or any(start <= at < end for start, end in texts):
@@ -319,14 +312,12 @@ def _rewritten(expression: str, message: str, written: str, replacement: str) ->
     return Fix("replace", f"{expression[:at]}{replacement}{expression[at + len(written) :]}")
 
 
-def _unknown(message: str, expression: str) -> Advice:
-    match = _UNDEFINED.search(message) or _UNDECLARED.search(message)
-    if match is None:
+def _unknown(issue: Issue, expression: str) -> Advice:
+    if issue.code not in {UNDEFINED, UNDECLARED} or not str.isidentifier(name := issue.arguments[0]):
         return Advice()
-    if gate := _GATED.get(match[1]):
-        return Advice(f"{match[1]} needs the feature gate {gate}, which is off")
-    place = _place(expression, message)
-    return (_undefined if match.re is _UNDEFINED else _undeclared)(match[1], place, expression)
+    if gate := _GATED.get(name):
+        return Advice(f"{name} needs the feature gate {gate}, which is off")
+    return (_undefined if issue.code == UNDEFINED else _undeclared)(name, _place(issue), expression)
 
 
 def _near(name: str, near: str, place: int, expression: str) -> Advice:
@@ -380,14 +371,14 @@ def _dotted(expression: str) -> Advice | None:
     return _meant("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
 
 
-def _mistaken(message: str, expression: str) -> Advice | None:
-    return _choice(message, expression) or _quantity(message, expression) or _denied(message, expression)
+def _mistaken(issue: Issue, expression: str) -> Advice | None:
+    if issue.code == MISMATCHED_TYPE:
+        return _choice(expression) if issue.arguments[0] == "bool" else None
+    return _quantity(issue, expression) or _denied(issue, expression)
 
 
-def _choice(message: str, expression: str) -> Advice | None:
+def _choice(expression: str) -> Advice | None:
     """Suggest a list of values, where only the first of several is compared."""
-    if _NOT_A_CONDITION not in message:
-        return None
     for pattern, form in _CHOICES:
         if match := pattern.search(expression):
             values = ", ".join(each[0] for each in _CONSTANT.finditer(expression, *match.span("values")))
@@ -395,18 +386,32 @@ def _choice(message: str, expression: str) -> Advice | None:
     return Advice('a condition is true or false: compare each value, as in … == "A" || … == "B"')
 
 
-def _quantity(message: str, expression: str) -> Advice | None:
+def _is_call(issue: Issue, functions: AbstractSet[str], wanted: Sequence[object]) -> bool:
+    """Tell whether no overload of a function, or of any if none are named, takes arguments of some types."""
+    if issue.code != NO_OVERLOAD:
+        return False
+    function, (target, arguments) = issue.arguments
+    if target is not None or len(arguments) != len(wanted) or (functions and function not in functions):
+        return False
+    return all(
+        type_.fullmatch(each) if isinstance(type_, re.Pattern) else type_ == each
+        for type_, each in zip(wanted, arguments, strict=True)
+    )
+
+
+def _quantity(issue: Issue, expression: str) -> Advice | None:
     """Suggest a capacity for an attribute that is compared with a quantity."""
-    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _ANY_AND_QUANTITY.search(message) else None
+    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, frozenset(), (_ANY, _QUANTITY)) else None
     if match is None:
         return None
     meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
     return _meant("quantities are capacities", meant, match)
 
 
-def _denied(message: str, expression: str) -> Advice | None:
+def _denied(issue: Issue, expression: str) -> Advice | None:
     """Suggest ``a != b`` in place of ``!a == b``."""
-    if not _DENIED_VALUE.search(message) or not (match := _DENIED.search(expression)):
+    is_one = _is_call(issue, frozenset({"_==_"}), ("bool", _WORD)) or _is_call(issue, frozenset({"!_"}), ("string",))
+    if not is_one or not (match := _DENIED.search(expression)):
         return None
     return _meant("! is for conditions", f"{match['read']} != {match['value']}", match)
 
@@ -417,18 +422,56 @@ def _meant(hint: str, meant: str, match: re.Match[str]) -> Advice:
     return Advice(f"{hint}: {meant}", Fix("replace", corrected, safe=False))
 
 
-def _types(message: str, expression: str) -> str:
-    if _NO_DOMAIN.search(message) and (path := _PATH.search(expression)):
-        return f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}'
-    if _NO_DOMAIN.search(message) and (field := _FIELD.search(expression)):
-        holder, _, name = field.groups()
-        return f'{NAME_DOMAIN}: device.{holder}["{DRIVER}"].{name}'
-    if hint := next((hint for pattern, hint in _TYPES if pattern.search(message)), ""):
-        example = _EXAMPLES.get(hint)
-        return f"{hint}: {rewritten_at(expression, _place(expression, message)) or example}" if example else hint
-    if match := _TWO_TYPES.search(message):
-        return f"both sides must have one type, and are {match[1]} and {match[2]}"
-    return ""
+def _without_domain(issue: Issue, expression: str, known: str) -> Advice | None:
+    """Suggest the domain of an attribute or a capacity that is read without one; None if all have one.
+
+    Args:
+        issue: The first error in the expression.
+        expression: The expression.
+        known: The only domain that the object's selectors read; empty if that is unclear.
+    """
+    if issue.code != NO_OVERLOAD:
+        return None
+    _, (target, arguments) = issue.arguments
+    if (arguments[0] if target is None else target) not in _DOMAIN:
+        return None
+    if path := _PATH.search(expression):
+        return _corrected(f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}', expression)
+    if (field := _FIELD.search(expression)) is None:
+        return None
+    holder, _, name = field.groups()
+    hint = f'{NAME_DOMAIN}: device.{holder}["{known or DRIVER}"].{name}'
+    if not known:
+        return _corrected(hint, expression)
+    return Advice(hint, Fix("replace", _FIELD.sub(rf'device.\1["{known}"].\3', expression), safe=False))
+
+
+def _types(issue: Issue, expression: str) -> str:
+    """Explain a mismatch of types; empty if unclear."""
+    hint, example = _mismatch(issue)
+    if example:
+        return f"{hint}: {rewritten_at(expression, _place(issue)) or example}"
+    if not hint and _is_call(issue, _COMPARED, (_WORD, _WORD)):
+        left, right = issue.arguments[1].arguments
+        return f"both sides must have one type, and are {left} and {right}"
+    return hint
+
+
+def _mismatch(issue: Issue) -> tuple[str, str]:
+    """Return a hint, and an example if the form of the expression itself is unclear; both empty if none is known."""
+    if issue.code in {EXTRANEOUS, MISMATCHED} and issue.arguments[0] in _UNITS:
+        return "CEL has no units", 'compare a capacity as in …memory.compareTo(quantity("40Gi")) >= 0'
+    if issue.code != NO_OVERLOAD:
+        return _OTHERS.get(Issue(issue.code, issue.arguments), ""), ""
+    function, (target, arguments) = issue.arguments
+    if function in _ORDERING and target in _METHODS:
+        return _METHODS[target]
+    for functions, wanted, hint, example in _CALLS:
+        if _is_call(issue, functions, wanted):
+            return hint, example
+    if target is None and arguments[0].startswith("optional_type"):
+        return 'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")', ""
+    return "", ""
 
 
 def only_domain(obj: Any) -> str:

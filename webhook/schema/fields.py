@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.problem import Path, Problem, invalid
+from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
 from webhook.records import NamedTuple
 from webhook.schema.target import OLDEST, Target
 
@@ -255,7 +255,7 @@ class Field:
             if new == old or value == canonical(old):
                 return NOTHING
             shown = None if self.declarative else zero if value is None else show(new)
-            return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
+            return (invalid(Path(), shown, IMMUTABLE_FIELD).named(IMMUTABLE),)
 
         return change
 

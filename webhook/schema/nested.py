@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from webhook.later import cached_property
-from webhook.problem import Advice, Fix, Path, Problem, invalid, required
+from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
@@ -90,7 +90,7 @@ class Nested(Field):
         def change(new: Any, old: Any) -> Sequence[Problem]:
             if self.immutable and new != old and canonical(new) != canonical(old):
                 shown = None if self.declarative else new if pointer else new or {}
-                return (invalid(Path(), shown, "field is immutable").named(IMMUTABLE),)
+                return (invalid(Path(), shown, IMMUTABLE_FIELD).named(IMMUTABLE),)
             if changed is None or (pointer and (new is None or (old is None and not struct.rechecks))):
                 return NOTHING
             return changed(new or {}, old or {})

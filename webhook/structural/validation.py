@@ -195,7 +195,10 @@ class _Walk:
             names = ", ".join(quoted(each if isinstance(each, str) else shown(each)) for each in values)
             work(len(names) // _QUOTED_PER_UNIT)
             message = f"Unsupported value: {shown(value)}: supported values: {names}"
-            result.add(f"{path} enum", Problem(ERROR, "enum", "FieldValueNotSupported", path, message))
+            problem = Problem(ERROR, "enum", "FieldValueNotSupported", path, message)
+            if isinstance(value, str):
+                problem = problem._replace(value=value, allowed=tuple(each for each in values if isinstance(each, str)))
+            result.add(f"{path} enum", problem)
 
     def _check_text(self, value: str, schema: Structural, path: Path, result: _Result) -> None:
         least, most, pattern = schema.number("minLength"), schema.number("maxLength"), schema.stated.get("pattern")

@@ -46,6 +46,9 @@ _JSON_SINCE: Final = Release(34)
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
 
 
+_LIMITS_ALONE: Final = "write limits alone: requests are the same, as such resources are not overcommitted"
+
+
 def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iterator[Problem]:
     """Yield the findings about the resources of a container.
 
@@ -64,7 +67,8 @@ def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iter
         if limit is None and not may_differ:
             yield required(path / "limits", "Limit must be set for non overcommitable resources")
         elif limit is not None and amount != limit and not may_differ:
-            yield invalid(path / "requests", str(amount), f"must be equal to {name} limit of {limit}")
+            problem = invalid(path / "requests", str(amount), f"must be equal to {name} limit of {limit}")
+            yield problem._replace(hint=_LIMITS_ALONE)
         elif limit is not None and amount > limit:
             yield invalid(path / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
     names = limits.keys() | requests.keys()

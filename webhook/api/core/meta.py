@@ -9,7 +9,19 @@ from functools import cache
 
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
-from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, quoted, refused, required, too_long
+from webhook.problem import (
+    IMMUTABLE_FIELD,
+    WARNING,
+    Path,
+    Problem,
+    Verbatim,
+    forbidden,
+    invalid,
+    quoted,
+    refused,
+    required,
+    too_long,
+)
 from webhook.schema import (
     CREATE,
     IN_PLACE,
@@ -46,7 +58,6 @@ _SHORT = 128
 """The most characters of labels and keys that are remembered, since objects share them."""
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that a status update cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
-_IMMUTABLE = "field is immutable"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -376,9 +387,9 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
     """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
     if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
-        yield invalid(meta / "deletionTimestamp", _shown_time(meta), _IMMUTABLE)
+        yield invalid(meta / "deletionTimestamp", _shown_time(meta), IMMUTABLE_FIELD)
     if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
-        yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, _IMMUTABLE)
+        yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, IMMUTABLE_FIELD)
 
 
 def _shown_time(meta: View) -> str | None:

@@ -41,6 +41,9 @@ _TOLERATING: Final = ("Equal", "Exists")
 COMPARING_SINCE: Final = 35
 COMPARING_GATE: Final = "TaintTolerationComparisonOperators"
 _SHOWS_VALUE_SINCE: Final = 32
+ONLY_EXISTS: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+ONLY_EVICTING: Final = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+NO_VALUE: Final = "value must be empty when `operator` is 'Exists'"
 
 
 _PLAIN: Final = (
@@ -58,18 +61,16 @@ def value_to_tolerate(toleration: View) -> Iterator[Problem]:
     release, operator, value = toleration.release, toleration.operator, toleration.value
     path = toleration / "operator"
     if not toleration.key and operator != "Exists":
-        detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-        yield invalid(path, of_own_type(operator, release), detail)
+        yield invalid(path, of_own_type(operator, release), ONLY_EXISTS)
     if toleration.tolerationSeconds is not None and toleration.effect != "NoExecute":
-        effect, detail = toleration.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        yield invalid(toleration / "effect", of_own_type(effect, release), detail)
+        yield invalid(toleration / "effect", of_own_type(toleration.effect, release), ONLY_EVICTING)
     if operator in {"", "Equal"}:
         if details := formats.label_value(value, release):
             yield invalid(path, value, ";".join(details))
     elif operator == "Exists":
         if value:
             shown = value if release >= _SHOWS_VALUE_SINCE else toleration.submitted
-            yield invalid(path, shown, "value must be empty when `operator` is 'Exists'")
+            yield invalid(path, shown, NO_VALUE)
     elif operator in COMPARING and release >= COMPARING_SINCE:
         yield from _number(toleration)
     else:

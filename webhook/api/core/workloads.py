@@ -10,7 +10,7 @@ from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.objects import mapping
-from webhook.problem import ERROR, forbidden, invalid, not_supported, of_own_type, quoted, required
+from webhook.problem import ERROR, IMMUTABLE_FIELD, forbidden, invalid, not_supported, of_own_type, quoted, required
 from webhook.schema import (
     MAIN,
     OLDEST,
@@ -360,7 +360,7 @@ def claims_of_job(job: View, old: View) -> Iterator[Problem]:
     if not (old.spec.suspend and job.release >= _RESOURCES_OF_SUSPENDED_JOBS):
         changed = changed or _used(new.spec) != _used(before.spec)
     if changed:
-        yield invalid(new.path, new.submitted or {}, "field is immutable")
+        yield invalid(new.path, new.submitted or {}, IMMUTABLE_FIELD)
 
 
 _RESOURCES_OF_SUSPENDED_JOBS = 35

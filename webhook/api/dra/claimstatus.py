@@ -12,7 +12,7 @@ from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operati
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats.addresses import canonical_cidr
-from webhook.problem import Verbatim, duplicate, forbidden, invalid
+from webhook.problem import IMMUTABLE_FIELD, Verbatim, duplicate, forbidden, invalid
 from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
 
 TYPE_CHECKING = False
@@ -192,7 +192,7 @@ def allocation_changed(status: View, old: View) -> Iterator[Problem]:
     if status.allocation and old.allocation and status.allocation != old.allocation:
         declarative = status.target.declarative
         shown = None if declarative else status.allocation.submitted
-        detail = "field cannot be modified once set" if declarative else "field is immutable"
+        detail = "field cannot be modified once set" if declarative else IMMUTABLE_FIELD
         yield invalid(status / "allocation", shown, detail)
 
 

@@ -48,7 +48,7 @@ def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
     elif cost.is_internal:
         yield internal(Path(), cost.detail)
     else:
-        yield invalid(Path(), expression, cost.detail)
+        yield invalid(Path(), expression, cost.detail)._replace(issues=cost.issues)
 
 
 def _is_too_long(expression: str) -> bool:

@@ -11,7 +11,7 @@ from webhook.api.core.conditions import conditions
 from webhook.api.core.meta import Object
 from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
-from webhook.problem import duplicate, invalid
+from webhook.problem import IMMUTABLE_FIELD, duplicate, invalid
 from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
 
 TYPE_CHECKING = False
@@ -169,4 +169,4 @@ def repeated_conditions(status: View) -> Iterator[Problem]:
 def answer_changed(request: View, old: View) -> Iterator[Problem]:
     """The status can be set only once."""
     if old.status and request.status != old.status:
-        yield invalid(request / "status", request.status.submitted, "field is immutable")
+        yield invalid(request / "status", request.status.submitted, IMMUTABLE_FIELD)

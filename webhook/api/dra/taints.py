@@ -20,6 +20,7 @@ EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "Non
 
 
 OPERATORS = "Equal", "Exists"
+NO_VALUE = "must be empty for operator `Exists`"
 
 _TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
     35: {"one_of": EFFECTS, "always": True},  # an effect was not optional yet
@@ -114,7 +115,7 @@ def value_for_operator(toleration: View) -> Iterator[Problem]:
     path, value = toleration / "value", toleration.value
     if toleration.operator == "Exists":
         if value:
-            yield invalid(path, value, "must be empty for operator `Exists`")
+            yield invalid(path, value, NO_VALUE)
     elif toleration.operator == "Equal":
         for detail in formats.label_value(value, toleration.release):
             yield invalid(path, value, detail)

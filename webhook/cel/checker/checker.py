@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from webhook.cel.checker.inference import Inference
+from webhook.cel.errors import (
+    MISMATCHED_FIELD,
+    MISMATCHED_TYPE,
+    NO_OVERLOAD,
+    UNDECLARED,
+    UNDEFINED,
+    UNRESOLVED,
+    Signature,
+)
 from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
@@ -79,16 +88,15 @@ class _Checker:
             self._copies //= 2
         return node.original.type
 
-    def _report(self, node: Expression, message: str) -> None:
-        self._issues.report(node.offset, message)
+    def _report(self, node: Expression, code: str, *arguments: object) -> None:
+        self._issues.report(node.offset, code, *arguments)
 
     def _undeclared(self, node: Expression, name: str) -> Type:
-        container = self._scope.options.container
-        self._report(node, f"undeclared reference to '{name}' (in container '{container}')")
+        self._report(node, UNDECLARED, name, self._scope.options.container)
         return types.ERROR
 
     def _mismatch(self, offset: int, expected: Type, found: Type) -> None:
-        self._issues.report(offset, f"expected type '{expected}' but found '{found}'")
+        self._issues.report(offset, MISMATCHED_TYPE, str(expected), str(found))
 
     def _literal(self, node: ast.Literal) -> Type:
         return type_of(node.value)
@@ -164,11 +172,11 @@ class _Checker:
     def _field_type(self, offset: int, struct: str, field: str) -> Type:
         declared = self._scope.struct(struct)
         if declared is None:
-            self._issues.report(offset, f"unexpected failed resolution of '{struct}'")
+            self._issues.report(offset, UNRESOLVED, struct)
             return types.ERROR
         type_ = declared.fields.get(field)
         if type_ is None:
-            self._issues.report(offset, f"undefined field '{field}'", struct)
+            self._issues.report(offset, UNDEFINED, field, struct)
             return types.ERROR
         return type_
 
@@ -231,9 +239,8 @@ class _Checker:
 
     def _no_overload(self, node: ast.Call, given: list[Type]) -> Type:
         shown = [str(each) for each in self._inference.closed(given)]
-        target = f"{shown.pop(0)}." if node.target is not None else ""
-        signature = f"{target}({', '.join(shown)})"
-        self._report(node, f"found no matching overload for '{node.function}' applied to '{signature}'")
+        target = shown.pop(0) if node.target is not None else None
+        self._report(node, NO_OVERLOAD, node.function, Signature(target, tuple(shown)))
         return types.ERROR
 
     def _logic(self, node: ast.Call) -> Type:
@@ -297,10 +304,7 @@ class _Checker:
             if entry.optional:
                 given = self._unwrapped(entry.value, given)
             if not self._inference.assignable(expected, given):
-                self._issues.report(
-                    entry.offset,
-                    f"expected type of field '{entry.key}' is '{expected}' but provided type is '{given}'",
-                )
+                self._issues.report(entry.offset, MISMATCHED_FIELD, entry.key, str(expected), str(given))
         return declared.type
 
     def _not_a_struct(self, node: ast.StructExpression, candidates: list[str]) -> Type:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.cel.checker.declarations import Library, Validator
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import INVALID_ARGUMENT, MISMATCHED_TYPE, EvaluationError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime import conversions
 from webhook.cel.syntax import ast
@@ -34,7 +34,7 @@ def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> V
             try:
                 accepts[type(argument.value)](argument.value)
             except EvaluationError:
-                issues.report(argument.offset, f"invalid {function} argument")
+                issues.report(argument.offset, INVALID_ARGUMENT, function)
 
     return Validator(check, function)
 
@@ -97,7 +97,7 @@ def _check_map(node: ast.MapExpression, issues: Issues) -> None:
 
 
 def _report(node: Expression, expected: Type, found: Type, issues: Issues) -> None:
-    issues.report(node.offset, f"expected type '{expected}' but found '{found}'")
+    issues.report(node.offset, MISMATCHED_TYPE, str(expected), str(found))
 
 
 homogeneous_aggregates: Final = Validator(_check_aggregates)

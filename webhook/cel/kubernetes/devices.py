@@ -19,11 +19,12 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.quantity import QUANTITY
-from webhook.cel.kubernetes.refusals import Refusal, uncompiled
+from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.issues import Issue
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -51,6 +52,9 @@ _ESTIMATED_SINCE: Final = 32
 _MULTIPLE_SINCE: Final = 34
 _LISTS_SINCE: Final = 36
 _ANY_LENGTH_SINCE: Final = 37
+
+NOT_A_RESULT: Final = "the value is of another type"
+"""The issue of an expression whose value is not one that it may have."""
 
 _DOMAIN_MAX: Final = 63
 _ID_MAX: Final = 32
@@ -86,7 +90,28 @@ class Selector:
 
 _ENTRY: Final = 400
 """The bytes that a verdict takes beside its texts."""
+_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
+
+
+def refusal_of(
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Refusal | None:
+    """The API server's refusal of a selector; None if it accepts the selector.
+
+    Verdicts are cached, programs are not. The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: The check is more work than the budget in force allows.
+    """
+    key = expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _verdicts.get(key)
+    if known is None:
+        found = compile_selector(expression, release, gates, stored=stored)
+        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
+        detail = known.detail if isinstance(known, Refusal) else ""
+        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known if isinstance(known, Refusal) else None
 
 
 def compile_selector(
@@ -175,7 +200,7 @@ def _compiled(
     except CompileError as error:
         return uncompiled(error, expression, release)
     if not is_result(checked.type):
-        return Refusal(wanted.format(declared_name(checked.type)))
+        return Refusal(wanted.format(declared_name(checked.type)), issues=(Issue(NOT_A_RESULT),))
     try:
         program = known.program(checked)
     except ProgramError as error:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.errors import CompileError
+    from webhook.issues import Issue
     from webhook.release import Release
 
 _NO_COLUMN_SINCE: Final = 32
@@ -18,10 +19,17 @@ _CHARACTERS: Final = 16
 
 
 class Refusal(NamedTuple):
-    """The API server's refusal of a selector: the error, and whether it counts as an internal error."""
+    """The API server's refusal of a selector.
+
+    Args:
+        detail: The error.
+        is_internal: Whether it counts as an internal error.
+        issues: The errors in the text of the selector.
+    """
 
     detail: str
     is_internal: bool = False
+    issues: tuple[Issue, ...] = ()
 
 
 TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
@@ -34,4 +42,4 @@ def uncompiled(error: CompileError, expression: str, release: Release) -> Refusa
     work(len(text) // _CHARACTERS)
     if not expression and release < _NO_COLUMN_SINCE:
         text = text.replace("<input>:1:0:", "<input>:1:1:", 1)
-    return Refusal(f"compilation failed: {text}")
+    return Refusal(f"compilation failed: {text}", issues=tuple(error.issues))

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from itertools import accumulate, compress
 
+from webhook.cel.errors import UNRECOGNIZED
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
@@ -149,7 +150,7 @@ def _tokenize_carefully(text: str, issues: Issues, *, knows_quotes: bool) -> Tok
         if found is None:
             read = dead_end.match(text, offset)
             wrong = read[0] if read else text[offset]
-            issues.report_syntax(offset, f"token recognition error at: '{wrong}'")
+            issues.report_syntax(offset, UNRECOGNIZED, wrong)
             skipped.append((offset, offset + len(wrong)))
             offset += len(wrong)
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from webhook.cel.errors import INVALID_LITERAL
 from webhook.cel.syntax.grammar import CONSTANTS
 from webhook.cel.types.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 from webhook.patterns import Pattern
@@ -35,7 +36,7 @@ def value_of(kind: str, text: str) -> object:
     parse, noun = _PARSERS[kind]
     value = parse(text)
     if value is None:
-        raise ValueError(f"invalid {noun} literal")
+        raise ValueError(INVALID_LITERAL.format(noun))
     return value
 
 

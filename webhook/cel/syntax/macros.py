@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from webhook.cel.errors import NOT_A_FIELD
 from webhook.cel.syntax import ast
 from webhook.records import NamedTuple
 
@@ -121,7 +122,7 @@ _IDENTIFIER: Final = "argument is not an identifier"
 def _has(build: Builder, operands: Sequence[Expression]) -> Expression:
     (node,) = operands
     if not isinstance(node, ast.Select) or node.test:
-        raise MacroError(node, "invalid argument to has() macro")
+        raise MacroError(node, NOT_A_FIELD)
     return build.presence(node.operand, node.field)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from webhook.cel import limits
-from webhook.cel.errors import NOWHERE, StopParsingError
+from webhook.cel.errors import NOWHERE, RESERVED_NAME, StopParsingError
 from webhook.cel.syntax import ast, literals
 from webhook.cel.syntax.grammar import (
     AFTER_MEMBER,
@@ -121,8 +121,8 @@ class _Parser:
             self._tokens.mismatched(AT_END)
         return root
 
-    def _report(self, offset: int, message: str) -> ast.Failed:
-        self._issues.report(offset, message)
+    def _report(self, offset: int, code: str, *arguments: object) -> ast.Failed:
+        self._issues.report(offset, code, *arguments)
         return ast.Failed(offset)
 
     def _too_deep(self) -> StopParsingError:
@@ -290,7 +290,7 @@ class _Parser:
             if is_call:
                 tokens.advance()
                 self._arguments(IN_ARGUMENTS, AFTER_PRIMARY)
-            return self._report(start, f"reserved identifier: {text}")
+            return self._report(start, RESERVED_NAME, text)
         if not is_call:
             return ast.Ident(offset, name)
         return self._call(tokens.advance(), name, self._arguments(IN_ARGUMENTS, AFTER_PRIMARY))

@@ -8,7 +8,7 @@ and report no more errors until a token fits again. This module does the same by
 from __future__ import annotations
 
 from webhook.cel import limits
-from webhook.cel.errors import StopParsingError
+from webhook.cel.errors import EXTRANEOUS, MISMATCHED, MISSING, NO_ALTERNATIVE, TOO_MANY_RECOVERIES, StopParsingError
 from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, IN_CHOICE, NOTHING, OPERAND
 from webhook.cel.syntax.lexer import END, escape
 
@@ -25,6 +25,15 @@ _ORDER: Final = (
     *("+", "*", "/", "%", "true", "false", "null"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER", "ESC_IDENTIFIER", END),
 )
+
+
+class Expected(frozenset[str]):
+    """The kinds of tokens that can come next, written as ANTLR does."""
+
+    def __str__(self) -> str:
+        """List the kinds in the order of the grammar."""
+        shown = [kind if kind.isupper() or kind == END else f"'{kind}'" for kind in _ORDER if kind in self]
+        return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"
 
 
 class MemberEndedError(Exception):
@@ -156,7 +165,7 @@ class TokenStream:
         if self.kind == kind or self.drop_extraneous(frozenset({kind})):
             return self.take()
         if self.kind in following:
-            self._error(f"missing {_listed({kind})} at '{self._shown}'")
+            self._error(MISSING, self._shown, Expected({kind}))
             return ""
         self.mismatched(frozenset({kind}), stop, place)
         return None
@@ -170,20 +179,20 @@ class TokenStream:
         """Drops a token if the one after it was expected."""
         if self.kind == END or self.ahead(1) not in expected:
             return False
-        self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
+        self._error(EXTRANEOUS, self._shown, Expected(expected))
         self._step()
         self._recovered = None
         return True
 
     def mismatched(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY, place: str = "") -> None:
         """Reports the next token and skips to one that can follow."""
-        self._error(f"mismatched input '{self._shown}' expecting {_listed(expected)}")
+        self._error(MISMATCHED, self._shown, Expected(expected))
         self._recover(place or expected, stop)
 
     def unwanted(self, expected: frozenset[str]) -> None:
         """Reports the next token after a repeated operator, and skips to an expected one or to one that can follow."""
         if self.kind not in expected:
-            self._error(f"extraneous input '{self._shown}' expecting {_listed(expected)}")
+            self._error(EXTRANEOUS, self._shown, Expected(expected))
             self._skip(AFTER_MEMBER | expected)
 
     def no_field(self, operand: Expression) -> NoReturn:
@@ -204,9 +213,9 @@ class TokenStream:
     def _no_alternative(self) -> None:
         text, at = self._text(self.at, self.at + 1), self.at + 1
         if text[1:] in {"true", "false", "null"}:  # after any character (cel-go parser.go, reservedIdentifier)
-            self._error(f"mismatched input '{text[1:]}' expecting IDENTIFIER", at)
+            self._error(MISMATCHED, text[1:], Expected({"IDENTIFIER"}), at=at)
         else:
-            self._error(f"no viable alternative at input '{text}'", at)
+            self._error(NO_ALTERNATIVE, text, at=at)
 
     def _text(self, first: int, last: int) -> str:
         """The text from one token to another, with the white space between them, without what the lexer skipped."""
@@ -219,9 +228,9 @@ class TokenStream:
         text += self._source[start:end]
         return escape(text if self._kinds[last] == END else text + self._texts[last])
 
-    def _error(self, message: str, at: int | None = None) -> None:
+    def _error(self, code: str, *arguments: object, at: int | None = None) -> None:
         if self._recovered is None:
-            self._issues.report_syntax(self._offsets[self.at if at is None else at], message)
+            self._issues.report_syntax(self._offsets[self.at if at is None else at], code, *arguments)
             self._recovered, self._recovered_at = set(), -1
 
     def can_follow(self) -> frozenset[str]:
@@ -233,7 +242,7 @@ class TokenStream:
         self._recoveries += 1
         if self._recoveries > limits.MAX_RECOVERIES:
             self._recovered = None
-            self._error(f"error recovery attempt limit exceeded: {limits.MAX_RECOVERIES}")
+            self._error(TOO_MANY_RECOVERIES, str(limits.MAX_RECOVERIES))
             raise StopParsingError
         recovered = self._recovered or set()
         if self.at == self._recovered_at and place in recovered:
@@ -247,8 +256,3 @@ class TokenStream:
         stop = stop.union({END}, *self.follow)
         while self.kind not in stop:
             self._step()
-
-
-def _listed(kinds: frozenset[str] | set[str]) -> str:
-    shown = [kind if kind.isupper() or kind == END else f"'{kind}'" for kind in _ORDER if kind in kinds]
-    return shown[0] if len(shown) == 1 else f"{{{', '.join(shown)}}}"

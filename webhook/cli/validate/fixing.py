@@ -13,6 +13,7 @@ from webhook.cli.options.settings import COMMAND_LINE
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.content import decoded, encoded
 from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MARKDOWN
 from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
 from webhook.records import NamedTuple
@@ -218,18 +219,24 @@ class _Files:
         from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
 
         for name in dict.fromkeys(names):
+            if name.endswith(MARKDOWN):
+                self._refuse(name, "the blocks of Markdown files are not changed", wanted)
+                continue
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
                 text = decoded(data)
                 if not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
-                self.unwritable[name] = str(getattr(error, "strerror", "") or error)
-                if name in wanted:
-                    self.refused.append(f"not fixed: {name}: {self.unwritable[name]}")
+                self._refuse(name, str(getattr(error, "strerror", "") or error), wanted)
                 continue
             self._bytes[name], self.texts[name] = data, text
         return self.texts
+
+    def _refuse(self, name: str, why: str, wanted: Container[str]) -> None:
+        self.unwritable[name] = why
+        if name in wanted:
+            self.refused.append(f"not fixed: {name}: {why}")
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""

@@ -12,6 +12,7 @@ from webhook.cel import Checked, CompileError, Environment, Program, ProgramErro
 from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
+from webhook.escapes import GO_SPACE
 from webhook.problem import ERROR, Path, Problem, invalid
 from webhook.records import NamedTuple
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.types.base import Type
+    from webhook.issues import Issue
     from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
@@ -69,11 +71,13 @@ class Failure(NamedTuple):
         text: The API server's message.
         internal: Whether the API server calls it an internal error.
         hint: How to fix it.
+        issues: The errors in its text.
     """
 
     text: str
     internal: bool = False
     hint: str = ""
+    issues: tuple[Issue, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -128,7 +132,7 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
     except CompileError as error:
         from webhook.policy.manifest.hints import hint_of
 
-        return Failure(f"compilation failed: {error}", hint=hint_of(error, environment))
+        return Failure(f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues))
     except ProgramError as error:
         return Failure(f"program instantiation failed: {error}", internal=True)
 
@@ -196,17 +200,24 @@ class Compiler:
         return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
 
 
-def complaints(result: CompiledExpression | Failure, path: Path, text: str) -> Iterator[Problem]:
+def complaints(
+    result: CompiledExpression | Failure, path: Path, text: str, stated: str | None = None
+) -> Iterator[Problem]:
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
         result: The result of compiling it.
         path: Its path in the policy.
         text: The expression as the API server shows it.
+        stated: The expression in the policy, if it was compiled without the space around it.
     """
     if not isinstance(result, Failure):
         return
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
-        yield invalid(path, text, result.text)._replace(hint=result.hint)
+        before = 0 if stated is None else len(stated) - len(stated.lstrip(GO_SPACE))
+        issues = tuple(
+            each._replace(offset=each.offset + before) if each.offset >= 0 else each for each in result.issues
+        )
+        yield invalid(path, text, result.text)._replace(hint=result.hint, issues=issues)

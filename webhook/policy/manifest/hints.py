@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
+from webhook.cel.errors import NO_OVERLOAD, UNDECLARED, UNDEFINED
+from webhook.cel.syntax.grammar import OPERATORS
 from webhook.cel.types import base as types
 from webhook.spelling import did_you_mean
 
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel import CompileError, Environment
+    from webhook.cel.errors import Signature
     from webhook.cel.types.base import Type
 
-_UNDECLARED: Final = re.compile(r"undeclared reference to '([\w.]+)'")
-_UNDEFINED: Final = re.compile(r"undefined field '(\w+)'")
-_TWO_SIDES: Final = re.compile(r"found no matching overload for '_\W+_' applied to '\((\w+), (\w+)\)'")
+_OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "variables": "variables are those of spec.variables, and match conditions have none",
@@ -36,18 +35,26 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         environment: The expression's environment.
     """
     for issue in error.issues:
-        if match := _UNDECLARED.match(issue.message):
-            if meant := _INSTEAD.get(match[1]):
+        if issue.code == UNDECLARED:
+            name = issue.arguments[0]
+            if meant := _INSTEAD.get(name):
                 return meant
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _another(match[1], known)
-        if match := _UNDEFINED.match(issue.message):
-            return _another_field(match[1], issue.struct, environment)
-        if (match := _TWO_SIDES.match(issue.message)) and match[1] != match[2]:
+            return _another(name, known)
+        if issue.code == UNDEFINED:
+            name, owner = issue.arguments
+            return _another_field(name, owner, environment)
+        if issue.code == NO_OVERLOAD and _has_different_sides(*issue.arguments):
             return _SAME_TYPE
     return ""
+
+
+def _has_different_sides(function: str, signature: Signature) -> bool:
+    """Tell whether an operator is applied to two types, without parameters, that differ."""
+    sides = signature.arguments
+    return function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides))
 
 
 def _another_field(name: str, owner: str, environment: Environment) -> str:

@@ -95,7 +95,7 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
         yield required(patch / "expression")
     else:
         text = patch.expression.strip(GO_SPACE)
-        yield from complaints(compiler.mutation(kind, text), patch / "expression", text)
+        yield from complaints(compiler.mutation(kind, text), patch / "expression", text, patch.expression)
     for other in _PATCH_FIELDS.values():
         if other != field and other in mutation:
             yield invalid(mutation / other, f"{{{other}}}", f"must not be specified when patchType is {kind}")

@@ -102,7 +102,8 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
         if not expression:
             yield required(condition / "expression")
         else:
-            yield from complaints(compiler.condition(expression), condition / "expression", expression)
+            result, path_of_it = compiler.condition(expression), condition / "expression"
+            yield from complaints(result, path_of_it, expression, condition.expression)
         if not condition.name:
             yield required(condition / "name")
             continue

@@ -113,10 +113,11 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
             yield invalid(path, name, detail)
     else:
         yield invalid(path, annotation.key, "requires metadata.name be non-empty")
-    path, expression = annotation / "valueExpression", annotation.valueExpression.strip(GO_SPACE)
+    path, stated = annotation / "valueExpression", annotation.valueExpression
+    expression = stated.strip(GO_SPACE)
     if not expression:
         yield required(path, "valueExpression is not specified")
     elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
         yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length")
     else:
-        yield from complaints(compiler.annotation(expression), path, annotation.valueExpression)
+        yield from complaints(compiler.annotation(expression), path, stated, stated)

@@ -8,7 +8,7 @@ the policy works. It checks validations only; here all other expressions are che
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.cel.types.base import Type
+    from webhook.issues import Issue
     from webhook.policy.manifest.kinds import Kinds
     from webhook.policy.manifest.model import Policy, Rule
     from webhook.problem import Path
@@ -103,11 +104,10 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         stated = _found(checked, policy, release, _STATED) if of_validations else {}
         meant = _found(checked, policy, release, _MEANT) if stated.keys() & of_validations else {}
     for path in (path for path in stated if path in of_validations):
-        message, hint = _message(stated[path]), stated[path][0].hint
         if path in meant:
-            yield warning("type-check", path, message, hint if path in evaluated else _APART)
+            yield _mistyped(path, stated[path], stated[path][0].hint if path in evaluated else _APART)
         else:
-            yield Problem(NOTE, "type-check", "", path, message, _WORKS)
+            yield _mistyped(path, stated[path], _WORKS)._replace(level=NOTE)
     variables = {each.path for each in policy.variables}
     for_some_kinds = variables.union(each.path for each in policy.mutations)
     for path, errors in evaluated.items():
@@ -115,7 +115,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
             continue
         if path in variables and len({each.text for each in errors}) > 1:
             continue  # it chooses by the kind, and lacks for each kind what the others have
-        yield warning("type-check", path, _message(errors), errors[0].hint)
+        yield _mistyped(path, errors, errors[0].hint)
 
 
 class _Checked(NamedTuple):
@@ -138,6 +138,7 @@ class _Mistyped(NamedTuple):
     kind: Kind
     text: str
     hint: str
+    issues: tuple[Issue, ...]
 
 
 def _found(
@@ -146,13 +147,19 @@ def _found(
     found: dict[Path, list[_Mistyped]] = {}
     for each in checked:
         for path, error, environment in _errors(each, policy, release, typing):
-            found.setdefault(path, []).append(_Mistyped(each.kind, str(error), hint_of(error, environment)))
+            of = each.kind.api_version, each.kind.kind
+            issues = tuple(issue._replace(kind=of) for issue in error.issues)
+            mistyped = _Mistyped(each.kind, str(error), hint_of(error, environment), issues)
+            found.setdefault(path, []).append(mistyped)
     return found
 
 
-def _message(errors: Iterable[_Mistyped]) -> str:
-    """Write errors as ``status.typeChecking`` has them."""
-    return "\n".join(f"{each.kind}: {each.text}\n" for each in errors).strip()
+def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
+    """Report errors as ``status.typeChecking`` has them."""
+    message = "\n".join(f"{each.kind}: {each.text}\n" for each in errors).strip()
+    return warning("type-check", path, message, hint)._replace(
+        issues=tuple(chain.from_iterable(each.issues for each in errors))
+    )
 
 
 def _errors(

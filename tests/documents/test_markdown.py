@@ -1,0 +1,133 @@
+"""Manifests in the blocks of Markdown files."""
+
+from __future__ import annotations
+
+from time import process_time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.command import draguard, findings, reported
+from webhook.documents.markdown import blocks_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = """\
+# Claims
+
+```yaml
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: ONE
+...
+```
+
+1. In a list:
+
+   ~~~yml title="a.yaml"
+   apiVersion: resource.k8s.io/v1
+   kind: ResourceClaim
+   metadata:
+     name: two
+   ---
+   apiVersion: resource.k8s.io/v1
+   kind: ResourceClaim
+   metadata:
+     name: THREE
+     ...
+   spec: {}
+   ~~~
+
+```yaml
+spec: [a part
+```
+
+```sh
+apiVersion: no
+```
+
+````yaml
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+  a: "```"
+"""
+
+FIXABLE = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c, namespace: a}
+spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu, count: "1"}}]}}
+"""
+PART = """\
+```yaml
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  namespace: a
+{}```
+"""
+
+
+def test_blocks_are_read_with_their_places(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_text(TEXT, encoding="utf-8")
+    for arguments in ((file,), ("--markdown", tmp_path)):
+        report = reported("validate", *arguments)
+        errors = [(each["line"], each["column"]) for each in report["findings"] if each["rule"] == "object-name"]
+        assert errors == [(7, 3), (22, 6)]
+        assert report["summary"]["documents"] == 4
+    assert draguard("validate", "--allow-empty", tmp_path).out.startswith("0 documents")
+
+
+@pytest.mark.parametrize("paths", [["README.md"], ["--markdown", "."], ["*.md"], ["READ*.m?"]])
+@pytest.mark.parametrize("mode", [["--fix"], ["--fix", "--unsafe-fixes"], ["--diff", "--unsafe-fixes"]])
+def test_fixes_leave_markdown_alone(
+    mode: list[str], paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{TEXT}```\n"
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    (tmp_path / "claim.yaml").write_text(FIXABLE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = draguard("validate", *mode, *paths, "claim.yaml")
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
+    if mode[0] == "--fix":
+        assert "count: 1" in (tmp_path / "claim.yaml").read_text(encoding="utf-8")
+    assert "Traceback" not in done.err
+
+
+def test_other_commands_read_markdown_as_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_text(TEXT, encoding="utf-8")
+    assert draguard("convert", "--write", file).code == 1
+    assert file.read_text(encoding="utf-8") == TEXT
+
+
+def test_what_is_left_out_is_not_missing(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    for elided, code in ("  ...\n", 0), ("  # ...\n", 0), ("  \u2026\n", 0), ("- ...\n", 0), ("", 1):
+        file.write_text(PART.format(elided), encoding="utf-8")
+        assert draguard("validate", file).code == code, elided
+
+
+def test_everything_keeps_its_place() -> None:
+    read = blocks_of(TEXT.encode()).decode()
+    assert read.count("\n") == TEXT.count("\n")
+    assert read.count("\n---") == 4
+
+
+@pytest.mark.parametrize("line", ["~", "`", "- ", "1. ", " ", "~`", "```yaml\n", "```yaml\napiVersion: v1\n", "...\n"])
+def test_hostile_files_take_little_time(line: str) -> None:
+    started = process_time()
+    blocks_of((line * (500_000 // len(line)) + "`x").encode())
+    assert process_time() - started < 2
+
+
+def test_what_is_not_text_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_bytes(TEXT.encode() + b"\xff")
+    (found,) = findings("validate", file)
+    assert found["rule"] == "unreadable"
