@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from subprocess import run
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import helm_python
 import kubernetes_validate  # type: ignore[import-untyped]
@@ -23,10 +25,6 @@ from webhook.api.versions import NEWEST
 from webhook.check.target import feature_gates
 from webhook.cli.options.enforcement import enforcement
 from webhook.cli.parser import make_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.tools
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
 from webhook.documents.writing import Rewritten, rewrite
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -7,20 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from webhook.cli.completion import described, every
-from webhook.cli.parser import make_parser
+from webhook.cli.parser import Parser, make_parser
 from webhook.configuration.options import ALIASES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from webhook.cli.parser import Parser
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"

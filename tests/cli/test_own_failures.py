@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +20,6 @@ from webhook.migration import files, objects
 from webhook.policy import load
 from webhook.policy.manifest import versions
 from webhook.simulation import Scheduler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import pytest
 import yaml
 
-from tests.policy.manifests import cases, differences
+from tests.policy.manifests import Case, cases, differences
 from webhook.api.versions import release_of
 from webhook.documents import parse
 from webhook.engine.offline import evaluate
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.policy.manifests import Case
-    from webhook.policy.evaluation.request import Request
 
 DIFFERING: Final[Mapping[str, str]] = {
     "scalar/data-infinity": "kubectl refuses it with this text; the server adds the first bytes of the request",

@@ -57,6 +57,24 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
     assert rules_of("ResourceClaim", len(RULES), has_devices=True) == ordered
 
 
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        (
+            "apiVersion: resource.nvidia.com/v1, kind: ComputeDomain, spec: {channel: {resourceClaimTemplate: %s}}",
+            0,
+        ),
+        ("apiVersion: acme.io/v1, kind: Fabric, spec: {parts: [{resourceClaimTemplate: %s}]}", 0),
+        ("apiVersion: acme.io/v1, kind: Fabric, spec: {parts: [{template: %s}]}", 1),
+    ],
+)
+def test_templates_that_an_operator_makes_are_known(given: str, count: int) -> None:
+    other = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: b}, spec: {spec: {}}}\n"
+    around = f"---\n{{{given % '{name: one-gpu}'}, metadata: {{name: a}}}}\n---\n{other}"
+    found = findings("validate", "-", stdin=POD + around)
+    assert [each["rule"] for each in found].count("template-not-found") == count
+
+
 def test_what_cannot_be_looked_up_is_counted() -> None:
     done = draguard("validate", "-", stdin=POD.encode())
     named = "note: references not checked: ResourceClaimTemplate one-gpu (<stdin>:6); "

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import jsonpatch
 import pytest
@@ -23,10 +25,6 @@ from webhook.release import releases
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
 from webhook.schema.often import PLANNED_AFTER
 from webhook.schema.plan import planned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
+from webhook.objects import JSONObject
 from webhook.references.pending import References
 from webhook.simulation import Cluster, Inventory, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.changes import cluster as cluster_changes
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
 
 pytestmark = pytest.mark.no_cover
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from tests.command import draguard, findings
 from tests.sources.programs import chart, program
 from tests.suppression.manifests import claim, rules
 from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 KUSTOMIZE = """

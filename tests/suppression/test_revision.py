@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.command import SCRIPT, Done, draguard, findings, reported
 from tests.suppression.manifests import claim, rules, suppressed
 from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
 from webhook.suppression import revision
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 STATUS = "status: {reservedFor: [{resource: pods, name: p, uid: u}]}\n"

@@ -15,7 +15,7 @@ from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined, outcome
 from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
-from webhook.documents.rewriting import with_objects
+from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem

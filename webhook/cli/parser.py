@@ -178,11 +178,11 @@ class Parser(argparse.ArgumentParser):
     @property
     def text(self) -> str:
         """What the help says after the options: examples, and what to know."""
-        from importlib import resources  # needed only for help
-
         _, *words = self.prog.split()
         if not words:
             return f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples."
+        from importlib import resources  # slow to import
+
         file = resources.files("webhook.cli").joinpath("texts", f"{'-'.join(words)}.txt")
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
         return f"{EXIT_CODES}\n{text}" if words == ["validate"] else text

@@ -191,7 +191,7 @@ class Origin:
 
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
-            yield unreadable
+            yield unreadable._replace(is_repeated=not self.is_json)
 
 
 def _boolean_keys(text: str, *offsets: int) -> str:

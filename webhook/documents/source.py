@@ -56,6 +56,7 @@ class Unreadable(NamedTuple):
         excerpt: The text of the line, for display; empty if it is too long for that.
         fix: The fix, where that is known.
         is_template: Whether it becomes readable once its placeholders are filled in.
+        is_repeated: Whether it is a key that is given twice in YAML.
     """
 
     source: str
@@ -66,6 +67,7 @@ class Unreadable(NamedTuple):
     excerpt: str = ""
     fix: Fix | None = None
     is_template: bool = False
+    is_repeated: bool = False
 
 
 class Source:

@@ -16,7 +16,7 @@ from webhook.documents.source import STDIN
 from webhook.problem import cut
 from webhook.regular import read_up_to
 from webhook.sources.bases import Inputs, inputs_of
-from webhook.sources.options import CHART, RenderOptions, SourceError, is_chart
+from webhook.sources.options import CHART, NoRendererError, RenderOptions, SourceError, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
 
@@ -44,7 +44,8 @@ def read_trees(
 ) -> Iterator[Document | Unreadable]:
     """Read every document, the rendered ones last.
 
-    What cannot be rendered below a directory is read as files, and named in a remark.
+    What cannot be rendered below a directory is read as files, and named in a remark; so is the directory itself if no
+    program is there to render it with, unless it is a chart that is named.
 
     Args:
         named: The paths.
@@ -57,10 +58,17 @@ def read_trees(
         SourceError: The program for rendering a named path is missing, or the options do not fit.
     """
     found = list(find_files(named, selection))
-    streams = [render(path, options, selection) for path in dict.fromkeys(rendered)]
     trees = _Trees(selection, options)
-    for path in rendered:
-        trees.cover(path)
+    streams = []
+    for path in dict.fromkeys(rendered):
+        try:
+            streams.append(render(path, options, selection))
+        except NoRendererError as error:
+            if is_chart(path) and os.path.normpath(path) != ".":  # nothing of it would be judged
+                raise
+            trees.leave_out(path, error)
+        else:
+            trees.cover(path)
     below = list(trees.render(options.concerns or bool))
     files = [each for each in found if not (isinstance(each, FoundFile) and trees.has(each))]
     return chain(*(read_found(each, stdin, selection) for each in files), *streams, below)
@@ -91,6 +99,12 @@ class _Trees:
             return True
         insides = (real.removeprefix(f"{top}/") for top in self._charts if real.startswith(f"{top}/"))
         return any(inside.startswith(("charts/", *_OF_CHARTS)) for inside in insides)
+
+    def leave_out(self, path: str, error: SourceError) -> None:
+        """Note why a chart or kustomization is not rendered."""
+        reason = str(error).removeprefix(f"{path} is ")
+        self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(path))
+        self._directories.add(os.path.realpath(path))
 
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
         """Leave out the files that a chart or kustomization is rendered from."""
