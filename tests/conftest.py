@@ -19,6 +19,10 @@ if sys.dont_write_bytecode:  # compiling all modules, with their asserts rewritt
     sys.pycache_prefix, sys.dont_write_bytecode = str(CACHE), False
 
 import webhook  # noqa: E402, F401 - it sets Python's limits; hypothesis insists that no test changes them midway
+from webhook.optional import install  # noqa: E402 - as above
+
+for each in ("objects", "reviews"):
+    install(each)
 
 # A shell ignores SIGINT in what it starts in the background, and processes inherit that; tests send that signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,7 +18,7 @@ from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer,
 from webhook.admission.responses import MAX_CAUSES
 from webhook.problem import SHOWN, cut
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 LARGEST = 1 << 20
 

@@ -74,6 +74,9 @@ def validate(
     from webhook.api.unserved import no_object
     from webhook.documents.lists import expanded
     from webhook.engine.manifests import review
+    from webhook.optional import install
+
+    install("objects")
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("subresource", subresource)

@@ -21,14 +21,14 @@ from charts.generate import generated
 from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.admission import Enforcement
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.target import feature_gates
 from webhook.cli.options.enforcement import enforcement
 from webhook.cli.parser import make_parser
 
 pytestmark = pytest.mark.tools
 
-RELEASES = ("1.28", f"1.{NEWEST}")
+RELEASES = ("1.28", f"1.{DEFAULT}")
 
 
 @pytest.fixture(params=VALUES)

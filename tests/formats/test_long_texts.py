@@ -10,6 +10,8 @@ import pytest
 
 from webhook import formats
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [
     check
     for name in formats.__all__

@@ -15,7 +15,7 @@ from webhook.simulation import Cluster, Inventory, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.changes import cluster as cluster_changes
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 NODES: Final = 100
 DEVICES: Final = 8

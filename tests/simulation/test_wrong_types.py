@@ -18,7 +18,7 @@ from tests.simulation.clusters import DRIVER, allocated, claim, device_class, de
 from webhook import simulate
 from webhook.objects import JSONObject
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 OTHERS: tuple[Any, ...] = ("x", 1, True, 1.5, [], {}, [1], ["x"], [{}], {"a": 1}, {"a": "b"}, None)
 COMMANDS = {"simulate": ["--pending"], "match": [], "validate": ["--no-config"]}

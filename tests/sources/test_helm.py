@@ -170,6 +170,20 @@ class TestLibrary:
         assert "not read" not in draguard("validate", "--all-pods", tmp_path).out
         assert other.exists()
 
+    @pytest.mark.parametrize("paths", [["c", "./c"], ["c/"], ["c", "c/"], [".", "c"], ["c", "."]])
+    def test_it_may_be_named_twice(self, paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        chart(tmp_path / "c", claim=TEMPLATED)
+        monkeypatch.chdir(tmp_path)
+        assert {each["name"] for each in findings(*paths)} == {"gpu"}
+
+    def test_below_another_path_it_is_rendered_for_its_own_namespace_if_it_refuses_default(
+        self, tmp_path: Path
+    ) -> None:
+        guard = '{{ if eq .Release.Namespace "default" }}{{ fail "not in default" }}{{ end }}'
+        chart(tmp_path / "dra-driver", claim=TEMPLATED, guard=guard)
+        (found,) = findings(tmp_path)
+        assert (found["file"], found["namespace"]) == (f"{tmp_path}/dra-driver/templates/claim.yaml", "dra-driver")
+
     def test_its_subcharts_and_values_belong_to_it_and_files_beside_are_read(self, tmp_path: Path) -> None:
         top = chart(tmp_path / "c", claim=TEMPLATED)
         chart(top / "charts" / "sub", claim=BAD.replace("NAME", "sub"))

@@ -142,7 +142,7 @@ def test_neither_links_nor_too_much_is_written(repository: Path, monkeypatch: py
     change(repository / "base/kustomization.yaml", "c.yaml", "c.yaml, link.yaml")
     commit(repository)
     change(repository / "base/kustomization.yaml", ", link.yaml", "")
-    assert found("base") == [("warning", "not-compared")]
+    assert found("base") == [("warning", "not-compared"), ("error", "unreadable")]  # the link is a file beside it now
     monkeypatch.setattr("webhook.suppression.revision._MOST_FILES", 1)
     done = draguard("validate", "-o", "concise", "--against", "HEAD", "chart")
     assert "not compared with HEAD: more than 1 files or 64 MiB to render at HEAD" in done.out

@@ -10,6 +10,7 @@ from webhook.check.oldstate import AtRevision, Deployed
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
 from webhook.documents import STDIN
+from webhook.optional import install
 from webhook.report.model import Report
 from webhook.sources import SourceError
 from webhook.usage import UsageError
@@ -38,6 +39,7 @@ def judged(
     Raises:
         UsageError: Options do not fit together, or do not fit the manifests.
     """
+    install("objects")
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)

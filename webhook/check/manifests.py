@@ -142,16 +142,16 @@ class Manifests:
             self._progress,
             self._texts,
             lambda remark: self.notes.update({remark: None}),
-            None if self._arguments.against else self._concerns,
+            self._concerns,
         )
 
     def _concerns(self, text: str) -> bool:
         """Tell whether the chart or kustomization of a file is rendered if it is found below a directory.
 
-        Files are fixed, not what is rendered of them.
+        Files are fixed, not what is rendered of them; and a revision's are rendered only if they are named.
         """
         given = self._arguments
-        if given.fix or given.diff or given.unsafe_fixes:
+        if given.fix or given.diff or given.unsafe_fixes or given.against:
             return False
         return bool(given.policies or given.all_pods) or is_about_devices(text)
 

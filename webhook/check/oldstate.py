@@ -13,7 +13,7 @@ from webhook.problem import NOTE, Path, Problem
 from webhook.report.summary import counted
 from webhook.sources import is_rendered
 from webhook.sources import read as read_sources
-from webhook.sources.options import prefix_of
+from webhook.sources.options import is_chart, prefix_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -255,8 +255,14 @@ class AtRevision:
     def _is_gone(self, path: str) -> bool:
         """Tell whether a file was deleted from a directory that is read."""
         full = f"{self._revision.top}/{path}"
-        read = [top for top, spelled in self._spelled.items() if prefix_of(spelled) not in self._renderings]
-        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in read)
+        tops = [top for top in self._spelled if full.startswith(f"{top}/")]
+        return not os.path.lexists(full) and any(self._is_read(top, full[len(top) + 1 :]) for top in tops)
+
+    def _is_read(self, top: str, inside: str) -> bool:
+        """Tell whether a file is read as it is, and not rendered."""
+        if prefix_of(self._spelled[top]) not in self._renderings:
+            return True
+        return is_chart(top) and not inside.startswith(("templates/", "charts/"))
 
     def _has_left(self, was: tuple[str, Document]) -> bool:
         """Tell whether an object is no longer in its file."""

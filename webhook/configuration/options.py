@@ -214,10 +214,10 @@ def _choice(names: str, about: str, words: Sequence[str], default: str | None = 
     return Option(names, about=about, words=words, default=words[0] if default is None else default, **options)
 
 
-RELEASE: Final = "judge policies as this release does, such as 1.34 (default: the newest)"
+RELEASE: Final = "judge policies as this release does, such as 1.34 (default: 1.37)"
 RELEASES: Final = _release(
-    "judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
-    "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
+    "judge as this release does, such as 1.30 (default: 1.37, or the newest release that serves the object's "
+    "version; a pod is judged by the release of the claims in its file, or else in its directory)",
     many=True,
     then=": a table shows which release reports what",
     key="kubernetesVersions",
@@ -291,7 +291,7 @@ EXCLUDED: Final = Option(
 LEVEL: Final = Option(
     "--level",
     "RULE=LEVEL",
-    "report a rule as off, note, warn or error; a LEVEL without RULE= caps all other rules",
+    "report a rule as off, note, warn or error; a LEVEL without RULE= is the highest of all other rules",
     many=True,
     key="levels",
     value=Key(
@@ -419,12 +419,12 @@ PRESCHEDULED: Final = Group(
     "pods that name their node",
     _choice(
         "--select-node-by",
-        "by the label kubernetes.io/hostname (default), or by required node affinity to the node's name",
+        "select the node by the label kubernetes.io/hostname (default), or by required node affinity to its name",
         ("hostname", "name"),
     ),
     _choice(
         "--pods",
-        "which pods: those with resource claims (default), or every pod that names its node",
+        "rewrite pods with resource claims (default), or every pod that names its node",
         ("claims", "all"),
     ),
 )
@@ -451,7 +451,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
             "[WHAT=]MODE",
             "deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
             "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod "
-            "templates; default: warn); without it the mode is that of everything else. Pre-scheduled pods are "
+            "templates; default: warn); without WHAT, the mode applies to everything else. Pre-scheduled pods are "
             "rewritten in every mode, and the validating webhook admits them",
             many=True,
         ),
@@ -613,7 +613,7 @@ COMMANDS: Final = {
         *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
         _empty(),
         _cluster("their devices"),
-        Option("-e --expression", "CEL", "a selector; -e may be left out if it reads `device.`", many=True),
+        Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
     ),
     "snapshot": Command(
@@ -639,7 +639,7 @@ COMMANDS: Final = {
             words=TARGETS,
             type="target",
         ),
-        _release("a release that the objects are for, such as 1.34 (default: the newest)", many=True),
+        _release("a release that the objects are for, such as 1.34 (default: 1.37)", many=True),
         POD_TEMPLATES,
         Option("-w --write", about="change the files in place"),
         Option("--diff", about="print the changes as a unified diff, and write nothing; exit code 0 without --check"),
@@ -770,7 +770,7 @@ COMMANDS: Final = {
                     "(default: deny)",
                     ("deny", "warn", "audit"),
                 ),
-                _release("the cluster's release (default: the newest)"),
+                _release("the cluster's release (default: 1.37)"),
                 Option("--list", about="list the rules that CEL can state, and the others"),
             ),
         },
@@ -806,8 +806,8 @@ COMMANDS: Final = {
             Option(
                 "--connections-per-address",
                 "N",
-                "how many connections one address may keep open; of more, or of more than 1000 in total, those idle "
-                "for longest are closed (default: %(default)s)",
+                "the most connections that one address may keep open; beyond it, or beyond 1000 in total, those that "
+                "are idle for longest are closed (default: %(default)s)",
                 type=int,
                 default=500,
             ),
@@ -843,12 +843,12 @@ COMMANDS: Final = {
             Option(
                 "--client-ca",
                 "FILE",
-                "only clients with a certificate that an authority in this file has signed, PEM (default: any client)",
+                "accept only clients whose certificate an authority in this file has signed, PEM (default: any)",
             ),
             Option(
                 "--client-name",
                 "NAME",
-                "only clients whose certificate has this common name, or this DNS name, URI or email address",
+                "accept only clients whose certificate has this common name, DNS name, URI or email address",
                 many=True,
                 then=" (default: any)",
             ),

@@ -29,6 +29,7 @@ _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
 _LONGEST: Final = 300
 """The most characters of a reason."""
+_DEFAULT_NAMESPACE: Final = RenderOptions().namespace
 _REMOTE: Final = "it has resources that are on other machines, or missing"
 _LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
@@ -109,6 +110,8 @@ class _Trees:
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
         """Leave out the files that a chart or kustomization is rendered from."""
         top = os.path.realpath(directory)
+        if top in self._charts:  # it is named twice
+            return
         self._directories.add(top)
         if is_chart(directory):
             self._charts.append(top)
@@ -117,7 +120,7 @@ class _Trees:
                 if real == top or real.startswith(f"{top}/charts/"):
                     self._directories.add(real)
                     self._selection.left_out[HELM] -= templates
-                    self._selection.unread.remove((f"{chart}/templates", HELM))
+                    self._selection.unread.remove((os.path.join(chart, "templates"), HELM))
             self._selection.left_out += {}  # without those that are zero
             return
         inputs = inputs or inputs_of(directory)
@@ -161,17 +164,26 @@ class _Trees:
         elif monotonic() > self._end:
             reason = _LATE
         else:
-            try:
-                documents = list(render(directory, self._options))
-            except SourceError as error:
-                reason = str(error).removeprefix(f"{directory} is ")
-            if documents and not any(isinstance(each, Document) for each in documents):
-                reason = documents[0].message if isinstance(documents[0], Unreadable) else ""
+            documents, reason = _tried(directory, self._options)
+            if reason and inputs is None and self._options.namespace == _DEFAULT_NAMESPACE:
+                # Many charts of drivers refuse it, as they need a namespace of their own.
+                own = os.path.basename(os.path.realpath(directory))
+                documents, reason = _tried(directory, self._options._replace(namespace=own))
         if not reason:
             self.cover(directory, inputs)
             return documents
         self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(directory))
         return ()
+
+
+def _tried(directory: str, options: RenderOptions) -> tuple[list[Document | Unreadable], str]:
+    """Render a chart or kustomization; the text is the reason why that is not possible."""
+    try:
+        documents = list(render(directory, options))
+    except SourceError as error:
+        return [], str(error).removeprefix(f"{directory} is ")
+    failed = documents and not any(isinstance(each, Document) for each in documents)
+    return documents, documents[0].message if failed and isinstance(documents[0], Unreadable) else ""
 
 
 def _below(directory: str) -> Iterator[str]:

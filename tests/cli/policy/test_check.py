@@ -159,7 +159,7 @@ class TestCheck:
         variables = [{"name": "n", "expression": "object.spec.nodename"}]
         folder = write(p=[policy("p", variables=variables, validations=[{"expression": "variables.n == ''"}])])
         found = [(each["rule"], each["field"]) for each in findings("policy", "check", folder)]
-        assert ("type-check", "spec.variables[0].expression") in found
+        assert ("mistyped", "spec.variables[0].expression") in found
         assert "fails-on-valid" not in dict(found)
 
     def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:

@@ -13,6 +13,7 @@ from webhook import __version__, admission, server
 from webhook.certificates.exposure import exposures
 from webhook.cli.options.certificate import managing
 from webhook.cli.serve.following import faults, reloaded_options
+from webhook.optional import install
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring.observing import Metered, Monitoring
@@ -39,6 +40,8 @@ def run(arguments: Namespace) -> int:
     SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
     """
     before = signal.signal(signal.SIGTERM, _end)
+    install("objects")
+    install("reviews")
     try:
         return _serve(arguments)
     finally:
