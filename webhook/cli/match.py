@@ -142,7 +142,8 @@ def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
 def _take_expressions(arguments: Namespace) -> None:
     """Take a path for a selector if it is evidently one, as -e is easily forgotten."""
     is_selector = {path: _READS in path and not os.path.lexists(path) for path in arguments.paths}
-    arguments.expression += (path for path, is_one in is_selector.items() if is_one)
+    given = (path for path, is_one in is_selector.items() if is_one)
+    arguments.expression = [*arguments.expression, *given]  # the default is shared
     arguments.paths = [path for path in arguments.paths if not is_selector[path]]
 
 
