@@ -99,8 +99,31 @@ class ProgramError(CelError):
     """The expression is well typed, yet a constant part of it always fails: `int("x")`."""
 
 
+NO_SUCH_KEY: Final = "no such key: {}"
+NO_SUCH_OVERLOAD: Final = "no such overload"
+NO_SUCH_OVERLOAD_OF: Final = "no such overload: {}"
+
+
 class EvaluationError(CelError):
-    """The evaluation ended with an error; `str()` is cel-go's message."""
+    """The evaluation ended with an error; `str()` is cel-go's message.
+
+    Its arguments are the message, with braces for what it names, the names, and what it leaves out after that.
+    """
+
+    def __str__(self) -> str:
+        """Write cel-go's message."""
+        code, *arguments = self.args
+        return str(code.format(*arguments) if arguments else code)
+
+    @property
+    def code(self) -> str:
+        """The message, with braces for what it names."""
+        return str(self.args[0])
+
+    @property
+    def missing(self) -> str:
+        """The key that a map does not have; empty for other errors."""
+        return str(self.args[1]) if self.code == NO_SUCH_KEY else ""
 
 
 class CostLimitExceededError(CelError):
@@ -114,6 +137,10 @@ class CostLimitExceededError(CelError):
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded", *, left: int = -1) -> None:
         super().__init__(message)
         self.left: Final = left
+
+
+class WorkExceededError(CostLimitExceededError):
+    """The evaluation is more work than the budget in force allows."""
 
 
 class StopParsingError(Exception):

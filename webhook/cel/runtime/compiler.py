@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getsizeof
 
 from webhook.budget import NONE, BudgetExceededError, current, work
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.joint import JointGenerator
@@ -92,7 +92,7 @@ def stopped(left: int, error: Exception) -> int:
     if isinstance(error, RecursionError):
         raise EvaluationError(TOO_DEEP) from None
     if current().is_offline:
-        raise CostLimitExceededError(str(error)) from None
+        raise WorkExceededError(str(error)) from None
     return left
 
 

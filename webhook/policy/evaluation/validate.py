@@ -13,7 +13,7 @@ from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
+from webhook.policy.evaluation.verdict import Decision, Fault, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN
 from webhook.records import NamedTuple
 
@@ -145,7 +145,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         failed = policy.condition(met.failed)
-        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed)])
+        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed, met.fault)])
     if not met.holds:
         return _NOTHING
     try:
@@ -158,7 +158,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         return _Result([_failed(invocation, str(error))])
 
 
-def _failed(invocation: Invocation, message: str, path: Path | None = None) -> Decision:
+def _failed(invocation: Invocation, message: str, path: Path | None = None, fault: Fault | None = None) -> Decision:
     policy = invocation.hook.policy
     return Decision(
         policy,
@@ -168,6 +168,7 @@ def _failed(invocation: Invocation, message: str, path: Path | None = None) -> D
         message=message,
         path=path,
         params=invocation.params,
+        fault=fault,
     )
 
 
@@ -187,7 +188,12 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
         messages = [speaker.evaluate(each) if each else None for each in programs.messages]
     except OutOfBudgetError as error:
         return [
-            _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation.path / "expression")
+            _failed(
+                invocation,
+                outcome.error or f"failed messageExpression: {error}",
+                validation.path / "expression",
+                outcome.fault,
+            )
             for outcome, validation in zip(outcomes, policy.validations, strict=True)
         ]
     return [
@@ -201,7 +207,7 @@ def _decision(
 ) -> Decision:
     policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
     if outcome.error:
-        return _failed(invocation, outcome.error, path)
+        return _failed(invocation, outcome.error, path, outcome.fault)
     if outcome.value is True:
         return Decision(policy, binding, denied=False, path=path, params=invocation.params)
     message, unused = _message(expression)
@@ -214,6 +220,7 @@ def _decision(
         path=path,
         params=invocation.params,
         unused_message=unused,
+        fault=expression.fault if expression else None,
     )
 
 
@@ -256,6 +263,7 @@ def _annotations(
                 denied=True,
                 is_error=True,
                 message=outcome.error,
+                fault=outcome.fault,
                 path=annotation.path,
                 refuses=True,
             )
