@@ -6,6 +6,7 @@ from typing import Protocol
 
 from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
+from webhook.allocation.selecting import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Failure:
             item = names[complaint.item].rpartition("/")[2]
         elif complaint.kind == "node":
             item = view.node
-        return f"{subject}{complaint.before}{item}{complaint.after}"
+        return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
 
     @property
     def scope(self) -> str | None:

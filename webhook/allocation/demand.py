@@ -41,6 +41,7 @@ class Complaint(NamedTuple):
         item: Its place among the node's items or among the claims.
         after: The text after it.
         is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
+        missing: The key that a selector did not find in a device; empty for other errors.
     """
 
     claim: int | None
@@ -49,6 +50,7 @@ class Complaint(NamedTuple):
     item: int = 0
     after: str = ""
     is_of_node: bool = False
+    missing: str = ""
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly

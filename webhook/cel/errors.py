@@ -121,6 +121,11 @@ class EvaluationError(CelError):
         return str(self.args[0])
 
     @property
+    def has_overload(self) -> bool:
+        """Whether a function was found for the types of its arguments; false only for errors that say so."""
+        return self.code not in {NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF}
+
+    @property
     def missing(self) -> str:
         """The key that a map does not have; empty for other errors."""
         return str(self.args[1]) if self.code == NO_SUCH_KEY else ""

@@ -17,7 +17,7 @@ from webhook.allocation.selecting import SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
-from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.deviceselectors.witnesses import limits
 from webhook.later import cached_property
 from webhook.objects import text
@@ -73,13 +73,18 @@ class Choice(NamedTuple):
         outcome: ``true``, ``false`` or ``error``.
         of_class: Whether a selector of the class, not of the request, decided.
         place: The place of the selector that was false or failed; 0 if all are true.
-        reason: The reason.
+        blame: The reason, as far as it is known.
     """
 
     outcome: str
     of_class: bool = False
     place: int = 0
-    reason: str = ""
+    blame: Blame = Blame("")
+
+    @property
+    def reason(self) -> str:
+        """The reason, in words."""
+        return self.blame.text
 
 
 class Sorted(NamedTuple):
@@ -225,11 +230,11 @@ class Fleet:
         if found is True:
             return Choice(TRUE)
         if isinstance(found, SelectorFault):
-            return Choice(ERROR, found.of_class, found.place, found.detail)
+            return Choice(ERROR, found.of_class, found.place, Blame(found.detail))
         for is_class, selectors in ((True, of_class), (False, own)):
             for index, selector in enumerate(selectors):
                 if self._selectors.chooser((selector,), ()).choose(content) is False:
-                    return Choice(FALSE, is_class, index, self._reason(selector, content))
+                    return Choice(FALSE, is_class, index, self._blame(selector, content))
         return Choice(FALSE)
 
     def lack(self, requests: Mapping[str, Any], content: Content) -> Lack | None:
@@ -249,11 +254,11 @@ class Fleet:
         found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
         return lack_of_capacity(content.capacity, requests, found)
 
-    def _reason(self, selector: JSONObject, content: Content) -> str:
+    def _blame(self, selector: JSONObject, content: Content) -> Blame:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         bindings = self.bindings(content)
-        return parts.blame(bindings).text if parts and bindings else ""
+        return parts.blame(bindings) if parts and bindings else Blame("")
 
     def bindings(self, content: Content) -> Mapping[str, Any] | None:
         """Return a device as expressions see it; None if the release does not know the type of an attribute."""

@@ -76,12 +76,19 @@ class Blame(NamedTuple):
         name: The name that was compared, such as ``memory``; empty without a comparison.
         met: Its value.
         wanted: The value that was wanted.
+        alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
     text: str
     name: str = ""
     met: str = ""
     wanted: str = ""
+    alternatives: tuple[Blame, ...] = ()
+
+    @property
+    def each(self) -> tuple[Blame, ...]:
+        """The reasons of all alternatives."""
+        return self.alternatives or (self,)
 
     @classmethod
     def of(cls, name: str, met: str, wanted: str) -> Blame:
@@ -185,7 +192,8 @@ class Parts:
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
-            return Blame(", and ".join(self._why_false(each, bindings).text for each in _flat(part, OR)))
+            each = tuple(self._why_false(one, bindings) for one in _flat(part, OR))
+            return Blame(", and ".join(one.text for one in each), alternatives=each)
         subject, wish = compared(part)
         if _constant(subject or part) is not None:
             return Blame(f"the selector {source_of(part)} is never true")

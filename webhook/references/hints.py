@@ -12,9 +12,9 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
-from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, value_at
+from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, value_at
 from webhook.references import placementhints, selectorhints
-from webhook.references.rules import MEANT, in_place, listed
+from webhook.references.rules import in_place, listed
 from webhook.schema.decoding import holds_one
 from webhook.spelling import nearest
 
@@ -38,6 +38,9 @@ _LONGEST: Final = 253
 """The most characters of a name."""
 
 
+_WITHOUT_QUOTES: Final = InYaml(
+    "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
+)
 _UNFILLED: Final = Advice("fill in the placeholder first, for example with envsubst")
 
 
@@ -185,12 +188,12 @@ def _request(problem: Problem, obj: Any) -> Advice:
     if alternatives := [each for each in known if each.endswith(f"/{wanted}")]:
         fix = Fix("replace", alternatives[0], safe=False) if not alternatives[1:] else None
         named = " or ".join(f'"{each}"' for each in alternatives[:2])
-        return Advice(f"{MEANT} {named}? {_REQUESTS}: {listed(known)}", fix)
+        return Advice(f"did you mean {named}? {_REQUESTS}: {listed(known)}", fix)
     hint, fix = in_place(wanted, known, _REQUESTS)
     whole = in_place(wanted, [each for each in known if "/" not in each], _REQUESTS).fix
     if fix and whole and fix.value != whole.value:  # gpux is as near to gpu as to gpu/x
-        hint, fix = f'{MEANT} "{whole.value}" or "{fix.value}"?', None
-    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if hint.startswith(MEANT) and known[1:] else hint, fix)
+        hint, fix = Meant(f'did you mean "{whole.value}" or "{fix.value}"?'), None
+    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if isinstance(hint, Meant) and known[1:] else hint, fix)
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
@@ -259,11 +262,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     ),
     "quantity": _quantity,
     "semver": _version,
-    "json-object": lambda problem, obj: Advice(
-        "write a map: without quotes around it, and without | after the key"
-        if isinstance(value_at(obj, problem.path), str)
-        else ""
-    ),
+    "json-object": lambda problem, obj: Advice(_WITHOUT_QUOTES if isinstance(value_at(obj, problem.path), str) else ""),
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),

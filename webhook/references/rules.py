@@ -9,7 +9,7 @@ from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
 from webhook.objects import items, mapping, text
 from webhook.patterns import Pattern
-from webhook.problem import WARNING, Advice, Fix, Path, Problem
+from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
 from webhook.spelling import near
@@ -97,7 +97,7 @@ class Context:
 
     def or_in_cluster(self, known: Advice) -> Advice:
         """Add to a list of known names that the cluster may have others."""
-        if self.is_cluster or known.hint.startswith(MEANT):
+        if self.is_cluster or isinstance(known.hint, Meant):
             return known
         return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
 
@@ -302,8 +302,6 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:_LISTED]) + more
 
 
-MEANT = "did you mean"
-"""The start of a hint that suggests a similar name."""
 _MEANT: Final = 3
 """The most names that a hint suggests."""
 
@@ -323,7 +321,7 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
 def _instead(meant: list[str], known: list[str], what: str) -> str:
     if meant:
         names = " or ".join(f'"{each}"' for each in meant[:_MEANT])
-        return f"{MEANT} {names}?"
+        return Meant(f"did you mean {names}?")
     return f"{what}: {listed(known)}" if known else f"no {what} are known"
 
 

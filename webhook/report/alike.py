@@ -39,6 +39,5 @@ def _said(finding: Finding) -> Hashable:
     """Return the file of a finding and what it says, whichever object and item of a list it is about."""
     problem, about = finding.problem, finding.identity
     field = Path(each for each in problem.path if not isinstance(each, int))
-    message = problem.message.removeprefix(f"{about.kind} {about.name}: ")
     of = finding.file, about.kind, field, finding.origin, finding.releases
-    return of, problem.level, problem.rule, message, problem.hint
+    return of, problem.level, problem.rule, problem.message, problem.hint

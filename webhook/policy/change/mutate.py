@@ -316,7 +316,8 @@ class _Mutator:
         """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"
-        self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
+        is_of_binding = invocation.binding is not None
+        self._failed(invocation, message, reason="Forbidden", missing=fault.missing, is_of_binding=is_of_binding)
 
     def _failed(
         self,
@@ -326,6 +327,7 @@ class _Mutator:
         reason: str = INVALID,
         *,
         missing: str = "",
+        is_of_binding: bool = False,
         fault: Fault | None = None,
     ) -> None:
         policy = invocation.hook.policy
@@ -340,6 +342,7 @@ class _Mutator:
             params=invocation.params,
             refuses=True,
             missing=missing,
+            is_of_binding=is_of_binding,
             fault=fault,
         )
         self.decisions.append(decision)

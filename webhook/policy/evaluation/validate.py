@@ -5,6 +5,8 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
@@ -98,7 +100,14 @@ def _unconfigured(invocation: Invocation, fault: PolicyFault) -> _Result:
     what = "binding" if binding else "policy"
     message = f"failed to configure {what}: {fault.text}"
     decision = Decision(
-        policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing
+        policy,
+        binding,
+        denied=True,
+        is_error=True,
+        message=message,
+        refuses=True,
+        missing=fault.missing,
+        is_of_binding=binding is not None,
     )
     return _Result(errors=[decision])
 
@@ -140,7 +149,8 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     try:
         bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:
-        return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
+        text = f"failed to configure binding: failed to convert object version: {error}"
+        return _Result([replace(_failed(invocation, text), is_of_binding=True)])
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.

@@ -58,6 +58,7 @@ class Decision:
         changed: Whether a mutation changed the object.
         refuses: Whether a denial refuses the request, whatever the binding's actions are.
         missing: The object that is missing for its evaluation.
+        is_of_binding: Whether the binding cannot be evaluated, not the policy.
         fault: Why the expression, or the messageExpression, cannot be evaluated.
         unused_message: Why the result of its messageExpression is not the message; empty if it is, or there is none.
     """
@@ -73,6 +74,7 @@ class Decision:
     changed: bool = False
     refuses: bool = False
     missing: str = ""
+    is_of_binding: bool = False
     fault: Fault | None = None
     unused_message: str = ""
 

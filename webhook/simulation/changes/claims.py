@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from webhook.allocation.devices import amount, quantity_text
+from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
@@ -166,7 +167,7 @@ class _Request:
         parts = parts_of(expression, settings.release, settings.gates)
         if parts is None:
             return
-        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if "no such key" in error else ()
+        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if missing_in(error) else ()
         for read in unguarded:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}

@@ -6,6 +6,7 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 
+from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
@@ -153,12 +154,12 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
 def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONObject, str]]:
     """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
     settings = cluster.settings
-    for changed in _classes(cluster, needs) if "no such key" in error else ():
+    for changed in _classes(cluster, needs) if missing_in(error) else ():
         for each in items(changed, "spec", "selectors"):
             expression = text(each, "cel", "expression")
             parts = parts_of(expression, settings.release, settings.gates)
             read = reads(parts.root) if parts else ()
-            missing = {one[:3] for one in read if f"no such key: {one.name}" in error}
+            missing = {one[:3] for one in read if one.name == missing_in(error)}
             better = guarded(expression, missing, settings.release, settings.gates)
             if better != expression:
                 each["cel"]["expression"] = better
