@@ -13,6 +13,7 @@ from webhook.admission import Call, ReviewOptions, answer
 from webhook.admission.requests import parse
 from webhook.documents import Document, read
 from webhook.engine.evaluator import Evaluator
+from webhook.optional import install
 from webhook.policy.load import load
 
 if TYPE_CHECKING:
@@ -167,6 +168,8 @@ def evaluating_alone(bodies: list[bytes], library: PolicySet) -> Callable[[], No
 
 def main() -> None:
     """Print the figures."""
+    install("objects")
+    install("reviews")
     library = load(document.data for document in read([POLICIES]) if isinstance(document, Document))
     library.prepare()  # as served ones are
 

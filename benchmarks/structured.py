@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.reviews import pod
 from benchmarks.timing import build, interleaved
 from webhook.api import judgement
-from webhook.schema.often import PLANNED_AFTER
+from webhook.fast.objects import PLANNED_AFTER
+from webhook.optional import install
+from webhook.schema import CREATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +61,7 @@ def claim() -> dict[str, Any]:
 def measure(name: str, obj: dict[str, Any], times: int) -> None:
     """Print the time of judging one object, already decoded as in a webhook."""
     text = json.dumps(obj)
-    struct, *_ = judgement._plan(obj["apiVersion"], obj["kind"], "create", None, None)  # noqa: SLF001 - for its walk
+    struct, _ = judgement.plan_of(obj["apiVersion"], obj["kind"], CREATE, None, None)
 
     def repeat(work: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
@@ -80,6 +82,7 @@ def measure(name: str, obj: dict[str, Any], times: int) -> None:
 
 def main() -> None:
     """Print the figures."""
+    install("objects")
     print(build())
     measure("pod of 5 KB", pod(5000), 200)
     measure("claim with 5 requests", claim(), 200)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.conformance.recorded import FILES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def base_objects() -> Iterator[Any]:

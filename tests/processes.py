@@ -10,17 +10,15 @@ import ssl
 import subprocess
 import threading
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.command import SCRIPT
 from tests.serving import JSON, SOON, eventually
 from webhook.certificates import certs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 REVIEW = {
     "uid": "c7df00db",

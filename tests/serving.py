@@ -10,24 +10,19 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.certificates import certs
-from webhook.server import Certificate
+from webhook.server import Adapter, Certificate, Reloaded
 from webhook.server.http.limits import Limits
 from webhook.server.process.listening import listen
 from webhook.server.process.running import Server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from webhook.admission import Call
-    from webhook.server import Adapter, Reloaded
 
 JSON = {"Content-Type": "application/json"}
 SOON = 30.0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from webhook import Problem
+from webhook import Problem
 
 LABELLED = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admin-access": "true"}
 

@@ -7,7 +7,8 @@ import json
 import ssl
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,6 @@ from tests.reviews import recorded
 from tests.serving import echo, serving
 from webhook import admission
 from webhook.server import create_app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +18,7 @@ from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer,
 from webhook.admission.responses import MAX_CAUSES
 from webhook.problem import SHOWN, cut
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 LARGEST = 1 << 20
 

@@ -1,14 +1,16 @@
 """Every ``#!`` comment is a finding expected on its line, and there are no others.
 
 The case of a rule is its example, which draguard shows (``webhook/explain/examples``). The files in cases/ have several
-rules, values at the edge, and other releases. A first line ``# kubernetes: 1.30`` names the release there, with the
-feature gates that are switched on: ``# kubernetes: 1.36 AllAlpha``.
+rules, values at the edge, and other releases. A first line ``# run: validate`` says that rules about several objects
+judge them. Otherwise, each object is judged by itself; ``# kubernetes: 1.36 AllAlpha`` names the release, with the
+feature gates that are switched on.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +19,13 @@ from webhook import validate
 from webhook.documents import Document, parse
 from webhook.explain.examples import Example, example
 from webhook.explain.places import kinds, rules
+from webhook.references import every_rule
 
 RULES = rules(kinds(), None)
 EXAMPLES = {name: shown for name in RULES if (shown := example(name))}
 CASES = sorted((Path(__file__).parent / "cases").glob("*/*.yaml"))
+REFERENCES = every_rule()
+RUN = "# run: "
 NOT_IN_FILES = {
     "expression": "the compiler of the API server fails only for expressions of many kilobytes",
     "internal-error": "no manifest is known to break draguard",
@@ -79,15 +84,20 @@ def found_in_example(rule: str, manifest: str, where: Path) -> list[Found]:
     if command[0] in {"convert", "mutate"}:  # they print what becomes of manifests, and findings as text
         done = draguard(*command, manifests)
         return [(int(each[2]), each[3], each[4]) for each in _FOUND.finditer(done.out + done.err)]
-    return [
-        (each["line"], each["rule"], " ".join(each["message"].split()))
-        for each in findings(*command, manifests)
-        if each["rule"] == rule or each["level"] == "error"
-    ]
+    found = findings(*command, manifests)
+    return [_found(each) for each in found if each["rule"] == rule or each["level"] == "error"]
 
 
-def found_in_case(text: str) -> list[Found]:
-    """Judge each object of a case by itself."""
+def _found(finding: dict[str, Any]) -> Found:
+    return finding["line"], finding["rule"], " ".join(finding["message"].split())
+
+
+def found_in_case(case: Path) -> list[Found]:
+    """Run the command of a case, and return findings about several objects; or judge each object by itself."""
+    text = case.read_text(encoding="utf-8")
+    if text.startswith(RUN):
+        command = text.partition("\n")[0].removeprefix(RUN).split()
+        return [_found(each) for each in findings(*command, case) if each["rule"] in REFERENCES]
     stated = re.match(r"# kubernetes: (\S+)(.*)", text)
     gates = dict.fromkeys(stated[2].split(), True) if stated else {}
     release = stated[1] if stated else None
@@ -111,10 +121,9 @@ def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_pat
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
 def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
-    text = case.read_text(encoding="utf-8")
-    wanted = expected(text)
+    wanted = expected(case.read_text(encoding="utf-8"))
     assert wanted
-    assert differences(wanted, found_in_case(text)) == ([], [])
+    assert differences(wanted, found_in_case(case)) == ([], [])
 
 
 def test_every_rule_that_manifests_can_break_has_an_example() -> None:

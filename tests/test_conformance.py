@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conformance.recorded import FILES, NAMESPACE_LABELS, Agreement, Case, cases, kinds, published, sample
-from webhook import validate
+from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.tagged import is_declarative
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-    from typing import Any
-
-    from webhook import Problem
 
 pytestmark = pytest.mark.no_cover
 

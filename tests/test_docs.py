@@ -7,7 +7,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,6 @@ from tests.cli.reviews import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
 from webhook.cli.arguments import make_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.no_cover
 

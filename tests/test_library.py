@@ -8,8 +8,10 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +20,6 @@ import webhook
 from draguard import Finding, check_files, matches, validate
 from tests.command import ROOT, SCRIPT
 from tests.structured import claim
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
 DRIVER = "gpu.example.com"

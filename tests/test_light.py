@@ -7,15 +7,12 @@ import os
 import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import ROOT
 from webhook.cli import missing
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OF_EXTRAS = ("cryptography", "flask", "helm_python", "httptools", "uvloop")
 BLOCKER = f"""

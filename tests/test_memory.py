@@ -6,16 +6,13 @@ import os
 import random
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from benchmarks.memory import MB, Process, Sample, report
 from benchmarks.served import Served
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 REQUESTS = 200_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,14 +19,9 @@ from webhook.api.templates import makes_pods, pod_template, template_of
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
-from webhook.schema import Anything, Array, Field, Map, Nested
+from webhook.schema import Anything, Array, Field, Map, Nested, Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from webhook.schema import Struct
-
-    Replaced = Mapping[type[Struct], type[Struct]]
+Replaced = Mapping[type[Struct], type[Struct]]
 
 
 PACKAGE = Path(webhook.__file__).parent

@@ -1,4 +1,4 @@
-"""Named tuples that are quick to make, beside those of :mod:`typing`."""
+"""Named tuples beside those of :mod:`typing`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ class Point(NamedTuple):
 
     x: int
     y: int = 2
-
-    def __len__(self) -> int:
-        return self.x + self.y
 
     @property
     def turned(self) -> Point:
@@ -63,13 +60,7 @@ def test_wrong_arguments_are_refused_alike(arguments: dict[str, int]) -> None:
     assert str(ours.value) == str(peers.value).replace("Peer", "Point")
 
 
-def test_a_replaced_field_must_exist() -> None:
-    with pytest.raises(TypeError, match=r"Point has no z"):
-        Point(1)._replace(z=1)  # type: ignore[call-arg]
-
-
 def test_methods_of_the_class_are_its_own() -> None:
-    assert len(Point(1)) == 3
     assert Point(1).turned == Point(2, 1)
     assert Point.__doc__ == "A place on a plane."
 

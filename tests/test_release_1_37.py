@@ -6,20 +6,16 @@ Cases about new objects are in ``cases/release-1.37``.
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
-from webhook import validate
+from webhook import Problem, validate
 from webhook.api.versions import NEWEST
-from webhook.cli.options.release import kubernetes
+from webhook.check.target import kubernetes
 from webhook.explain.query import explain
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook import Problem
 
 EVERY = {"AllAlpha": True, "AllBeta": True}
 TOO_EXPENSIVE = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"

@@ -14,7 +14,7 @@ from tests.structured import resource_slice
 from webhook import simulate, validate
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, NEWEST
-from webhook.cli.options.release import kubernetes
+from webhook.check.target import kubernetes
 from webhook.release import Release
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,6 @@ from webhook.api.judgement import judge
 from webhook.engine.changes import changed
 from webhook.references.hints import hint_of
 from webhook.report.text import folded
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SELECTED = CLAIM + "        selectors:\n        - cel: {expression: EXPRESSION}\n"
 

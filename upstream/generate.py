@@ -33,6 +33,8 @@ ROOTS = (
     *("TopologySpreadConstraint", "PodCondition", "PodIP", "HostIP", "PodAffinity", "PodAntiAffinity"),
 )
 """The parts of pods that draguard does not judge."""
+SENT = (("authentication.k8s.io/v1", "TokenRequest"), ("autoscaling/v1", "Scale"), ("policy/v1", "Eviction"))
+"""The kinds that are sent to subresources."""
 APPS = ("DeploymentStrategy", "DaemonSetUpdateStrategy", "StatefulSetUpdateStrategy", "StatefulSetOrdinals")
 ROOTS_OF_APPS = (*APPS, "StatefulSetPersistentVolumeClaimRetentionPolicy")
 SCALARS = {
@@ -234,6 +236,8 @@ def main() -> None:
     for known in built_in():
         for version in known.versions:
             wanted[f"{known.group}/{version}" if known.group else version, known.kind] = True
+    for version, name in SENT:
+        wanted[version, name] = True
     for name in ROOTS:
         wanted["v1", name] = False
     for name in ROOTS_OF_APPS:

@@ -74,6 +74,9 @@ def validate(
     from webhook.api.unserved import no_object
     from webhook.documents.lists import expanded
     from webhook.engine.manifests import review
+    from webhook.optional import install
+
+    install("objects")
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("subresource", subresource)
@@ -170,7 +173,7 @@ def check_files(
         ValueError: No path is given; a release, a feature gate or a rule is not known; a label is malformed; the
             configuration file cannot be used; or the program that renders a chart or kustomization is missing.
     """
-    from webhook.cli.validate.checking import findings  # `import webhook` stays cheap
+    from webhook.check.library import findings  # `import webhook` stays cheap
 
     given: dict[str, Any] = {
         "kubernetes": kubernetes,

@@ -177,9 +177,17 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     return finding._replace(rendered=True, template=document.template) if document.rendered else finding
 
 
+_REPEATED: Final = (
+    "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server refuses"
+    " it in YAML that is sent with fieldValidation=Strict"
+)
+"""What becomes of a key that is given twice."""
+
+
 def unread(what: Unreadable) -> Finding:
     """Turn an unreadable file or document into a finding; its line is 0 for a whole file."""
-    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, what.hint, fix=what.fix)
+    hint = f"{what.hint}; {_REPEATED}" if what.is_repeated else what.hint
+    problem = Problem(ERROR, UNREADABLE, BAD_REQUEST, Path(), what.message, hint, fix=what.fix)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 

@@ -1,11 +1,10 @@
-"""What is imported or computed on first use: most of what draguard may need is larger than the work at hand."""
+"""Properties that are computed on first use."""
 
 from __future__ import annotations
 
 import functools
-from importlib import import_module
 
-__all__ = ["Module", "cached_property"]
+__all__ = ["cached_property"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,20 +20,3 @@ else:
             if instance is None:
                 return self
             return vars(instance).setdefault(self.attrname, self.func(instance))
-
-
-class Module:
-    """A module with the attributes of an imported one.
-
-    Args:
-        name: Its full name.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        """Import the module, and keep the requested attribute."""
-        found = getattr(import_module(self._name), name)
-        setattr(self, name, found)
-        return found

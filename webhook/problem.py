@@ -145,7 +145,7 @@ def value_at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
 
 
 class Fix(NamedTuple):
-    """A change at the place of a finding; :mod:`webhook.fixing` turns it into edits of a file.
+    """A change at the place of a finding; :mod:`webhook.edit` turns it into edits of a file.
 
     Args:
         change: ``replace`` writes another value. ``quote`` puts the text of the value in quotes. ``rename`` gives the

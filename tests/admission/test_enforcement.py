@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,12 @@ from tests.admission.reviews import CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.workloads.jobs import job
-from webhook.admission import MODES, Call, Enforcement, ReviewOptions, answer
+from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
+from webhook.admission.enforcement import Mode
 from webhook.admission.responses import MAX_ANNOTATION_BYTES, MAX_WARNING_BYTES, noted
 from webhook.engine.prescheduled import RewriteOptions
 from webhook.policy.load import load
 from webhook.problem import WARNING, Path, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webhook.admission import Endpoint, Record
-    from webhook.admission.enforcement import Mode
 
 LONG = with_spec(resourceClassName="x" * 300)
 TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}

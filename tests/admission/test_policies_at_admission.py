@@ -6,7 +6,8 @@ import base64
 import copy
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,9 +25,6 @@ from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
 from webhook.policy.evaluation.authorizer import authorizer_of
 from webhook.policy.load import load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PERSON = {"username": "jane", "groups": ["system:authenticated"]}
 

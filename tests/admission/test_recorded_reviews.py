@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.reviews import Recorded, recorded
-from tests.serving import serving
+from tests.serving import Served, serving
 from webhook.admission import ReviewOptions, answer
 from webhook.server import create_app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.serving import Served
 
 REVIEWS = recorded()
 CLIENTS = 2

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.documents import Document, parse
 from webhook.inventory import Inventory
 from webhook.references.cluster import Surroundings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTER = ROOT / "examples" / "simulate" / "cluster.yaml"
 CLAIM = {

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.admission.reviews import CLAIM, asked
 from tests.command import draguard
 from webhook.admission import Enforcement, ReviewOptions, review
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WRONG = CLAIM | {"spec": {"resourceClassName": "GPU", "colour": "red"}}
 IGNORE = "dns-subdomain: I may; unknown-field: I may; required: I may"

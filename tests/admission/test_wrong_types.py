@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,12 +13,9 @@ from tests.examples import examples
 from tests.mutilation import paths, with_value
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import recorded
-from webhook.admission import Call, ReviewOptions, answer
+from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.admission.record import FAILED
 from webhook.policy.load import load
-
-if TYPE_CHECKING:
-    from webhook.admission import Endpoint
 
 WRONG: tuple[Any, ...] = (None, 5, True, 1.5, "x", [], {}, [None], [5], {"a": 5})
 DEEP = json.loads("[" * 800 + "]" * 800)

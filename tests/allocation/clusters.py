@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from webhook.allocation import Features
-
-if TYPE_CHECKING:
-    from random import Random
 
 Json = dict[str, Any]
 

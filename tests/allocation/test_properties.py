@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from random import Random
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,10 +16,6 @@ from tests.allocation.clusters import ALL, CLASSES, Cluster
 from tests.examples import examples
 from webhook.allocation import Allocator, Failure, Result, search
 from webhook.formats import decode_quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from random import Random
 
 Json = dict[str, Any]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,13 +16,8 @@ from tests.allocation.clusters import ALL, CLASSES, Cluster
 from tests.allocation.recorded import FILES, scenarios
 from tests.examples import examples
 from webhook.allocation import Allocator, Failure
+from webhook.allocation.explain import Funnel
 from webhook.allocation.scenario import allocator_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from random import Random
-
-    from webhook.allocation.explain import Funnel
 
 Json = dict[str, Any]
 _QUICK = 60

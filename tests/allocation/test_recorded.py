@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.allocation.recorded import FILES, Agreement, scenarios
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from _pytest.mark import ParameterSet
 
 pytestmark = pytest.mark.no_cover
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,14 +12,10 @@ from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from tests.command import draguard
 from webhook.allocation import Allocator
 from webhook.allocation.devices import Catalog
+from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.unused import unused
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.allocation.explain import Funnel
 
 Json = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,12 +18,22 @@ from webhook.api.conversion import ConversionError, convert, to_v1, with_default
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
 from webhook.release import Release
-from webhook.schema import CREATE, OLDEST, Array, Bool, Int, Map, Nested, Parsed, Text, compile_struct
+from webhook.schema import (
+    CREATE,
+    OLDEST,
+    Array,
+    Bool,
+    Field,
+    Int,
+    Map,
+    Nested,
+    Parsed,
+    Struct,
+    Target,
+    Text,
+    compile_struct,
+)
 from webhook.schema.decoding import apart
-
-if TYPE_CHECKING:
-    from webhook.schema import Field, Struct, Target
-
 
 SLICE: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1",

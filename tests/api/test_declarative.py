@@ -5,15 +5,12 @@ The recordings of 1.35 hold it, as ``AllBeta`` switches ``DeclarativeValidationT
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.structured import REQUEST, RESULT, allocated, changed, claim, resource_slice
-from webhook import validate
-
-if TYPE_CHECKING:
-    from webhook import Problem
+from webhook import Problem, validate
 
 TAKEOVER = {"DeclarativeValidationTakeover": True}
 STATUS = {"DRAResourceClaimDeviceStatus": True}

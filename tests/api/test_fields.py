@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,9 @@ from webhook.api.shapes import schema_of
 from webhook.api.versions import DEFAULT, VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
-from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Structure
+from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.schema.derive.shape import Shape
     from webhook.schema.fields import StructFields
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}

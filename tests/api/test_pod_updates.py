@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webhook import Problem, validate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MANIFEST: dict[str, Any] = {
     "apiVersion": "v1",

@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 
 from webhook import Problem, validate
-from webhook.api.core import amounts
-from webhook.api.judgement import judge_admitted
-from webhook.schema.often import PLANNED_AFTER
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -375,26 +372,6 @@ def test_a_status_in_a_new_pod_is_not_looked_at() -> None:
     problems = validate({**POD, "status": {"resourceClaimStatuses": [{"name": "disk"}]}}, kubernetes="1.36")
 
     assert [problem.level for problem in problems] == ["warning"]
-
-
-def test_resources_are_judged_whatever_a_container_of_that_name_had_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    known: dict[str, object] = {}
-    monkeypatch.setattr(amounts, "_fine_by_name", known)
-    monkeypatch.setattr(amounts, "_MOST_NAMES", 4)
-
-    def judged(name: str, resources: dict[str, Any]) -> list[str]:
-        pod = copy.deepcopy(POD)
-        pod["spec"]["containers"] = [{"name": name, "image": "trainer:1", "resources": resources}]
-        return said(judge_admitted(pod))
-
-    for _ in range(2 * PLANNED_AFTER):
-        assert judged("train", {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}) == []
-    assert "train" in known
-    assert judged("train", {"limits": {"cpu": "2"}, "requests": {"cpu": "3"}}) != []
-    assert judged("train", {"requests": {"cpu": "2"}}) == []
-    for number in range(9):
-        assert judged(f"train-{number}", {"limits": {"cpu": "2"}}) == []
-    assert len(known) <= 4
 
 
 def test_an_update_of_the_status_may_change_labels_but_not_owners() -> None:

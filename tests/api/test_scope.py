@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,6 @@ from tests.command import Done, draguard, findings, reported
 from tests.policies import POLICY
 from tests.structured import CLAIM
 from webhook import validate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 WRONG = CLAIM.replace("name: claim", "name: A")
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: pod}\nspec:\n  containers: [{name: UPPER, image: image}]\n"

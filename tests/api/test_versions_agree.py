@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.conformance.recorded import NAMESPACE_LABELS, cases
-from webhook import validate
+from webhook import Problem, validate
 from webhook.api.conversion import convert
 
-if TYPE_CHECKING:
-    from webhook import Problem
-
-    Corpus = list[tuple[dict[str, Any], list[Problem]]]
+Corpus = list[tuple[dict[str, Any], list[Problem]]]
 
 pytestmark = pytest.mark.slow
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.attacks.target import Target
+from tests.attacks.target import Target
 
 MIB = 1 << 20
 CLIENT_CA = "{clients}"

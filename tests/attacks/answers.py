@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tests.attacks import MIB, Attack
-from tests.attacks.target import DRA, JSON, TIMEOUT, claim, review
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import DRA, JSON, TIMEOUT, Target, claim, review
 
 CONNECTIONS = 4
 SIZE = 60_000

@@ -11,20 +11,16 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests import apiserver
+from tests.apiserver import ApiServer
 from tests.attacks import Attack
+from tests.attacks.target import Target
 from tests.cluster.objects import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.apiserver import ApiServer
-    from tests.attacks.target import Target
 
 REPLICAS = 2
 PATIENCE = 30.0

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from tests.attacks import CLIENT_CA, Attack
-from tests.attacks.target import together, trusting
+from tests.attacks.target import Target, together, trusting
 from tests.identities import authority, identity
 from webhook.certificates import issuing
-
-if TYPE_CHECKING:
-    import socket
-
-    from tests.attacks.target import Target
-
 
 LENGTHS: Final = (0, 20, 200)
 """How many authorities: none, almost as many as are read, and about as many as OpenSSL takes."""

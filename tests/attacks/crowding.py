@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.attacks import Attack
-from tests.attacks.target import claim, repeated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, claim, repeated
 
 
 def ordinary(number: int) -> bytes:

@@ -5,17 +5,12 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
 
 from tests.attacks import MIB, Attack
-from tests.attacks.target import claim, together, trusting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, claim, together, trusting
 
 COUNT = 1000
 POST = "POST /mutate?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
 from tests.attacks.selectors import optional_maps, patterns
-from tests.attacks.target import JSON, TIMEOUT, padded, repeated, review
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import JSON, TIMEOUT, Target, padded, repeated, review
 
 FORBIDDEN = review(
     "Pod",

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import ssl
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
-from tests.attacks.target import together, trusting
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, together, trusting
 
 CONNECTIONS = 32
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
 from tests.attacks.groups import hello
-from tests.attacks.target import trusting
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, trusting
 
 COUNT = 900
 

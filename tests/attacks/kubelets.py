@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.attacks import Attack
-from tests.attacks.target import review
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, review
 
 NODE = "node-1"
 PRETENDING: list[dict[str, Any]] = [

@@ -11,23 +11,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
-from tests.attacks import CLIENT_CA, MIB, attacks
+from tests.attacks import CLIENT_CA, MIB, Attack, attacks
 from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
 from tests.identities import authority, identity
-from tests.processes import certificate, serving
+from tests.processes import Process, certificate, serving
 from webhook.certificates import issuing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tests.attacks import Attack
-    from tests.processes import Process
 
 CHART_LIMIT = 512 * MIB
 """The memory limit of the webhook in the chart."""

@@ -6,14 +6,11 @@ import selectors
 import ssl
 import time
 from itertools import cycle
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.attacks import MIB, Attack
 from tests.attacks.readers import CONNECTIONS, post
-from tests.attacks.target import claim, padded, trusting
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, claim, padded, trusting
 
 _PODS: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
 """Other addresses than the ordinary client's."""

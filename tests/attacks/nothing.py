@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.attacks import Attack
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target
 
 
 def _run(target: Target) -> list[str]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 from tests.attacks import Attack
 from tests.attacks.rekeying import keyed, send_sealed
-from tests.attacks.target import TIMEOUT, together, trusting
-
-if TYPE_CHECKING:
-    import socket
-    import ssl
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import TIMEOUT, Target, together, trusting
 
 CONNECTIONS = 100
 POST = f"POST /validate?{TIMEOUT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tests.attacks import MIB, Attack
 from tests.attacks.answers import terms
-from tests.attacks.target import TIMEOUT, claim, padded, trusting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import TIMEOUT, Target, claim, padded, trusting
 
 CONNECTIONS = 960
 SOURCES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")

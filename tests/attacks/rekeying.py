@@ -7,20 +7,16 @@ import socket
 import ssl
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tests.attacks import Attack
-from tests.attacks.target import together, trusting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, together, trusting
 
 DEMANDS: Final = 2400
 """How many fill the server's buffer of a connection."""

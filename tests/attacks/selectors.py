@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tests.attacks import MIB, Attack
-from tests.attacks.target import claim, padded, repeated
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
+from tests.attacks.target import Target, claim, padded, repeated
 
 CONNECTIONS = 8
 

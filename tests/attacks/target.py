@@ -8,12 +8,10 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 JSON = {"Content-Type": "application/json"}
 TIMEOUT = "timeout=5s"

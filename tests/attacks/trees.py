@@ -7,13 +7,10 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.attacks import MIB, Attack
+from tests.attacks.target import Target
 from tests.command import SCRIPT
-
-if TYPE_CHECKING:
-    from tests.attacks.target import Target
 
 SECRET = "s3cr3t-t0ken"  # noqa: S105 - for the test
 SECONDS = 20.0

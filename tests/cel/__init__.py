@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from tests.cel.encoders import ENCODERS
 from tests.cel.mathematics import MATH
@@ -16,9 +17,6 @@ from webhook.cel.ext import (
     strings,
 )
 from webhook.cel.types.base import DYN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))
 EVERYTHING = Environment(EXTENSIONS)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from webhook.cel import CompileError, EvaluationError, ProgramError
+from webhook.cel import CompileError, Environment, EvaluationError, ProgramError
 from webhook.cel.kubernetes.environments import admission_environment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webhook.cel import Environment
 
 NEWEST = 36
 

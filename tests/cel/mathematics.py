@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
@@ -10,15 +11,12 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import greater, less
 from webhook.cel.syntax import ast
-from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
+from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.macros import ANY_ARITY, Builder, Expander, Macro, MacroError
 from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
 from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.macros import Expander
     from webhook.cel.types.values import Value
 
 _NUMBERS: Final = (DOUBLE, INT, UINT)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.cel import EXTENSIONS
 from webhook.cel import CelError, Environment, EnvironmentOptions, Function, Library, Overload
@@ -15,12 +16,8 @@ from webhook.cel.kubernetes import cidr, ip
 from webhook.cel.runtime.operators import equal
 from webhook.cel.runtime.temporal import parse_duration, parse_timestamp
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import UInt, to_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from webhook.cel.types.base import Type
 
 REASONS = {
     # cel-go, and with it the API server, answers otherwise than the specification.

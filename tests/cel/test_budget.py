@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,9 +32,6 @@ from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 STEPS_PER_UNIT = 20
 """Twice what the hungriest attack takes."""

@@ -5,7 +5,7 @@ Each group names the source that decides it in github.com/google/cel-go, or in k
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,10 +16,8 @@ from webhook.cel.kubernetes.environments import environment
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
+from webhook.issues import Issue
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.issues import Issue
 
 ENVIRONMENT = environment(Release(36), stored=True).extend(
     variables={"object": DYN, "b": BOOL, "s": STRING, "by": BYTES, "i": INT}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -18,9 +18,6 @@ from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.types import base as types
 from webhook.cel.types.base import INT, STRING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def sizes(**declared: int) -> Callable[[EstimatedNode], Bounds | None]:

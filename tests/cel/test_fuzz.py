@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -15,15 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
-from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, limits
+from webhook.cel import (
+    CelError,
+    CompileError,
+    CostLimitExceededError,
+    Environment,
+    EvaluationError,
+    Meter,
+    Program,
+    limits,
+)
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import DYN
-
-if TYPE_CHECKING:
-    from webhook.cel import Program
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ from tests.cel.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
 from tests.mutilation import mutilated
 from webhook.cel import CostLimitExceededError, EvaluationError, Joint, Meter
 from webhook.extent import ITEMS, Extent
+from webhook.fast.decoded import Decoded, layout_of
 from webhook.layout import ABSENT, Held, Layout, common
-from webhook.schema.decoded import Decoded, layout_of
 
 pytestmark = pytest.mark.no_cover
 

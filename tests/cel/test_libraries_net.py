@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ipaddress
 
 import pytest
 from hypothesis import given
@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
 from webhook.cel.kubernetes import netip
-
-if TYPE_CHECKING:
-    import ipaddress
 
 PARSED = "error: IP Address {0} parse error during conversion from string: ParseAddr({0}): {1}"
 FAILED = "network address parse error during conversion from string: "

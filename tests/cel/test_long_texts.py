@@ -11,6 +11,8 @@ from webhook.cel import CelError
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.release import Release
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 10_000
 UNITS = ("0", "a", "1.", "a=1&", "%41", "@", "\u200b", "\U0001f600")
 CALLS = [

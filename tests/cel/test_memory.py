@@ -17,7 +17,7 @@ from webhook.cel.ext import BINDINGS
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
 from webhook.cel.limits import MAX_BYTES
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 ENVIRONMENT = admission_environment(NEWEST).extend(BINDINGS)
 MIB = 1 << 20

@@ -180,6 +180,7 @@ def test_a_pattern_is_read_in_steps_that_grow_with_its_length(pattern: str) -> N
     assert steps() < 500 + len(pattern) * 30
 
 
+@pytest.mark.slow
 @pytest.mark.alone  # RE2 compiles it, whose steps cannot be counted
 @PATTERNS
 def test_a_pattern_is_compiled_within_its_budget(pattern: str) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -27,9 +28,6 @@ with warnings.catch_warnings():
     from celpy.adapter import json_to_cel
     from celpy.celparser import CELParseError
     from celpy.evaluation import CELEvalError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 UNREADABLE = object()
 PRELUDE = Environment(EXTENSIONS, variables={"o": DYN})

@@ -7,9 +7,10 @@ import socket
 import ssl
 import stat
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -21,10 +22,6 @@ from hypothesis import strategies as st
 
 from webhook.certificates import certs
 from webhook.certificates.certs import CertificateError, ca_bundle, ephemeral, issue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NO_NAMES = [
     *[

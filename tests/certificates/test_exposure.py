@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard
 from webhook.certificates.exposure import exposures
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

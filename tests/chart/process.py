@@ -12,18 +12,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.chart import containerfile
-from tests.chart.rendering import NAMESPACE
+from tests.chart.rendering import NAMESPACE, Rendered
 from tests.command import SCRIPT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.chart.rendering import Rendered
 
 NAME = f"draguard.{NAMESPACE}.svc"
 """The request of the API server."""

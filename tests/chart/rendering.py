@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from charts.render import NOTES, is_hook, render
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Manifest = dict[str, Any]
 

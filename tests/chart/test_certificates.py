@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
-from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, rendered, with_values
+from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.cli.arguments import make_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.chart.rendering import Rendered
 
 pytestmark = pytest.mark.tools
 

@@ -6,21 +6,17 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.admission.reviews import POD, asked
 from tests.chart import process
-from tests.chart.process import NAME, PRIVILEGED
+from tests.chart.process import NAME, PRIVILEGED, Running
 from tests.chart.rendering import VALUES, with_values
 from webhook.certificates import certs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.chart.process import Running
 
 pytestmark = pytest.mark.process
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import base64
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import helm_python
 import pytest
@@ -20,9 +21,6 @@ import yaml
 from charts.render import CHART
 from tests.chart.rendering import CA, NAMESPACE, Manifest
 from tests.chart.rendering import SECRET as GIVEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.tools
 

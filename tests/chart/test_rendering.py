@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from subprocess import run
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import helm_python
 import kubernetes_validate  # type: ignore[import-untyped]
@@ -19,18 +21,14 @@ from charts.generate import generated
 from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.admission import Enforcement
-from webhook.api.versions import NEWEST
+from webhook.api.versions import DEFAULT, NEWEST
+from webhook.check.target import feature_gates
 from webhook.cli.arguments import make_parser
 from webhook.cli.options.enforcement import enforcement
-from webhook.cli.options.release import feature_gates
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.tools
 
-RELEASES = ("1.28", f"1.{NEWEST}")
+RELEASES = ("1.28", f"1.{DEFAULT}")
 
 
 @pytest.fixture(params=VALUES)

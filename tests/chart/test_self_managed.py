@@ -7,22 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import apiserver
+from tests.apiserver import ApiServer
 from tests.chart import process
+from tests.chart.process import Running
 from tests.chart.rendering import Manifest, rendered
 from tests.command import SCRIPT
 from tests.serving import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.apiserver import ApiServer
-    from tests.chart.process import Running
 
 pytestmark = pytest.mark.process
 

@@ -6,8 +6,9 @@ They are written as policies that refuse everything, and the policy engine evalu
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,17 +17,12 @@ from tests.reviews import recorded
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.request import request_of, request_of_review
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
 
 pytestmark = pytest.mark.tools
 

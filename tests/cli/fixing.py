@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def fixed(text: str, *options: str, name: str = "a.yaml", tmp_path: Path) -> str:

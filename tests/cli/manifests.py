@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.command import findings
 from tests.structured import claim_manifest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1alpha2

@@ -7,13 +7,10 @@ import re
 import signal
 import ssl
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from tests.command import SCRIPT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import webhook.check.files
 import webhook.check.oldstate
-import webhook.cli.validate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
 from webhook.cli.arguments import EXIT_CODES
@@ -184,7 +184,7 @@ class TestOwnFailure:
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr(webhook.cli.validate, "judge_all", broken)
+        monkeypatch.setattr(webhook.check.files, "judge_all", broken)
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err

@@ -5,17 +5,14 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
-from webhook.cli.arguments import UsageError
-from webhook.cli.console.files import Rewritten, rewrite
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from webhook.documents.writing import Rewritten, rewrite
+from webhook.usage import UsageError
 
 
 @pytest.fixture

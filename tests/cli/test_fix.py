@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 from errno import EINVAL, EPERM
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
 import pytest
@@ -15,9 +15,6 @@ from tests.cli import manifests
 from tests.cli.fixing import UNSAFE, fixed, write
 from tests.command import draguard, findings
 from webhook.check import inorder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -303,7 +300,7 @@ class TestCommand:
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("webhook.cli.console.files.write_bytes", full)
+        monkeypatch.setattr("webhook.documents.writing.write_bytes", full)
         done = draguard("validate", "--fix", file)
         assert done.code == 2
         assert f"not fixed: {file}: No space left on device" in done.out

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.cli.fixing import UNSAFE, write
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMED = """\
 apiVersion: resource.k8s.io/v1

@@ -11,9 +11,10 @@ import pytest
 
 from tests.policies import POLICY
 from tests.serving import look
-from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.arguments import make_parser
 from webhook.cli.serve.following import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
+from webhook.usage import UsageError
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
 NO_RULES = "rules: []"

@@ -7,19 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from webhook.cli.arguments import ALIASES, make_parser
+from webhook.cli.arguments.parsing import Parser
 from webhook.cli.completion.commands import described, every
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from webhook.cli.arguments.parsing import Parser
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"

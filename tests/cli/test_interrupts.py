@@ -6,15 +6,12 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.command import SCRIPT, draguard
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FIXABLE = """\
 apiVersion: resource.k8s.io/v1

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.cli.manifests import CLAIM
 from tests.command import draguard, reported
 from tests.policies import POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 DEFINITION = """\
 apiVersion: apiextensions.k8s.io/v1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,6 @@ from tests.cli.simulating import CLUSTER, DEPLOYMENT
 from tests.command import draguard, reported
 from tests.simulation import clusters
 from webhook.cli import match
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TestMatch:

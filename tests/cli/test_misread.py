@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEPLOYMENT = """\
 apiVersion: apps/v1

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard, process
 from webhook.documents import Document, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 POD = """\
 # a comment

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.cli.manifests import CLAIM_V1, levels
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM_OF_ADMIN = (
     CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import ROOT, draguard, reported
-from webhook.check import judge, references
-from webhook.cli.options import refused
+from webhook.check import judge, references, refusals
 from webhook.cli.policy import test as suites
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
@@ -19,10 +20,6 @@ from webhook.migration import files, objects
 from webhook.policy import load
 from webhook.policy.manifest import versions
 from webhook.simulation import Scheduler
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -112,7 +109,7 @@ def test_mutate_and_convert_name_the_object(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_simulate_and_match_name_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refused, "review", breaking(manifests.review))
+    monkeypatch.setattr(refusals, "review", breaking(manifests.review))
     text = CLAIM.replace("NAME", "a") + "---\n" + CLAIM.replace("NAME", "broken")
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
     for command in ("simulate", "match"):

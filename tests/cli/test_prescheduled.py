@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from tests.command import findings
 from tests.policy.examples import POD
 from tests.policy.examples import spec as with_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def test_a_pod_that_can_never_run_is_warned_of(write: Callable[..., Path]) -> None:

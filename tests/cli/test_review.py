@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,6 @@ from tests.cli.reviews import review
 from tests.command import SCRIPT, draguard
 from webhook import admission
 from webhook.cli.review import split
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def uids(output: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from webhook import check_files, validate
 from webhook.api.runtimeconfig import is_served
 from webhook.release import Release
 from webhook.sources import RenderOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BETA = "resource.k8s.io/v1beta1"
 

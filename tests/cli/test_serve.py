@@ -6,8 +6,9 @@ import base64
 import io
 import json
 import subprocess
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,6 @@ from tests.cli.running import ask, running
 from tests.command import SCRIPT, draguard, process
 from webhook import server
 from webhook.certificates import certs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

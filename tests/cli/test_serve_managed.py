@@ -6,22 +6,18 @@ import base64
 import json
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import apiserver
+from tests.apiserver import ApiServer
 from tests.cli.reviews import review
 from tests.cli.running import ask, running
 from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT, draguard
 from tests.serving import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.apiserver import ApiServer
 
 pytestmark = pytest.mark.process
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,9 +11,6 @@ import yaml
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import ROOT, draguard, reported
 from tests.structured import claim
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def nodes(*arguments: str | Path) -> list[str | None]:

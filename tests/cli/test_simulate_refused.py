@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -10,9 +11,6 @@ import yaml
 from tests.command import draguard
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Json = dict[str, Any]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.command import draguard, reported
 from tests.simulation import clusters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_replica_that_runs_is_not_scheduled_again(tmp_path: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.command import draguard
 from tests.simulation import clusters
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TestText:

@@ -7,26 +7,23 @@ import json
 from contextlib import redirect_stderr, redirect_stdout
 from functools import reduce
 from importlib import import_module
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import draguard
 from webhook.budget import DeadlineExceededError, current
+from webhook.check import progress
+from webhook.check.cluster import read_cluster
 from webhook.cli import main
-from webhook.cli.console import progress
-from webhook.cli.options.cluster import read_cluster
+from webhook.inventory import Inventory
 from webhook.simulation import Scheduler
 from webhook.simulation.answers import Answers
 from webhook.simulation.replicas import Fit, fit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.inventory import Inventory
-    from webhook.simulation.scheduler import Placement
+from webhook.simulation.scheduler import Placement
 
 
 class Terminal(io.StringIO):

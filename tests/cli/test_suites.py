@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,9 +16,6 @@ import yaml
 from tests.command import ROOT, SCRIPT, draguard, findings, reported
 from webhook.api.versions import DEFAULT
 from webhook.engine import cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/engine/suite.schema.json").read_text(encoding="utf-8"))
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator

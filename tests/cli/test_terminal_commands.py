@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import draguard
 from webhook.cli.console.diff import unified
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
 API = {"apiVersion": "resource.k8s.io/v1"}

@@ -8,17 +8,14 @@ import pty
 import re
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import ROOT, SCRIPT, draguard
+from webhook.check import progress
 from webhook.cli import main
-from webhook.cli.console import progress
 from webhook.cli.console.lines import colored, show_lines
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def on_a_terminal(*arguments: str | Path, **env: str) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard, findings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

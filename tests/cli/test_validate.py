@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,11 +12,6 @@ from hypothesis import strategies as st
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
 from webhook.api.versions import DEFAULT, NEWEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 CLASS_WITH_SELECTOR = """\
 apiVersion: resource.k8s.io/v1
@@ -47,6 +43,26 @@ class TestPaths:
         assert "\n1 document in 1 file: 2 errors (Kubernetes 1.37)" in done.out
         assert f"{folder}/gone.yaml: error unreadable: no such file or directory\n" in done.out
         assert f"{folder}/a.yaml:4:3: error object-name: " in done.out
+
+    def test_the_directories_with_errors_are_named(
+        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bad = CLAIM.replace("gpu", "G")
+        folder = write(app__a=CLAIM, test__b=bad, test__data__c=bad, test__other__c=bad, lib__test__d=bad)
+        monkeypatch.chdir(folder)
+        how = "--exclude test or exclude: in .draguard.yaml leaves a directory out"
+        assert draguard("validate", ".").out.splitlines()[-1] == f"errors in: test (3), lib (1); {how}"
+        assert draguard("validate", folder).out.splitlines()[-1] == f"errors in: test (3), lib (1); {how}"
+        below = draguard("validate", "test/data", "app").out.splitlines()[-1]
+        assert below == f"errors in: test/data (1); {how.replace('test', 'test/data')}"
+        assert "errors in:" not in draguard("validate", "test/data").out
+        monkeypatch.chdir(folder / "app")
+        assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
+        assert "errors in:" not in draguard("validate", "nowhere").out
+
+    def test_what_becomes_of_a_repeated_key_is_said(self, write: Callable[..., Path]) -> None:
+        (yaml,) = findings("validate", write(a=CLAIM.replace("spec:", "spec: {}\nspec:")))
+        assert "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last" in yaml["hint"]
 
     def test_the_files_that_were_read_or_not_are_listed(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM, b="", vendor__c=CLAIM)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import apiserver
+from tests.apiserver import ApiServer
 from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.apiserver import ApiServer
 
 
 @pytest.fixture

@@ -8,16 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.apiserver import ApiServer
 from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING
 from webhook.cluster import Lifetimes, Manager, ManagerOptions
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
 from webhook.server import Certificate
-
-if TYPE_CHECKING:
-    from tests.apiserver import ApiServer
 
 DAY = timedelta(days=1)
 

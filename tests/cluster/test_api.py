@@ -4,9 +4,11 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +22,6 @@ from webhook.cluster.errors import Conflict
 from webhook.cluster.files import Pair
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

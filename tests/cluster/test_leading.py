@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,7 @@ from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING
 from tests.cluster.replicas import DAY, Clock, Replica, age, all_trust, bundles, held, options_of, trusted_if_published
 from webhook.cluster import Lifetimes, Manager
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import encode_all
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.cluster.secret import Step
+from webhook.cluster.secret import Step, encode_all
 
 pytestmark = pytest.mark.process
 

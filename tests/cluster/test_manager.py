@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -20,9 +20,6 @@ from tests.cluster.replicas import DAY, Replica, age, all_trust, bundles, held, 
 from webhook.cluster import ClusterError, Lifetimes, Manager, manager
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ from tests.apiserver import ApiServer, Refusal
 from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration
 from tests.cluster.replicas import DAY, Replica, all_trust, bundles, held
 from webhook.cluster import ClusterError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 from cryptography import x509
@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from webhook.certificates.issuing import CertificateError
 from webhook.cluster import ClusterError, Lifetimes
 from webhook.cluster.rotation import step
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from webhook.cluster.secret import Step
+from webhook.cluster.secret import Step
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,10 +15,6 @@ import yaml
 from tests.command import SCRIPT, Done, draguard
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.configuration.keys import CONFIGURATION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
 """A claim that Kubernetes 1.32 serves and 1.30 does not."""

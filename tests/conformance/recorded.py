@@ -10,25 +10,21 @@ import gzip
 import json
 import marshal
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import jsonpatch
 
-from webhook import validate
+from webhook import Problem, validate
 from webhook.schema.decoding import STRICT
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from webhook import Problem
-
-    Cause = tuple[str, str, str]
-    """Reason, field and text."""
+Cause = tuple[str, str, str]
+"""Reason, field and text."""
 
 FILES = sorted(Path(__file__).parent.glob("*.jsonl.gz"))
 PUBLISHED = Path(__file__).parent / "published" / "v1-1.37.0-rc.0.jsonl.gz"

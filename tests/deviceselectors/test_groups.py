@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.check import references
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DRIVER = "gpu.example.com"
 POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 
 from webhook.cel.errors import CelError
+from webhook.cel.syntax.ast import Expression
 from webhook.deviceselectors import witnesses
 from webhook.deviceselectors.parts import Parts
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.cel.syntax.ast import Expression
 
 VALUES = [
     'device.attributes["gpu.example.com"].model',

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from webhook.documents.blocks import offset_of, read_blocks
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.documents.outline import yaml_outline
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.no_cover
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from typing import Any
 
 import pytest
 
 from tests.documents.reading import CLAIM, documents, faults, objects, value
-from webhook.documents import Document, Position, Unreadable, parse, parts
+from webhook.documents import Document, Position, Unreadable, parse
 
 
 class TestStreams:
@@ -174,20 +173,3 @@ class TestLists:
     )
     def test_other_values_than_lists_stay_whole(self, text: str) -> None:
         assert len(objects(text)) == 1
-
-
-def test_documents_that_keep_a_part_of_the_text_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "_PART", len(CLAIM))
-    separators = ("", "--- # comment\n", "--- misplaced\n", "---\r\n", "---\na: [\n---\n", "---\n---\n")
-    text = "".join(separator + CLAIM for separator in separators)
-
-    def seen(found: Document | Unreadable) -> Any:
-        if isinstance(found, Unreadable):
-            return found
-        place = found.position(("metadata", "name"))
-        return found.data, found.index, place, found.line(place.line), found.excerpt(place.line)
-
-    whole, in_parts = list(parse(text)), list(parts.parse_in_parts(text.encode()))
-    assert [*map(seen, in_parts)] == [*map(seen, whole)]
-    assert {type(each) for each in whole} == {Document, Unreadable}
-    assert all(len(each.whole_text) < len(text) for each in in_parts if isinstance(each, Document))

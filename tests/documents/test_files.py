@@ -7,17 +7,15 @@ import os
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.steps import counting
 from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.limits import MAX_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def write(root: Path, *names: str) -> None:

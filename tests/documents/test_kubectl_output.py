@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
 DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"

@@ -16,7 +16,7 @@ from webhook.documents.jsontext import TOKEN, Decoder
 from webhook.findings import found
 from webhook.problem import ERROR, Path, Problem
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 def test_memory_of_a_token_does_not_grow_with_its_escapes() -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.command import draguard, findings, reported
 from webhook.documents.markdown import blocks_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = """\
 # Claims

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.content import ContentError
-
-if TYPE_CHECKING:
-    from webhook.documents.content import Composed
+from webhook.documents.content import Composed, ContentError
 
 pytestmark = pytest.mark.slow
 

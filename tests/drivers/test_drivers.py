@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -18,9 +19,6 @@ from webhook.drivers import built_in, profile_of, reading, schema, text_of
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.parameters import check_parameters
 from webhook.drivers.reading import read_profile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OWN = """\
 driver: gpu.example.org

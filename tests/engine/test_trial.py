@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -10,10 +10,8 @@ from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, s
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.verdict import Verdict
 
 CLAIMS = {
     "apiGroups": ["resource.k8s.io"],

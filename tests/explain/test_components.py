@@ -108,6 +108,32 @@ SAID = [
         "ResourceClaim gpu-x is not reserved for pod gpu-debug",
     ),
     (
+        f"{PREPARE}pod gpu-debug(f9fceb93) is not allowed to use resource claim gpu-x(99a2c050)",
+        [KUBELET],
+        "ResourceClaim gpu-x is not reserved for pod gpu-debug",
+    ),
+    (
+        (
+            f"{PREPARE}failed to fetch ResourceClaim gpu-x referenced by pod gpu-debug: the server could not find the "
+            "requested resource"
+        ),
+        [KUBELET, "API server"],
+        "kubelet up to 1.33 asks for one of them",
+    ),
+    (
+        "failed to fetch ResourceClaim gpu-x referenced by pod p: the server could not find the requested resource",
+        [KUBELET, "API server"],
+        "it cannot read ResourceClaim gpu-x",
+    ),
+    (
+        (
+            'Error creating: Pod "d-tz69j" is invalid: spec.resourceClaims[0]: Invalid value: {"Name":"demo"}: must '
+            "specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        ),
+        [WORKLOAD, "API server"],
+        "moves it out of `source`",
+    ),
+    (
         (
             f'{PREPARE}NodePrepareResources failed for ResourceClaim c: Pod "p" is invalid: spec.x: 0/1 '
             f"nodes are available: "

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,6 @@ from webhook.explain.counterparts import counterpart, counterparts
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
 from webhook.explain.text import of_rule
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))

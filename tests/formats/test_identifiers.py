@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.formats import semver, uuid
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 GOOD = "123e4567-e89b-12d3-a456-426614174000"
 NO_SEMVER = ("must be a string compatible with semver.org spec 2.0.0",)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from webhook import formats
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+pytestmark = pytest.mark.slow
 
 CHECKS = [
     check

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,9 +20,6 @@ from webhook.cli.arguments.migration import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
 from webhook.migration.wanted import TARGETS as SERVED
-
-if TYPE_CHECKING:
-    from random import Random
 
 OLDER: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1beta1",

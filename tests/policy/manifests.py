@@ -12,16 +12,14 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RECORDING: Final = Path(__file__).parent / "manifests-1.36.jsonl.gz"
 RELEASE: Final = ("--kubernetes-version", "1.36")

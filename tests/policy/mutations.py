@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.policy.examples import POD
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.verdict import Verdict
 
 
 def label(key: str, value: str) -> str:

@@ -416,7 +416,7 @@ def test_the_eleventh_kind_of_a_rule_and_later_rules_are_not_checked() -> None:
 def test_a_variable_that_does_not_fit_is_found_once() -> None:
     variables = [{"name": "n", "expression": "object.spec.nodename"}, {"name": "m", "expression": "variables.n"}]
     (finding,) = found("variables.m == 1", variables=variables)
-    assert finding[:2] == ("type-check", "spec.variables[0].expression")
+    assert finding[:2] == ("mistyped", "spec.variables[0].expression")
 
 
 @pytest.mark.parametrize(
@@ -429,6 +429,39 @@ def test_a_variable_that_does_not_fit_is_found_once() -> None:
 def test_a_variable_may_depend_on_the_kind(expression: str) -> None:
     rules = [CLAIMS | {"resources": ["resourceclaims", "resourceclaimtemplates"]}]
     assert found("size(variables.n) < 3", rules=rules, variables=[{"name": "n", "expression": expression}]) == []
+
+
+SCALES = DEPLOYMENTS | {"resources": ["deployments/scale"]}
+
+
+@pytest.mark.parametrize(
+    ("expression", "rules", "problem"),
+    [
+        (
+            "object.spec.replica < 3",
+            [SCALES],
+            "autoscaling/v1, Kind=Scale: ERROR: <input>:1:12: undefined field 'replica'",
+        ),
+        ("object.spec.replicas < 3 && object.status.selector != ''", [SCALES], None),
+        ("object.spec.replicas < 3", [DEPLOYMENTS, SCALES], None),
+        ("object.spec.template.spec.hostNetwork == true", [DEPLOYMENTS, SCALES], None),
+        (
+            "object.deleteOptions.dryrun == []",
+            [PODS | {"resources": ["pods/eviction"]}],
+            "policy/v1, Kind=Eviction: ERROR",
+        ),
+        ("object.spec.nodename == 'a'", [PODS | {"resources": ["pods/status"]}], "/v1, Kind=Pod: ERROR"),
+        ("object.spec.nodename == 'a'", [PODS | {"resources": ["pods/*"]}], None),
+    ],
+)
+def test_objects_of_subresources_have_types(expression: str, rules: list[dict[str, Any]], problem: str | None) -> None:
+    messages = [message for rule, _, message in found(expression, rules=rules) if rule == "mistyped"]
+    assert [message.startswith(problem or "nothing") for message in messages] == [True] * bool(problem)
+
+
+def test_the_type_of_a_variable_without_use_does_not_matter() -> None:
+    variables = [{"name": "n", "expression": "object.spec.nodename"}]
+    assert [rule for rule, _, _ in found("object.spec.nodeName != 'b'", variables=variables)] == ["unused-variable"]
 
 
 def test_claims_are_checked_in_each_version() -> None:
@@ -465,7 +498,7 @@ def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, s
     ],
 )
 def test_a_misspelt_field_of_a_change_is_found(expression: str, hint: str) -> None:
-    assert changed(expression, rules=[PODS]) == [("type-check", hint)]
+    assert changed(expression, rules=[PODS]) == [("mistyped", hint)]
 
 
 @pytest.mark.parametrize(
@@ -548,7 +581,7 @@ def requested(field: str) -> list[tuple[str, str]]:
     ],
 )
 def test_a_constant_of_a_wrong_type_is_found(field: str, hint: str) -> None:
-    assert requested(field) == [("type-check", hint)]
+    assert requested(field) == [("mistyped", hint)]
 
 
 @pytest.mark.parametrize(
@@ -561,7 +594,7 @@ def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
 def test_a_field_with_the_name_of_a_variable_is_one_of_its_type() -> None:
     config = 'Object.spec.devices.config{request: ["gpu"]}'
     made = f"Object{{spec: Object.spec{{devices: Object.spec.devices{{config: [{config}]}}}}}}"
-    assert changed(made, rules=[CLAIMS]) == [("type-check", 'did you mean "requests"?')]
+    assert changed(made, rules=[CLAIMS]) == [("mistyped", 'did you mean "requests"?')]
 
 
 def test_a_field_takes_a_number_or_a_text_where_kubernetes_does() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,14 +14,11 @@ from webhook.engine.offline import evaluate
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.authorizer import DENY_ALL
-from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
 
 MANY = 440
 """Comparing so many numbers with each other costs a little less than one expression may."""

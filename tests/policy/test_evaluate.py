@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -12,11 +12,9 @@ from webhook.policy.evaluation.audit import VALIDATION_FAILURE
 from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.validate import validate
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.verdict import Verdict
 
 
 def searching(size: int) -> str:

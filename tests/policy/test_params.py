@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.validate import validate
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.verdict import Verdict
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
 

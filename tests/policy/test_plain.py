@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,7 @@ from webhook.api.shapes import schema_of
 from webhook.policy.change.gotext import Foreign
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.schema.derive.plain import plain
-from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.schema.derive.shape import Shape, Structure
+from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
 
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, 1.0, 1.5, "", "text", Foreign(b"")),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import tracemalloc
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.policy.examples import POD, PODS, binding, policy
 from webhook.policy.evaluation.plan import Candidate, Invocation
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Resource
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
 
 CLAIMS: dict[str, Any] = PODS | {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaims/*"]}
 MATCHES: dict[str, dict[str, Any]] = {

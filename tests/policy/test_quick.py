@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,15 +25,13 @@ from webhook.policy.evaluation import quick
 from webhook.policy.evaluation import validate as validating
 from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.conditions import MatchResult, evaluate_conditions
+from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 from webhook.policy.manifest.model import VALIDATING
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.plan import Invocation
-    from webhook.policy.evaluation.policyset import PolicySet
 
 Told = list[tuple[str, bool | None]]
 """Policies, with the results of the fast path."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from tests.policy.examples import POD, PODS, mutating
 from tests.policy.examples import spec as with_spec
 from tests.policy.mutations import label, labels, made
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from webhook.policy.evaluation.verdict import Verdict
 
 
 def counting(key: str) -> str:

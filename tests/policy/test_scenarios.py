@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonpatch
 import pytest
 
 from webhook.engine.offline import evaluate
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
+from webhook.problem import Problem
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.verdict import Verdict
-    from webhook.problem import Problem
 
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()
 NAMESPACE = json.loads(LINES[0])["namespace"]

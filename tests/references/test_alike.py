@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,15 +16,11 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST
 from webhook.explain.examples import example
 from webhook.inventory import CLAIMS, Inventory
+from webhook.objects import JSONObject
 from webhook.problem import value_at
 from webhook.references import Context, ReferenceFindings, every_rule
 from webhook.references.alike import Alike
 from webhook.references.views import pod_view
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.objects import JSONObject
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:

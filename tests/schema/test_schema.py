@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,9 +33,6 @@ from webhook.schema import (
 )
 from webhook.schema.decoding import Misfit, apart
 from webhook.schema.fields import NOTHING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 def lower_case(text: str, _release: int) -> tuple[str, ...]:

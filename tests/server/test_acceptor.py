@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 import uvloop
@@ -15,9 +15,6 @@ from tests.serving import SOON
 from webhook.server.http import acceptor
 from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.crowd import Crowd
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.process
 

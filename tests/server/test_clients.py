@@ -6,10 +6,11 @@ import base64
 import logging
 import socket
 import ssl
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -26,10 +27,6 @@ from webhook.certificates import certs, issuing
 from webhook.server import Certificate, Clients, ServerError, create_app
 from webhook.server.bounded import BoundedLog
 from webhook.server.http.limits import Limits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

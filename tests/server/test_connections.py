@@ -11,25 +11,19 @@ import resource
 import socket
 import struct
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.server import Adapter, create_app
 from webhook.server.http.connection import Connection
 from webhook.server.http.limits import Limits
-from webhook.server.http.messages import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from webhook.admission import Call
-    from webhook.server.http.messages import Request
+from webhook.server.http.messages import Page, Request
 
 pytestmark = pytest.mark.process
 

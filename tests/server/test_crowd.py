@@ -5,18 +5,14 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
-from webhook.admission import Answer
+from webhook.admission import Answer, Call
 from webhook.server import create_app
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.limits import Limits
-
-if TYPE_CHECKING:
-    from webhook.admission import Call
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -6,21 +6,17 @@ import asyncio
 import socket
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.attacks.groups import hello
-from tests.serving import SOON, echo, eventually, serving
+from tests.serving import SOON, Served, echo, eventually, serving
 from webhook.server import create_app
 from webhook.server.http import handshakes
 from webhook.server.http.acceptor import Acceptor
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.handshakes import Handshakes
 from webhook.server.http.limits import Limits
-
-if TYPE_CHECKING:
-    from tests.serving import Served
 
 STEP = 0.002
 

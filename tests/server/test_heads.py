@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,8 @@ from webhook.server.http.connection import Connection
 from webhook.server.http.crowd import Crowd
 from webhook.server.http.heads import Heads
 from webhook.server.http.limits import Limits
+from webhook.server.http.messages import Request
 from webhook.server.http.port import Port
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webhook.server.http.messages import Request
 
 LIMIT = 100
 HEAD = "POST /validate?timeout=5s HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\r\n"

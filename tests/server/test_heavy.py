@@ -8,10 +8,11 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,6 @@ from webhook.server.http.heavy import Weights
 from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.http.probes import make_probes
 from webhook.server.http.turns import Turns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # The processes that these tests fork run no code that could wait for a lock of another test's thread.
 pytestmark = [

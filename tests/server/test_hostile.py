@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,11 +20,6 @@ from tests.serving import JSON, Served, eventually, post, serving, statuses
 from webhook import admission
 from webhook.server import create_app
 from webhook.server.http.limits import Limits
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable
-
 
 pytestmark = pytest.mark.process
 

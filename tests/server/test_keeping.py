@@ -9,25 +9,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from benchmarks.reviews import POLICIES, reviews
-from tests.serving import echo, eventually, exchange, post, serving
-from webhook.admission import Call, ReviewOptions, answer
+from tests.serving import Served, echo, eventually, exchange, post, serving
+from webhook.admission import Answer, Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.policy.load import load
 from webhook.server import create_app
 from webhook.server.http.inline import ExceededError, Inline
 from webhook.server.keeping import kept_survivors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.serving import Served
-    from webhook.admission import Answer, Endpoint
 
 
 class Cyclic:

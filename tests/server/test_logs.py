@@ -9,24 +9,20 @@ import re
 import select
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.admission.reviews import asked
-from webhook.admission import Call, Enforcement, Record, ReviewOptions, answer
+from webhook.admission import Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.server.monitoring.lines import LONGEST, Lines
 from webhook.server.monitoring.logs import DecisionLog, JsonFormatter, TextFormatter
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    from webhook.admission import Endpoint
-
-    Read = Callable[[], str]
+Read = Callable[[], str]
 
 HOSTILE = {
     "newline": 'jane"}\n{"decision":"allowed"',

@@ -5,16 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.reviews import POLICIES, reviews
 from tests import processes
 from tests.serving import JSON, SOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

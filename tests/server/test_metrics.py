@@ -7,9 +7,10 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -18,18 +19,13 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from tests.reviews import recorded
 from tests.serving import look
-from webhook.admission import Call, Record, ReviewOptions, answer
+from webhook.admission import Call, Endpoint, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.certificates import certs
 from webhook.policy import load
 from webhook.server import Certificate, Reloaded, UnusableError
 from webhook.server.monitoring.counting import OTHER
 from webhook.server.monitoring.metrics import REFUSALS, Metrics
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.admission import Endpoint
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "charts" / "draguard" / "files"

@@ -6,16 +6,19 @@ import http.client
 import json
 import re
 import signal
+import ssl
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import processes
 from tests.command import SCRIPT
-from tests.processes import REVIEW
+from tests.processes import REVIEW, Process
 from tests.serving import JSON, SOON, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Record, ReviewOptions
 from webhook.certificates import certs
@@ -26,13 +29,6 @@ from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import DecisionLog
 from webhook.server.monitoring.metrics import Metrics
 from webhook.server.monitoring.observing import Metered
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from tests.processes import Process
 
 pytestmark = pytest.mark.process
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import http.client
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from webhook.server.http.limits import Limits
 from webhook.server.http.pages import Pages
 from webhook.server.http.probes import make_probes
 from webhook.server.process.listening import listen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.process
 

@@ -5,25 +5,20 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 from unittest.mock import Mock, create_autospec
 
 import pytest
 
-from tests.attacks.rekeying import keyed, send_sealed
+from tests.attacks.rekeying import Keys, keyed, send_sealed
 from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, serving, statuses
 from webhook.server import create_app
 from webhook.server.http.gate import Gate
 from webhook.server.http.intake import AT_ONCE, BYTE_SECONDS
 from webhook.server.tls.records import Records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from tests.attacks.rekeying import Keys
 
 pytestmark = pytest.mark.process
 

@@ -11,26 +11,21 @@ import ssl
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import ReviewOptions, answer
+from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.certificates import certs
 from webhook.server import Adapter, Certificate, ServerError, create_app, serve
 from webhook.server.http.limits import Limits
 from webhook.server.http.probes import make_probes
 from webhook.server.process.listening import listen
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.admission import Answer, Call
 
 pytestmark = pytest.mark.process
 

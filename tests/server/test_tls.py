@@ -7,9 +7,10 @@ import os
 import shutil
 import socket
 import ssl
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from cryptography import x509
@@ -21,10 +22,6 @@ from tests.serving import Served, answered, echo, eventually, serving, statuses
 from webhook.certificates import certs
 from webhook.server import Certificate, ServerError, create_app
 from webhook.server.tls.validity import not_after
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+import pytest
 
 from webhook.server.http.messages import Page, Request, target_of
 from webhook.server.http.pages import Pages
 from webhook.server.http.wsgi import of_wsgi
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pytest
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 REQUEST = Request(b"GET", target_of(b"/"), {})

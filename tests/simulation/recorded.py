@@ -5,16 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 RECORDED: Final = Path(__file__).parent / "scheduler-1.36.jsonl.gz"
 _KINDS: Final = {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.simulation.clusters import device_class, devices, node
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 GPU = [device_class(), devices("a", 2), devices("b", 2)]
 NODES = [node("a"), node("b")]

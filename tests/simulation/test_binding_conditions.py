@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod
 from webhook import simulate
 from webhook.cli.simulate.report import gets_devices
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}
 NOT_READY = ("attached", "False", "Attaching", "slot 3")

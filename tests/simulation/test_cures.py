@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 GPU: Final = 'device.attributes["gpu.example.com"]'
 MEMORY: Final = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("{}")) >= 0'

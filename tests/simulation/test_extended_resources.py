@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 GPU = "example.com/gpu"
 GATES = {"DRAExtendedResource": True}

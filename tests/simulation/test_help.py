@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector
 from tests.simulation.scheduling import GPU, NODES, nodes
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 
 class TestHelp:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.simulation.clusters import claim, node, pod
 from tests.simulation.scheduling import NODES, NOT_HELPFUL, message, nodes
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 
 class TestNodes:

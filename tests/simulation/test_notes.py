@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, template
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 AROUND = (node("a"), device_class(), devices("a", 3))
 ADMIN = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +11,9 @@ from tests.examples import examples
 from tests.simulation.clusters import device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.inventory.claims import allocation_of
+from webhook.objects import JSONObject
 from webhook.simulation import Cluster, Inventory, Scheduler, Settings
 from webhook.simulation.replicas import fit
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
 
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=6)

@@ -1,20 +1,17 @@
-"""ResourceQuotas of claims and of the devices of classes."""
+"""ResourceQuotas of claims, of the devices of classes, and of pods."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import draguard, findings
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"
@@ -138,3 +135,81 @@ def test_a_template_of_the_cluster_is_found_where_a_pod_names_it(tmp_path: Path)
     (found,) = [each for each in findings("validate", given, "--cluster", known) if each["rule"] == "quota-exceeded"]
     assert found["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
     assert found["message"].startswith("the API server refuses the claims made from it, so pods stay pending: exceeded")
+
+
+def plain(name: str = "p", **fields: Any) -> JSONObject:
+    resources = {key: fields.pop(key) for key in ("requests", "limits") if key in fields}
+    containers = [{"name": "c", "resources": resources}]
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": containers, **fields},
+    }
+
+
+def refused(of: JSONObject, *pods: JSONObject) -> list[str]:
+    answers = simulate([node("a"), of], pods, kubernetes="1.36")
+    return [each["why"]["reason"].removeprefix("the API server refuses it: ") for each in answers]
+
+
+@pytest.mark.parametrize(
+    ("hard", "pod_fields", "said"),
+    [
+        ({"pods": "0"}, {}, "requested: pods=1, used: pods=0, limited: pods=0"),
+        ({"count/pods": "0"}, {}, "requested: count/pods=1, used: count/pods=0, limited: count/pods=0"),
+        (
+            {"requests.nvidia.com/gpu": "1", "pods": "5"},
+            {"limits": {"nvidia.com/gpu": "2"}},
+            "requested: requests.nvidia.com/gpu=2, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=1",
+        ),
+        ({"cpu": "1"}, {"requests": {"cpu": "1500m"}}, "requested: cpu=1500m, used: cpu=0, limited: cpu=1"),
+        (
+            {"requests.cpu": "2", "limits.memory": "1Gi"},
+            {"limits": {"cpu": "2", "memory": "2Gi"}},
+            "requested: limits.memory=2Gi, used: limits.memory=0, limited: limits.memory=1Gi",
+        ),
+        (
+            {"hugepages-2Mi": "2Mi"},
+            {"requests": {"hugepages-2Mi": "4Mi"}},
+            "requested: hugepages-2Mi=4194304, used: hugepages-2Mi=0, limited: hugepages-2Mi=2Mi",
+        ),
+    ],
+)
+def test_what_a_pod_uses(hard: dict[str, str], pod_fields: dict[str, Any], said: str) -> None:
+    assert refused(quota(hard=hard), plain(**pod_fields)) == [f"exceeded quota: q, {said}"]
+
+
+def test_pods_before_it_count_and_those_of_the_cluster_were_accepted() -> None:
+    gpus = {"limits": {"example.com/gpu": "1"}}
+    first, second = refused(quota(hard={"pods": "2"}, used={"pods": "1"}), plain("p1"), plain("p2"))
+    assert (first, second) == ("", "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2")
+    stored = plain("p", **gpus)
+    stored["metadata"]["uid"] = "a"
+    (answer,) = simulate([node("a"), quota(hard={"pods": "0"}), stored], [])
+    assert "quota" not in answer["why"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "pod_fields", "is_in"),
+    [
+        ({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 60}, True),
+        ({"scopes": ["Terminating"]}, {}, False),
+        ({"scopes": ["NotTerminating", "BestEffort"]}, {}, True),
+        ({"scopes": ["NotBestEffort"]}, {}, False),
+        ({"scopes": ["NotBestEffort"]}, {"requests": {"cpu": "1m"}}, True),
+        ({"scopes": ["CrossNamespacePodAffinity"]}, {}, False),
+        ({"scopes": ["PriorityClass"]}, {"priorityClassName": "high"}, True),
+        ({"scopeSelector": {"operator": "In", "values": ["high"]}}, {"priorityClassName": "high"}, True),
+        ({"scopeSelector": {"operator": "In", "values": ["high"]}}, {"priorityClassName": "low"}, False),
+        ({"scopeSelector": {"operator": "NotIn", "values": ["high"]}}, {"priorityClassName": "low"}, True),
+        ({"scopeSelector": {"operator": "DoesNotExist"}}, {}, True),
+        ({"scopeSelector": {"operator": "DoesNotExist"}}, {"priorityClassName": "low"}, False),
+    ],
+)
+def test_a_quota_with_scopes_is_for_the_pods_in_all_of_them(
+    scope: dict[str, Any], pod_fields: dict[str, Any], is_in: bool
+) -> None:
+    if selector := scope.get("scopeSelector"):
+        scope = {"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", **selector}]}}
+    (reason,) = refused(quota(hard={"pods": "0"}, **scope), plain(**pod_fields))
+    assert reason.startswith("exceeded quota: q, ") == is_in

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.command import ROOT, draguard
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/simulation/answers.schema.json").read_text(encoding="utf-8"))
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator

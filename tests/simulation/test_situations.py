@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,7 @@ from tests.command import draguard
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 MODEL = 'device.attributes["gpu.example.com"].model == "a100"'
 A100: JSONObject = {"attributes": {"model": {"string": "a100"}}}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 DEDICATED = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
+from webhook.objects import JSONObject
 from webhook.simulation import simulate
 from webhook.simulation.running import Running
 from webhook.simulation.workloads import is_workload, pods_of
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
 

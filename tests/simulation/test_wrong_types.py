@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from copy import deepcopy
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,14 +16,9 @@ from tests.command import draguard
 from tests.examples import examples
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
+from webhook.objects import JSONObject
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from webhook.objects import JSONObject
-
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 OTHERS: tuple[Any, ...] = ("x", 1, True, 1.5, [], {}, [1], ["x"], [{}], {"a": 1}, {"a": "b"}, None)
 COMMANDS = {"simulate": ["--pending"], "match": [], "validate": ["--no-config"]}

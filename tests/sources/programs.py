@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.structured import claim_manifest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLAIM = claim_manifest("NAME", namespace="team-a")
 BAD = CLAIM + "        allocationMod: All\n"

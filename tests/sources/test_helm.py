@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from tests.command import draguard
 from tests.sources.programs import BAD, CLAIM, chart, program
 from webhook.sources import running
 from webhook.sources.capabilities import as_served
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.tools
 
@@ -171,6 +169,20 @@ class TestLibrary:
         assert "not read: 2 Helm templates (" in draguard("validate", "--fix", tmp_path).out
         assert "not read" not in draguard("validate", "--all-pods", tmp_path).out
         assert other.exists()
+
+    @pytest.mark.parametrize("paths", [["c", "./c"], ["c/"], ["c", "c/"], [".", "c"], ["c", "."]])
+    def test_it_may_be_named_twice(self, paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        chart(tmp_path / "c", claim=TEMPLATED)
+        monkeypatch.chdir(tmp_path)
+        assert {each["name"] for each in findings(*paths)} == {"gpu"}
+
+    def test_below_another_path_it_is_rendered_for_its_own_namespace_if_it_refuses_default(
+        self, tmp_path: Path
+    ) -> None:
+        guard = '{{ if eq .Release.Namespace "default" }}{{ fail "not in default" }}{{ end }}'
+        chart(tmp_path / "dra-driver", claim=TEMPLATED, guard=guard)
+        (found,) = findings(tmp_path)
+        assert (found["file"], found["namespace"]) == (f"{tmp_path}/dra-driver/templates/claim.yaml", "dra-driver")
 
     def test_its_subcharts_and_values_belong_to_it_and_files_beside_are_read(self, tmp_path: Path) -> None:
         top = chart(tmp_path / "c", claim=TEMPLATED)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.command import draguard, findings
 from tests.sources.programs import BAD, program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 
@@ -216,10 +213,14 @@ def test_of_the_files_in_an_error_those_beside_the_kustomization_are_shown(
 
 
 @pytest.mark.usefixtures("path")
-def test_without_a_program_it_says_what_to_install(overlay: Path) -> None:
+def test_without_a_program_its_files_are_read(overlay: Path) -> None:
+    (overlay / "claim.yaml").write_text(
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: A, namespace: a}}", encoding="utf-8"
+    )
     done = draguard("validate", overlay)
-    assert (done.code, done.out) == (2, "")
-    assert "neither kubectl nor kustomize is installed: install kubectl" in done.err
+    assert (done.code, done.err) == (1, "")
+    assert f"note: not rendered: {overlay}: a kustomization, and neither kubectl nor kustomize is installed" in done.out
+    assert f"{overlay}/claim.yaml:1:66: error object-name: " in done.out
 
 
 @pytest.mark.usefixtures("path")

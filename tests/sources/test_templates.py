@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,9 +12,6 @@ from tests.command import draguard
 from tests.examples import examples
 from tests.sources.programs import chart
 from webhook.sources.templates import TemplatePlace, locate
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEMPLATE = """\
 {{- range $i := until 2 }}

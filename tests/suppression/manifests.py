@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.command import Done
 from tests.structured import claim_manifest
-
-if TYPE_CHECKING:
-    from tests.command import Done
 
 
 def claim(name: str = "gpu", more: str = "") -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.command import draguard
 from tests.suppression.manifests import rules
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IMMUTABLE = [("error", "immutable")]
 OTHER = ("gpu.example.com", "other.example.com")

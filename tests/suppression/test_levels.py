@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,6 @@ from tests.command import Done, draguard, process
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.documents import Document, comments, parse
 from webhook.explain import names
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 MOVE = "remove it, or put it on the line of the finding"
 

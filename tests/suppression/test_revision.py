@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from tests.command import SCRIPT, Done, draguard, findings, reported
 from tests.suppression.manifests import claim, rules, suppressed
 from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
 from webhook.suppression import revision
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.process
 STATUS = "status: {reservedFor: [{resource: pods, name: p, uid: u}]}\n"
@@ -44,6 +41,20 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestAgainst:
+    def test_files_beside_a_named_chart_are_compared_as_files(self, repository: Path) -> None:
+        (repository / "apps/templates").mkdir()
+        (repository / "apps/Chart.yaml").write_text("{apiVersion: v2, name: c, version: 1.0.0}", encoding="utf-8")
+        (repository / "apps/templates/c.yaml").write_text(claim("c"), encoding="utf-8")
+        git("add", ".", at=repository)
+        git("commit", "-qm", "chart", at=repository)
+        given = ("validate", "-o", "json", "--against", "HEAD", "apps")
+        assert [each["name"] for each in json.loads(draguard(*given).out)["findings"]] == ["b"]
+        assert draguard(*given, "--new-only").code == 0
+        (repository / "apps/b.yaml").rename(repository / "apps/moved.yaml")
+        assert draguard(*given, "--new-only").code == 0
+        (repository / "apps/d.yaml").write_text(claim("d", "  colour: red\n"), encoding="utf-8")
+        assert [each["name"] for each in json.loads(draguard(*given, "--new-only").out)["findings"]] == ["d"]
+
     def test_what_is_immutable_is_compared_with_what_is_in_git(self, repository: Path) -> None:
         assert found() == []
         change(repository / "apps/a.yaml", *OTHER)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.command import draguard
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
+from webhook.problem import Problem
 from webhook.workloads import pods_in
 from webhook.workloads.locations import LOCATIONS, PARTIAL
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from webhook.problem import Problem
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {

@@ -71,9 +71,8 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
-    shortcut = options.shortcut if call.endpoint == "validate" else None
-    kind = shortcut.kind_in(body) if shortcut else b""
-    if shortcut and kind and (admitted := shortcut.answer(kind, body, call)):
+    first = options.first if call.endpoint == "validate" else None
+    if first and (admitted := first.answer(body, call)):
         response, record = admitted
         return Answer(200, as_review(record.uid, response), "application/json", record)
     try:
@@ -84,8 +83,8 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
         return Answer(400, f"{error}\n".encode(errors="replace"), "text/plain; charset=utf-8", record)
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record)
-    if shortcut and kind:
-        shortcut.learn(kind, record)
+    if first:
+        first.learn(body, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 

@@ -19,7 +19,6 @@ from webhook.admission.responses import (
     refused,
     with_remarks,
 )
-from webhook.admission.shortcut import Shortcut
 from webhook.admission.warnings import worded
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled, reviews
@@ -30,7 +29,7 @@ from webhook.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Final
+    from typing import Any, Final, Protocol
 
     from webhook.admission.enforcement import Mode
     from webhook.admission.record import Call, Endpoint, Record
@@ -41,6 +40,16 @@ if TYPE_CHECKING:
     from webhook.references.cluster import Surroundings
 
     Response = dict[str, Any]
+
+    class Reader(Protocol):
+        """Reads the bodies of requests, and answers those that it is certain to admit."""
+
+        def answer(self, body: bytes, call: Call) -> tuple[Response, Record] | None:
+            """Return the response to a request that is admitted, and its record; None if it is not known."""
+
+        def learn(self, body: bytes, record: Record) -> None:
+            """Note a request that was answered in another way."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -71,11 +80,24 @@ class ReviewOptions:
     surroundings: Surroundings | None = None
 
     @cached_property
-    def shortcut(self) -> Shortcut | None:
-        """What admits usual requests to the validating endpoint; None if it must look at more of each object."""
-        if self.surroundings is not None or prescheduled.RULE in self.enforcement.rules:
-            return None
-        return Shortcut(self.kubernetes, self.feature_gates, self.policies, self.enforcement)
+    def first(self) -> Reader | None:
+        """What reads the bodies of requests to the validating endpoint first."""
+        return _First.make(self) if _First.make else None
+
+
+class _First:
+    """What reads the bodies of requests before they are read as a whole."""
+
+    make: Callable[[ReviewOptions], Reader | None] | None = None
+
+
+def read_first(make: Callable[[ReviewOptions], Reader | None] | None) -> None:
+    """Let something else answer requests first, if it admits them.
+
+    Args:
+        make: Returns what answers with certain options; None for none.
+    """
+    _First.make = make
 
 
 def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:

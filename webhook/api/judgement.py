@@ -25,23 +25,19 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
-    Often,
     compile_struct,
     examined,
-    often,
 )
 from webhook.schema.decoding import apart, as_reported, no_advice, refuses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from webhook.api.core.meta import Object
-    from webhook.extent import Extent
     from webhook.release import Release
     from webhook.schema import Struct
-    from webhook.schema.decoded import Decoded
     from webhook.schema.decoding import Misfit
 
     Gates = frozenset[tuple[str, bool]]
@@ -85,13 +81,10 @@ def judge(
     struct, found_in_kind = _plan_submitted(version, name, release, operation, stated, admin_namespace=admin)
     token = enter(Budget(REVIEW, is_offline=True))
     try:
-        if old is None and often(struct).is_fine(obj):
-            found = []
-        else:
-            misfits, problems = _walked(struct, obj, old)
-            found = _judged(struct, obj, old, misfits, problems)
-            if beyond_decoding and any(misfit.rule != GATE_OFF for misfit in misfits):
-                found += _beyond(struct, obj, old, misfits)
+        misfits, problems = _walked(struct, obj, old)
+        found = _judged(struct, obj, old, misfits, problems)
+        if beyond_decoding and any(misfit.rule != GATE_OFF for misfit in misfits):
+            found += _beyond(struct, obj, old, misfits)
     except RecursionError:
         return [_TOO_DEEP]
     finally:
@@ -174,9 +167,7 @@ def judge_admitted(
         return []
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, quick, older = _plan(version, name, operation, kubernetes, stated)
-    if old is None and quick.is_fine(obj):
-        return []
+    struct, older = plan_of(version, name, operation, kubernetes, stated)
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)
@@ -184,42 +175,10 @@ def judge_admitted(
     return _judged(struct, obj, old, misfits, problems)
 
 
-def decoding(
-    api_version: object,
-    kind: object,
-    extent: Extent,
-    *,
-    kubernetes: str | None = None,
-    feature_gates: Mapping[str, bool] | None = None,
-) -> tuple[type[Decoded], Callable[[object], bool]] | None:
-    """Return the type of those parts of a new object that are read, and a predicate for valid ones.
-
-    None if the kind is not validated, or if a policy reads a whole struct of it, which only a plain map can hold.
-
-    Args:
-        api_version: The object's version.
-        kind: The object's kind.
-        extent: What else is read of it.
-        kubernetes: As for :func:`judge_admitted`.
-        feature_gates: The same.
-    """
-    from webhook.schema.plan import ReadAsWholeError, planned_decoding  # needed only for kinds that are sent often
-
-    if find(api_version, kind) is None:
-        return None
-    version, name = str(api_version), str(kind)
-    stated = None if feature_gates is None else frozenset(feature_gates.items())
-    struct, _, _ = _plan(version, name, CREATE, kubernetes, stated)
-    try:
-        return planned_decoding(struct, extent, {"apiVersion": version, "kind": name})
-    except ReadAsWholeError:
-        return None
-
-
 @lru_cache(maxsize=512)
-def _plan(
+def plan_of(
     api_version: str, kind: str, operation: str, kubernetes: str | None, feature_gates: Gates | None
-) -> tuple[CompiledStruct, Often, Iterable[Release]]:
+) -> tuple[CompiledStruct, Iterable[Release]]:
     """Return the plan that judges admitted objects of a kind, and older releases that may know other fields."""
     served_kind = VERSIONS[api_version].kinds[kind]
     stated = release_of(kubernetes) if kubernetes else None
@@ -230,7 +189,7 @@ def _plan(
     declared = _is_declared(served_kind.type, release, named)
     known = target(api_version, release, operation, gates_on, admin_namespace=True, enough=ENOUGH, declarative=declared)
     struct = compile_struct(served_kind.type, known)
-    return struct, often(struct), () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
+    return struct, () if stated else tuple(reversed(releases(served_kind.since, release - 1)))
 
 
 _TOO_DEEP = refused(BAD_REQUEST, Path(), "the object is nested too deeply").named("too-deep")
@@ -266,7 +225,7 @@ def stored(
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
     """Decode an object, and validate it if it is new; an update is validated once it is prepared."""
-    return apart(struct.walk(obj)) if old is None else examined(struct.decoding, obj)
+    return examined(struct if old is None else struct.decoding, obj)
 
 
 def _judged(
@@ -312,7 +271,7 @@ def _new(
     struct: CompiledStruct, obj: dict[str, Any], dropped: Sequence[Misfit], problems: Sequence[Problem]
 ) -> list[Problem]:
     """Judge the creation of a decodable object."""
-    found = _namespace_refusals(struct, obj)
+    found = namespace_refusals(struct, obj)
     if dropped:
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
@@ -403,8 +362,8 @@ def _less(value: Any, path: Sequence[str | int], leaves: Mapping[str, Any]) -> A
     return {**leaves, **copy}
 
 
-def _namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation; no plan accepts one."""
+def namespace_refusals(struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+    """Find a namespace that cannot exist, as NamespaceLifecycle does before validation."""
     namespace = (obj.get("metadata") or {}).get("namespace")
     type_: Any = struct.type
     if not namespace or not type_.namespaced:

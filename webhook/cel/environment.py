@@ -71,21 +71,6 @@ class Environment(Scope):
         issues = _issues(text)
         try:
             root = self._parse(issues, current())
-        except RecursionError:
-            raise _too_deep(text) from None
-        return self._check(root, issues)
-
-    def check_tree(self, text: str, root: Expression) -> Checked:
-        """Checks the types of an expression that was parsed without this environment; its macros are all known.
-
-        Raises:
-            CompileError: The expression is not well-typed; every error is listed.
-        """
-        return self._check(root, _issues(text))
-
-    def _check(self, root: Expression, issues: Issues) -> Checked:
-        text = issues.text
-        try:
             watched = check(root, self, issues, current())
         except RecursionError:
             raise _too_deep(text) from None

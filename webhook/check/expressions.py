@@ -12,8 +12,8 @@ from itertools import islice
 from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED, UNRECOGNIZED
 from webhook.cel.syntax.lexer import END
 from webhook.documents import Position
+from webhook.edit.scalars import count
 from webhook.findings import Finding, found
-from webhook.fixing.scalars import count
 from webhook.problem import value_at
 from webhook.report.summary import counted
 from webhook.schema.decoding import UNKNOWN_FIELD

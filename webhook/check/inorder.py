@@ -11,13 +11,11 @@ from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
 from webhook.check.references import References
 from webhook.check.repeats import Repeats
-from webhook.cli.console.reading import runtime_config
-from webhook.cli.options.driverprofiles import option_profiles
-from webhook.cli.options.podtemplates import pod_locations
-from webhook.cli.options.release import feature_gates
-from webhook.cli.options.suppressing import check_policies
+from webhook.check.suppressing import check_policies
+from webhook.check.target import feature_gates, pod_locations, runtime_config
 from webhook.documents import Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.drivers.files import option_profiles
 from webhook.findings import failed, identity, too_many, unfilled, unread
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
@@ -47,7 +45,7 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
     if not arguments.policies:
         return None
-    from webhook.cli.options.policies import load_policies, sender  # needed only with policies
+    from webhook.check.policies import load_policies, sender  # needed only with policies
 
     policies = load_policies(arguments, stated, namespaces=namespaces.stated)
     check_policies(arguments, [each.name for each in policies.set.policies])

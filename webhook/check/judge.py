@@ -6,7 +6,6 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
-from webhook.cli.arguments import UsageError
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -15,6 +14,7 @@ from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import WRONG_TYPE
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ class Judge:
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
         if outcome.change is None:
             return []
-        from webhook.cli.options.policies import found_by_mutating, found_by_validating  # as in _sender
+        from webhook.check.policies import found_by_mutating, found_by_validating  # as in _sender
 
         findings = found_by_mutating(outcome.change, document)
         if outcome.verdict:

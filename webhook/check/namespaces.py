@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from webhook import formats
 from webhook.api.versions import NEWEST, release_of
-from webhook.cli.arguments import UsageError
 from webhook.findings import identity
 from webhook.problem import ERROR
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

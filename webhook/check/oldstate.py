@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from webhook.cli.console.reading import note_left_out, with_manifests
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
+from webhook.documents.files import with_manifests
 from webhook.documents.search import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import identity, unread
@@ -13,11 +13,11 @@ from webhook.problem import NOTE, Path, Problem
 from webhook.report.summary import counted
 from webhook.sources import is_rendered
 from webhook.sources import read as read_sources
-from webhook.sources.options import prefix_of
+from webhook.sources.options import is_chart, prefix_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final, Protocol, TypeVar
 
     from webhook.findings import Identity
@@ -56,6 +56,7 @@ class Deployed:
         paths: The files, charts and kustomizations of the old state; may be empty.
         report: Receives their problems.
         options: How charts are rendered.
+        tell: Receives a line about files that were not read.
 
     Raises:
         SourceError: A chart or kustomization needs a program that is not installed.
@@ -63,7 +64,13 @@ class Deployed:
 
     is_stored = True
 
-    def __init__(self, paths: Sequence[str], report: Report, options: RenderOptions | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        report: Report,
+        options: RenderOptions | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
         self._objects: dict[Key, dict[str, Any]] = {}
         self._is_given, self._noted, self._has_noted = bool(paths), False, False
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
@@ -72,7 +79,10 @@ class Deployed:
                 report.findings.append(unread(document))
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
-        note_left_out(selection, quiet=False, option="--old")
+        if selection.left_out and tell:
+            from webhook.report.summary import not_read  # seldom needed
+
+            tell(f"--old: {not_read(selection.left_out, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
@@ -245,8 +255,14 @@ class AtRevision:
     def _is_gone(self, path: str) -> bool:
         """Tell whether a file was deleted from a directory that is read."""
         full = f"{self._revision.top}/{path}"
-        read = [top for top, spelled in self._spelled.items() if prefix_of(spelled) not in self._renderings]
-        return not os.path.lexists(full) and any(full.startswith(f"{top}/") for top in read)
+        tops = [top for top in self._spelled if full.startswith(f"{top}/")]
+        return not os.path.lexists(full) and any(self._is_read(top, full[len(top) + 1 :]) for top in tops)
+
+    def _is_read(self, top: str, inside: str) -> bool:
+        """Tell whether a file is read as it is, and not rendered."""
+        if prefix_of(self._spelled[top]) not in self._renderings:
+            return True
+        return is_chart(top) and not inside.startswith(("templates/", "charts/"))
 
     def _has_left(self, was: tuple[str, Document]) -> bool:
         """Tell whether an object is no longer in its file."""

@@ -54,8 +54,8 @@ class _Noted(NamedTuple):
     document: Document
     obj: JSONObject
     release: str
-    needs: str = ""
-    """The kind that is needed for any lookup."""
+    needs: tuple[str, ...] = ()
+    """The kinds of which one is needed for any lookup; any object will do if there are none."""
     errors: Sequence[Path] = ()
     """The fields with errors, if the API server would refuse it."""
     is_filled: bool = False
@@ -128,7 +128,7 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
-        self._stored = frozenset((kind, *name) for kind in CLAIMS for name in inventory.names(kind))
+        self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
 
     def note(self, document: Document, release: str, judgement: Judgement) -> None:
         """Add a manifest.
@@ -172,7 +172,9 @@ class References:
     def note_resources(self, document: Document, release: str) -> bool:
         """Add a pod or workload without claims if it requests resources that device classes may provide; tell if so."""
         if is_extended := any(_qualified(document.data)):
-            self._documents.setdefault(id(document), _Noted(document, document.data, release, needs="DeviceClass"))
+            self._documents.setdefault(
+                id(document), _Noted(document, document.data, release, needs=("DeviceClass", "ResourceQuota"))
+            )
         return is_extended
 
     def gives_devices_to(self, document: Document, release: str) -> bool:
@@ -273,7 +275,7 @@ class References:
     def _known(self, given: _Noted) -> ReferenceFindings | None:
         """Look up the references of a manifest; None if there are none to look up."""
         context = self._context(given)
-        if given.needs and not context.inventory.knows(given.needs):
+        if given.needs and not any(map(context.inventory.knows, given.needs)):
             return None
         if given.errors or context.inventory.knows("ResourceQuota"):  # a quota is that of a namespace
             return self._found(given, context)

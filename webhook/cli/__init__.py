@@ -97,7 +97,8 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.cli.arguments import ALIASES, UsageError
+    from webhook.cli.arguments import ALIASES
+    from webhook.usage import UsageError
 
     try:
         if "settings" in arguments:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webhook.certificates import certs
 from webhook.certificates.exposure import exposures
-from webhook.cli.arguments import UsageError
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-from webhook.cli.arguments import UsageError
 from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ def _lines(arguments: Namespace) -> Iterator[str]:
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
     from webhook.check.namespaces import Namespaces
-    from webhook.cli.console.reading import runtime_config
-    from webhook.cli.options.podtemplates import pod_locations  # the schema needs nothing of this
-    from webhook.cli.options.release import feature_gates, kubernetes_versions
-    from webhook.cli.options.suppressing import exclusions, rule_levels, suppressions
+    from webhook.check.suppressing import exclusions, rule_levels, suppressions
+    from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 
     exclusions(arguments)
     levels = rule_levels(arguments, configuration)

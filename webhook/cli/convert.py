@@ -5,19 +5,19 @@ from __future__ import annotations
 import sys
 
 from webhook.api.versions import release_of
-from webhook.cli.arguments import UsageError
+from webhook.check.suppressing import exclusions
+from webhook.check.target import kubernetes_versions, pod_locations
 from webhook.cli.console.diff import unified
 from webhook.cli.console.output import code_of
-from webhook.cli.console.reading import note_left_out, only_manifests, some_paths
+from webhook.cli.console.reading import note_left_out, some_paths
 from webhook.cli.console.texts import joined, outcome
-from webhook.cli.options.podtemplates import pod_locations
-from webhook.cli.options.release import kubernetes_versions
-from webhook.cli.options.suppressing import exclusions
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
+from webhook.documents.files import only_manifests
 from webhook.findings import found, unread
 from webhook.migration import Wanted, migrate
 from webhook.report.summary import counted
 from webhook.report.text import as_text
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
         if arguments.diff:
             sys.stdout.writelines(unified(each.name, each.before, each.after))
     if arguments.write:
-        from webhook.cli.console.files import Rewritten, rewrite  # needed only to write
+        from webhook.documents.writing import Rewritten, rewrite  # needed only to write
 
         rewrite(Rewritten(each.name, each.before, each.after) for each in files if each.after != each.before)
     if not (arguments.write or arguments.check or arguments.diff):

@@ -7,20 +7,21 @@ import sys
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
-from webhook.cli.arguments import UsageError
+from webhook.check.cluster import read_cluster
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import UNREAD, code_of
-from webhook.cli.options.cluster import read_cluster
-from webhook.cli.options.driverprofiles import UnusableProfilesError, read_profiles
+from webhook.cli.console.reading import tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
+from webhook.drivers.files import UnusableProfilesError, read_profiles
 from webhook.drivers.published import published
 from webhook.objects import items, name_of
 from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _check(files: list[str]) -> int:
 
 def _from_cluster(paths: list[str]) -> int:
     report = Report()
-    inventory = read_cluster(paths, report, (_CLASS, _SLICE))
+    inventory = read_cluster(paths, report, (_CLASS, _SLICE), tell=tell)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.findings:

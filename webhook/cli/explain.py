@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from webhook.cli.arguments import UsageError
-from webhook.cli.options.release import kubernetes
+from webhook.check.target import kubernetes
 from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

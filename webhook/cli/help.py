@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.cli.arguments import UsageError, make_parser
+from webhook.cli.arguments import make_parser
 from webhook.cli.arguments.parsing import did_you_mean
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

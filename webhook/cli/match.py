@@ -15,15 +15,15 @@ from webhook.api.versions import DEFAULT, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
+from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
-from webhook.cli.arguments import UsageError
+from webhook.check.manifests import piped_twice
+from webhook.check.refusals import Refused
+from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, UNREAD, wants_colors
-from webhook.cli.console.reading import piped_twice, read_sources
+from webhook.cli.console.output import OWN_FAILURE, UNREAD, show_refusals, wants_colors
+from webhook.cli.console.reading import read_sources, tell
 from webhook.cli.console.structured import show_structured
-from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
-from webhook.cli.options.refused import Refused, show_refusals
-from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
@@ -40,6 +40,7 @@ from webhook.references.rules import instead, listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def run(arguments: Namespace) -> int:
     if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
+    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, release, texts=texts)
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)

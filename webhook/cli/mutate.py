@@ -8,14 +8,14 @@ from itertools import groupby
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
-from webhook.cli.arguments import UsageError
+from webhook.check.target import kubernetes
+from webhook.cli.console.lines import print_error
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
 from webhook.cli.console.texts import joined, outcome
-from webhook.cli.options.release import kubernetes
 from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
-from webhook.documents.rewriting import with_objects
+from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
@@ -25,6 +25,7 @@ from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _put_out(
 
         sys.stdout.writelines(line for each in files for line in unified(*each))
         return
-    from webhook.cli.console.files import Rewritten, rewrite  # needed only to write
+    from webhook.documents.writing import Rewritten, rewrite  # needed only to write
 
     changed = [Rewritten(name, before, after) for name, before, after in files if before != after]
     rewrite(changed)
@@ -139,9 +140,9 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
     if not arguments.policies:
         expect_policies(arguments)
         return None
-    from webhook.cli.options.policies import sender, sound_policies  # needed only with policies
+    from webhook.check.policies import sender, sound_policies  # needed only with policies
 
-    return sender(sound_policies(arguments, stated), arguments)
+    return sender(sound_policies(arguments, stated, print_error), arguments)
 
 
 def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
@@ -185,7 +186,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
     """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
-    from webhook.cli.options.policies import found_by_mutating
+    from webhook.check.policies import found_by_mutating
     from webhook.policy.change.difference import difference
 
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from webhook import admission
 from webhook.admission import MalformedReviewError
-from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
 from webhook.documents import STDIN, STDIN_NAME
+from webhook.optional import install
 from webhook.report.excerpt import as_json
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --al
 
 def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report input that is not a review."""
+    install("objects")
     answering = options(arguments)
     code = 0
     for path in some_paths(arguments, "name files with AdmissionReviews, or pipe them in"):

@@ -9,10 +9,10 @@ import sys
 from shutil import copyfileobj, which
 from tempfile import TemporaryFile
 
-from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import show_lines
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.sources.running import held_interrupts
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,12 +7,14 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 from __future__ import annotations
 
 from webhook.cel.cache import Cache
+from webhook.cel.checker import scope
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.plain import plain_tree
+from webhook.cel.kubernetes import devices
+from webhook.cel.runtime import meter
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
 from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, shown, source_of
-from webhook.later import Module, cached_property
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -20,17 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.cel.checker import scope
     from webhook.cel.environment import Environment
-    from webhook.cel.kubernetes import devices
-    from webhook.cel.runtime import meter
     from webhook.cel.runtime.program import Program
     from webhook.release import Release
-else:
-    # Of the engine, plain selectors need the parser only.
-    devices = Module("webhook.cel.kubernetes.devices")
-    meter = Module("webhook.cel.runtime.meter")
-    scope = Module("webhook.cel.checker.scope")
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -110,10 +104,8 @@ class Parts:
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
         self._around = release, gates
-        plain = plain_tree(expression, release)
-        self._is_checked = plain is None
         self.text = expression
-        self.root = plain or self._environment.check(expression).root
+        self.root = self._environment.check(expression).root
         self.all = tuple(_flat(self.root, AND))
         self._programs: dict[int, Program] = {}
         self.memo: dict[str, Any] = {}
@@ -141,9 +133,6 @@ class Parts:
         return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
 
     def _program(self, part: Expression) -> Program:
-        if not self._is_checked:
-            self._environment.check_tree(self.text, self.root)
-            self._is_checked = True
         return self._environment.program(scope.Checked(self.text, part, BOOL, is_checked=True))
 
     def first_false_part(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:

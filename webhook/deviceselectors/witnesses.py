@@ -11,13 +11,13 @@ from collections import defaultdict
 from itertools import chain, combinations
 
 from webhook.cel.errors import CelError
+from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import compared, read_of
 from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.formats import parse_quantity
-from webhook.later import Module
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.cel.kubernetes import quantity, semver
     from webhook.deviceselectors.parts import Parts
-else:
-    quantity, semver = Module("webhook.cel.kubernetes.quantity"), Module("webhook.cel.kubernetes.semver")
 
 Path = tuple[str, ...]
 

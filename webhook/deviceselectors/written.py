@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.types.values import Optional
-from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import json
     from collections.abc import Iterator
     from typing import Any, Final
 
-    from webhook.cel.kubernetes import quantity, semver
-else:
-    json = Module("json")
-    quantity = Module("webhook.cel.kubernetes.quantity")
-    semver = Module("webhook.cel.kubernetes.semver")
 
 AND: Final = "_&&_"
 OR: Final = "_||_"

@@ -191,15 +191,7 @@ class Origin:
 
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
-            yield unreadable
-
-
-class ItemOrigin(Origin):
-    """The text of one item of a list."""
-
-    def position(self, path: Sequence[str | int]) -> Position:
-        """Return where a field of the list is, which is in this item."""
-        return super().position(path[2:] if self.is_json else (0, *path[2:]))
+            yield unreadable._replace(is_repeated=not self.is_json)
 
 
 def _boolean_keys(text: str, *offsets: int) -> str:

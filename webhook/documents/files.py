@@ -11,6 +11,7 @@ from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreada
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import parse, too_large
+from webhook.objects import is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
+_NONE: Final = "no manifest: no document in it has an apiVersion or a kind"
 _EMPTY_HINT: Final = f"did the command that writes it fail? {EMPTY_ALLOWED}; to read files, name them"
 
 
@@ -64,7 +66,7 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     left = None if found.is_named else selection
-    for document in _read(found, left, whole=selection.whole, skips=selection.skips, blocks=selection.blocks):
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -125,9 +127,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    whole = selection is None or selection.whole
     skips = selection.skips if selection else None
-    documents = _parsed(data, name or spelled(STDIN), rendered=not name, whole=whole, skips=skips)
+    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -146,12 +147,7 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile,
-    selection: Selection | None,
-    *,
-    whole: bool = True,
-    skips: Skips | None = None,
-    blocks: bool = False,
+    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -168,21 +164,11 @@ def _read(
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = _parsed(data, found.shown, rendered=False, whole=whole, skips=skips)
+    documents = parse(data, found.shown, skips=skips)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
-
-
-def _parsed(
-    data: bytes, name: str, *, rendered: bool, whole: bool, skips: Skips | None
-) -> Iterator[Document | Unreadable]:
-    if whole:
-        return parse(data, name, rendered=rendered, skips=skips)
-    from webhook.documents.parts import parse_in_parts  # needed only for the objects of a cluster
-
-    return parse_in_parts(data, name, rendered=rendered)
 
 
 def load(found: FoundFile) -> bytes:
@@ -229,3 +215,45 @@ def _open_regular(path: str, flags: int) -> int:
     from webhook.regular import open_regular  # a file that the user has named may be of any kind
 
     return open_regular(path, flags)
+
+
+def only_manifests(
+    documents: Iterable[Document | Unreadable], paths: Iterable[str], selection: Selection
+) -> list[Document | Unreadable]:
+    """Leave out files of directories that hold no object, such as a chart's values, and count them.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths.
+        selection: Receives the number.
+    """
+    every = list(documents)
+    kept = {STDIN_NAME if path == STDIN else path for path in paths}
+    kept.update(each.source for each in every if isinstance(each, Unreadable) or is_object(each.data))
+    for other in sorted({each.source for each in every} - kept):
+        selection.leave_out(EMPTY, other)
+    return [each for each in every if each.source in kept]
+
+
+def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[str]) -> Iterator[Document | Unreadable]:
+    """Yield documents, and an error for each input that has some, but no object: it is probably a table of kubectl.
+
+    Args:
+        documents: The content of all files.
+        paths: The input paths; other files, which are below directories, may hold anything, unless no input has an
+            object.
+    """
+    left = {STDIN_NAME if path == STDIN else path: None for path in paths}
+    others: dict[str, str] = {}
+    is_found = False
+    for document in documents:
+        source = document.source
+        if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
+            left.pop(source, None)
+            is_found = True
+        else:
+            others.setdefault(source, document.whole_text if source in left else "")
+        yield document
+    yield from (without_manifest(source, text, "") for source, text in others.items() if source in left)
+    if not is_found and not others.keys() <= left.keys():
+        yield from (Unreadable(path, 0, 0, _NONE) for path in left if path not in others)

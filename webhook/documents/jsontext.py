@@ -13,7 +13,6 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Final
 
 _NUMBER: Final = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -95,12 +94,11 @@ class Decoder:
             parse_constant=_refuse_constant,
         )
 
-    def decode(self, start: int, around: int = 0) -> Decoded:
+    def decode(self, start: int) -> Decoded:
         """Read the value that starts at an offset.
 
         Args:
             start: The offset.
-            around: How many maps and lists are around it.
 
         Raises:
             ContentError: It is not JSON.
@@ -116,7 +114,7 @@ class Decoder:
             raise ContentError(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
-        if self._hooks.too_large or _is_deep(value, MAX_DEPTH - around):
+        if self._hooks.too_large or _is_deep(value, MAX_DEPTH):
             return self._unusable(start)
         return Decoded(value, end, self._hooks.repeated)
 
@@ -133,12 +131,6 @@ class Decoder:
             if depth == 0:
                 return Decoded(None, match.end(), error=error or too_deep(start))
         return Decoded(None, len(self._text), error=error or too_deep(start))
-
-
-def again(text: str) -> Callable[[int], Any]:
-    """Return a function that reads a value at an offset of a text, which a :class:`Decoder` has read before."""
-    paired_text, decode = paired(text), json.JSONDecoder(parse_int=integer).raw_decode
-    return lambda start: decode(paired_text, start)[0]
 
 
 def _count(text: str) -> int:

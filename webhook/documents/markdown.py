@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from webhook.documents.document import Document
 
-_FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
+_FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
 """The line that opens a block; it may be in a list."""
 _LANGUAGES: Final = frozenset({"yaml", "yml"})
 _ELIDED: Final = re.compile(r"([ \t]*+)(?:- )?(?:\.\.\.|\u2026)\s*+\Z")

@@ -8,7 +8,6 @@ from zlib import crc32
 
 from webhook import objects
 from webhook.documents.content import ContentError
-from webhook.later import Module
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Path, Problem, value_at
 from webhook.records import NamedTuple
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from webhook.documents.document import Document
 
-_copy: Final = Module("copy")
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -201,13 +199,15 @@ class Blanks:
 
     def _with(self, instead: Mapping[Path, Any]) -> Any:
         """Return the object with other values; None stands for a text in the place of each placeholder."""
-        obj = _copy.deepcopy(self._data)
+        from copy import deepcopy  # slow to import
+
+        obj = deepcopy(self._data)
         for path, value in sorted(instead.items(), key=lambda each: -len(each[0])):  # a key last
             around, step, text = value_at(obj, path[:-1]), path[-1], PLACEHOLDER.sub(_stand_in, self._texts[path])
             if self._texts[path] == step:
                 around[text] = around.pop(step)
             else:
-                around[step] = text if value is None else _copy.deepcopy(value)
+                around[step] = text if value is None else deepcopy(value)
         return obj
 
     def _holds(

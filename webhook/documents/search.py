@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 
 from webhook.documents.selection import BROKEN_LINK, SUFFIXES, Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
-from webhook.later import Module
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Final
 
-_fnmatch: Final = Module("fnmatch")
 _MAGIC: Final = frozenset("*?[")
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
@@ -264,7 +263,7 @@ def _matching(directory: str, steps: Sequence[str]) -> Iterator[str]:
                 entry.name
                 for entry in entries
                 if (entry.is_dir(follow_symlinks=False) if step == "**" else not rest or entry.is_dir())
-                and _fnmatch.fnmatchcase(entry.name, step)
+                and fnmatchcase(entry.name, step)
                 and (step.startswith(".") or not entry.name.startswith("."))
             ]
     except OSError:  # as glob.glob does

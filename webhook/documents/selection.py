@@ -74,7 +74,6 @@ class Selection:
         own: The real paths of files of draguard itself, which are not manifests.
         git: Whether to leave out what git ignores.
         also: A predicate of documents that count as manifests although they are not objects of Kubernetes.
-        whole: Whether documents keep the whole text of their file; otherwise only a part around them.
         skips: Tells of which documents only apiVersion, kind and name are needed.
         blocks: Whether to read the YAML blocks of Markdown files.
         suffixes: The ends of the names of the files to read in directories.
@@ -90,7 +89,6 @@ class Selection:
         own: Iterable[str] = (),
         git: bool = True,
         also: Callable[[Any], bool] = _no_others,
-        whole: bool = True,
         skips: Skips | None = None,
         blocks: bool = False,
         suffixes: tuple[str, ...] = SUFFIXES,
@@ -98,7 +96,7 @@ class Selection:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
-        self.git, self.also, self.whole, self.skips = git, also, whole, skips
+        self.git, self.also, self.skips = git, also, skips
         self.blocks, self.suffixes = blocks, suffixes
         self.left_out: Counter[str] = Counter()
         self.unread: list[tuple[str, str]] = []

@@ -59,6 +59,7 @@ class Unreadable(NamedTuple):
         excerpt: The text of the line, for display; empty if it is too long for that.
         fix: The fix, where that is known.
         is_template: Whether it becomes readable once its placeholders are filled in.
+        is_repeated: Whether it is a key that is given twice in YAML.
     """
 
     source: str
@@ -69,6 +70,7 @@ class Unreadable(NamedTuple):
     excerpt: str = ""
     fix: Fix | None = None
     is_template: bool = False
+    is_repeated: bool = False
 
 
 class Source:
@@ -78,14 +80,12 @@ class Source:
         name: The file's name as given, ``<stdin>`` for standard input.
         text: Its content, without a byte order mark.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
-        before: The number of lines of the file that come before, if the text is only a part of its content.
     """
 
-    def __init__(self, name: str, text: str, *, rendered: bool = False, before: int = 0) -> None:
+    def __init__(self, name: str, text: str, *, rendered: bool = False) -> None:
         self.name = name
         self.text = text
         self.rendered = rendered
-        self._before = before
         self._mentioned: dict[str, bool] = {}
 
     def mentions(self, word: str) -> bool:
@@ -121,11 +121,10 @@ class Source:
         """Return the line and column of an offset in the text."""
         starts = self._known(offset)
         line = bisect_right(starts, offset)
-        return Position(self._before + line, offset - starts[line - 1] + 1)
+        return Position(line, offset - starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
-        number -= self._before
         starts = self._known(-1, number)
         if not 1 <= number < len(starts):
             return ""
@@ -135,9 +134,8 @@ class Source:
 
     def excerpt(self, number: int) -> str:
         """Return the text of a line for display; empty if it is too long for that."""
-        line = number - self._before
-        starts = self._known(-1, line)
-        if line >= len(starts) or min(starts[line], len(self.text)) - starts[line - 1] > MAX_EXCERPT:
+        starts = self._known(-1, number)
+        if number >= len(starts) or min(starts[number], len(self.text)) - starts[number - 1] > MAX_EXCERPT:
             return ""
         return self.line(number)
 

@@ -70,13 +70,13 @@ def parse(
         The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
         one, of the decoded text: the bytes are not kept.
     """
-    content = text_of(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, source)
+    content = _text_of(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, source)
     if isinstance(content, Unreadable):
         return iter((content,))
-    return documents(Source(source, content, rendered=rendered), skips)
+    return _documents(Source(source, content, rendered=rendered), skips)
 
 
-def text_of(data: bytes, source: str) -> str | Unreadable:
+def _text_of(data: bytes, source: str) -> str | Unreadable:
     """Return the text of a file, or an error if it is too large or not text.
 
     Args:
@@ -95,19 +95,14 @@ def text_of(data: bytes, source: str) -> str | Unreadable:
         return readable.unreadable(offset, message, "save the file as UTF-8")
 
 
-def is_row(text: str) -> bool:
-    """Tell whether a text may be a sequence of JSON values, which must be read from its start."""
-    return text.lstrip()[:1] == "{"
-
-
-def documents(source: Source, skips: Skips | None = None) -> Iterator[Document | Unreadable]:
+def _documents(source: Source, skips: Skips | None = None) -> Iterator[Document | Unreadable]:
     """Read every document of a text; the arguments are those of :func:`parse`."""
     indexes = count()
-    if is_row(source.text):
+    if source.text.lstrip()[:1] == "{":
         start, error = yield from _json_documents(source, indexes)
-        yield from yaml_documents(source, indexes, start, error)
+        yield from _yaml_documents(source, indexes, start, error)
     else:
-        yield from yaml_documents(source, indexes, skips=skips)
+        yield from _yaml_documents(source, indexes, skips=skips)
 
 
 def _json_documents(
@@ -138,12 +133,11 @@ def _json_documents(
     return len(text), None
 
 
-def yaml_documents(
+def _yaml_documents(
     source: Source,
     indexes: Iterator[int],
     start: int = 0,
     not_json: ContentError | None = None,
-    end: int | None = None,
     *,
     skips: Skips | None = None,
 ) -> Iterator[Document | Unreadable]:
@@ -154,10 +148,9 @@ def yaml_documents(
         indexes: Numbers the documents.
         start: Where they begin.
         not_json: Why the first is not JSON; if it is not YAML either, this may be the better reason.
-        end: Where they end; at the end of the text if None.
         skips: As for :func:`parse`.
     """
-    for begin, chunk, misplaced in _chunks(source.text, start, len(source.text) if end is None else end):
+    for begin, chunk, misplaced in _chunks(source.text, start):
         value: Any = None
         if misplaced is None and skips and (about := skips(chunk)):
             value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
@@ -221,10 +214,10 @@ def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Co
         return _NOTHING, reason if not_json is None or not_json.offset <= reason.offset else not_json
 
 
-def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, ContentError | None]]:
+def _chunks(text: str, start: int) -> Iterator[tuple[int, str, ContentError | None]]:
     """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
-    begin, error = start, None
-    for separator in _separators(text, start, end):
+    begin, error, end = start, None, len(text)
+    for separator in _separators(text, start):
         chunk = text[begin:separator]
         if error is not None or (chunk and not chunk.isspace()):
             yield begin, chunk, error
@@ -237,14 +230,14 @@ def _chunks(text: str, start: int, end: int) -> Iterator[tuple[int, str, Content
             error = ContentError(f"invalid Yaml document separator: {trailing}", separator, hint)
 
 
-def _separators(text: str, start: int, end: int) -> Iterator[int]:
-    if text.startswith(SEPARATOR, start, end):
+def _separators(text: str, start: int) -> Iterator[int]:
+    if text.startswith(SEPARATOR, start):
         yield start
-    at = text.find("\n" + SEPARATOR, start, end)
+    at = text.find("\n" + SEPARATOR, start)
     while at >= 0:
         yield at + 1
-        at = text.find("\n" + SEPARATOR, at + 1, end)
-    yield end
+        at = text.find("\n" + SEPARATOR, at + 1)
+    yield len(text)
 
 
 def _after(pattern: Pattern, text: str, start: int) -> int:

@@ -10,13 +10,14 @@ from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.budget import work
 from webhook.cel.errors import CelError
+from webhook.cel.regex.re2 import matches
 from webhook.drivers.profile import QUANTITY
 from webhook.drivers.schema import SEVERAL, TYPES
-from webhook.later import Module
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
+from webhook.structural.rules import check_rules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ class ParameterFault(NamedTuple):
     fix: Fix | None = None
 
 
-_re2: Final = Module("webhook.cel.regex.re2")
-_rules: Final = Module("webhook.structural.rules")
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 _LITERALS: Final = {"true": True, "false": False}
@@ -89,7 +88,7 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
     if schema := profile.schemas.get(kind):
         misfits = [Path(each.path) for each in faults if not each.gate]
         misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
-        for problem in _rules.check_rules(content, schema, NEWEST, misfits=misfits):
+        for problem in check_rules(content, schema, NEWEST, misfits=misfits):
             yield ParameterFault(tuple(problem.path), problem.message)
 
 
@@ -315,7 +314,7 @@ def _matching(pattern: Any, value: Any) -> str:
     if not isinstance(value, str) or not isinstance(pattern, str):
         return ""
     try:
-        return "" if _re2.matches(value, pattern) else f"{shown(value)} does not match {pattern}"
+        return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
     except CelError:  # a pattern that cannot be compiled is ignored
         return ""
 

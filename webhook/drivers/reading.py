@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from webhook.api.dra.names import ONE_VALUE
+from webhook.drivers import coherence
 from webhook.drivers.errors import (
     BOOLEAN,
     LIST,
@@ -21,14 +22,12 @@ from webhook.drivers.errors import (
 from webhook.drivers.profile import Profile, texts, valid_profile
 from webhook.drivers.rules import VARIABLES, ProfileRule
 from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule, mistakes_in_rules, mistakes_in_section
-from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Any, Final
 
-_coherence: Final = Module("webhook.drivers.coherence")
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
 
@@ -72,7 +71,7 @@ def read_profile(value: Any) -> Profile:
     mistakes = [*_mistakes(value)]
     if isinstance(value, dict):
         malformed_keys = {each.path[0] for each in mistakes if each.path}
-        mistakes += _coherence.mistakes({key: each for key, each in value.items() if key not in malformed_keys})
+        mistakes += coherence.mistakes({key: each for key, each in value.items() if key not in malformed_keys})
     if mistakes:
         raise ProfileError(*mistakes)
     return valid_profile(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.api.versions import NEWEST
 from webhook.cel.errors import CelError
+from webhook.cel.regex.re2 import check_pattern
 from webhook.drivers.errors import (
     BOOLEAN,
     LENGTH,
@@ -19,8 +20,8 @@ from webhook.drivers.errors import (
     unknown_keys,
 )
 from webhook.drivers.profile import QUANTITY, schemas_of, structural_form
-from webhook.later import Module
 from webhook.spelling import nearest
+from webhook.structural.rules import rule_errors
 from webhook.structural.schema import Structural
 
 TYPE_CHECKING = False
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     from webhook.drivers.errors import Mistake
 
-_re2: Final = Module("webhook.cel.regex.re2")
-_rules: Final = Module("webhook.structural.rules")
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -110,7 +109,7 @@ def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
     """
     for kind, stated in schemas_of(value).items():
         root = ("kinds", kind) if kind else ("schema",)
-        for path, error in _rules.rule_errors(Structural(structural_form(stated)), NEWEST):
+        for path, error in rule_errors(Structural(structural_form(stated)), NEWEST):
             steps = (*root, *path)
             name = ".".join(map(str, (each for each in steps if each != "properties")))
             yield _PARAMETERS.below(steps, name).mistake(error)
@@ -181,7 +180,7 @@ def _impossible(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]
 
 def _wrong_pattern(pattern: str) -> str:
     try:
-        _re2.check_pattern(pattern)
+        check_pattern(pattern)
     except CelError as error:
         return str(error)
     return ""

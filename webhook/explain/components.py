@@ -68,6 +68,25 @@ API_SERVER: Final = Component(
     (),
     _sayings(
         (
+            r"the server could not find the requested resource",
+            (
+                "the API server does not serve the API version that is asked for: those that are not v1 are off by "
+                "default, and kubelet up to 1.33 asks for one of them"
+            ),
+            (
+                "`kubectl api-versions` shows what is served: update kubelet (or the driver), or switch the version on "
+                "by --runtime-config of kube-apiserver"
+            ),
+        ),
+        (
+            r"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+            (
+                "an entry of spec.resourceClaims names neither a claim nor a template; up to 1.30 the names are below "
+                "`source`, which newer API servers drop"
+            ),
+            "state one of them beside the entry's name; `draguard validate --fix MANIFESTS` moves it out of `source`",
+        ),
+        (
             r"status\.reservedFor: Too many: \d+",
             "a ResourceClaim can be reserved for 256 pods, and this one is",
             "use one claim per pod (a ResourceClaimTemplate), or a further claim",
@@ -304,7 +323,7 @@ COMPONENTS: Final = (
                 ),
             ),
             (
-                rf"pod {_NAME} \(\S+\) is not allowed to use ResourceClaim {_NAME} ",
+                rf"pod {_NAME} ?\(\S+\) is not allowed to use (?:ResourceClaim|resource claim) {_NAME} ?\(",
                 (
                     r"ResourceClaim \2 is not reserved for pod \1: the pod has spec.nodeName set, so that the "
                     r"scheduler never saw "
@@ -349,7 +368,7 @@ COMPONENTS: Final = (
                 ("wait until the old pod has ended on the node; give the new claim another name if it never does"),
             ),
             (
-                r"fetch ResourceClaim (\S+?): (?P<answer>.*)",
+                r"fetch ResourceClaim (\S+?)(?: referenced by pod \S+?)?: (?P<answer>.*)",
                 r"it cannot read ResourceClaim \1",
                 "a claim that is gone was deleted while its pod waited: create the pod again",
             ),

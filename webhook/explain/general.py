@@ -141,7 +141,11 @@ OF_POLICIES: Mapping[str, str] = {
     ),
     "never-refuses": "A validation is true for every object.",
     "unused-variable": "No expression of the policy uses the variable.",
-    "type-check": "An expression does not type-check against a matched kind, such as a misspelt field or path.",
+    "type-check": "A validation does not type-check against a matched kind, as `status.typeChecking` will say.",
+    "mistyped": _paragraphs(
+        "An expression or a constant does not fit the matched kinds, such as a misspelt field or path in a mutation.",
+        "The API server does not look for it: it checks the types of validations only, and not for subresources.",
+    ),
     "makes-invalid": _paragraphs(
         "A mutation makes a small valid object one that the API server refuses without further changes.",
         "Other mutating policies are tried together with it. It is not reported where one with parameters may apply.",

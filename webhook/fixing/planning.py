@@ -6,13 +6,12 @@ from collections import defaultdict
 from types import MappingProxyType
 
 from webhook.documents import Document
-from webhook.documents.edits import Edit, OverlapError, apply
 from webhook.documents.placeholders import PLACEHOLDER
-from webhook.fixing.changes import changed
-from webhook.fixing.nodes import find, tree_of
+from webhook.edit.changes import changed, nested
+from webhook.edit.edits import Edit, OverlapError, apply
+from webhook.edit.scalars import key, rewritten
+from webhook.edit.tree import tree_of
 from webhook.fixing.references import References, class_key
-from webhook.fixing.scalars import key, rewritten
-from webhook.fixing.structure import nested
 from webhook.problem import Path
 from webhook.records import NamedTuple
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from webhook.documents import Unreadable
-    from webhook.documents.nodes import Node
+    from webhook.edit.tree import Tree
     from webhook.findings import Finding
 
 _NAME: Final = Path(("metadata", "name"))
@@ -63,7 +62,7 @@ class Planner:
         objects = [each for each in documents if isinstance(each, Document)]
         self._references = References(objects)
         self._by_place = {(each.source, each.index, each.within): each for each in objects}
-        self._trees: dict[tuple[str, int], Node] = {}
+        self._trees: dict[tuple[str, int], Tree] = {}
 
     def plans(self, findings: Iterable[Finding]) -> list[Plan]:
         """Plan fixes, each for as few findings as possible; a finding without edits or an obstacle has none."""
@@ -99,12 +98,14 @@ class Planner:
         if fix.change == "respell":
             return self._respelt(group, document, path, str(fix.value))
         if fix.change == "nest":
-            around = find(self._tree(document), (*document.within, *path[:-1]))
+            tree = self._tree(document)
+            around = tree.find((*document.within, *path[:-1]))
             names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))
-            edits = nested(document.whole_text, around.node, names, str(fix.value)) if around else None
+            edits = nested(tree, around.node, names, str(fix.value)) if around else None
             return Plan(group, {document.source: edits or []})
-        found = find(self._tree(document), (*document.within, *path))
-        return Plan(group, {document.source: list(changed(document, found, fix)) if found else []})
+        tree = self._tree(document)
+        found = tree.find((*document.within, *path))
+        return Plan(group, {document.source: list(changed(tree, found, fix)) if found else []})
 
     def _respelt(self, group: tuple[Finding, ...], document: Document, path: tuple[str | int, ...], name: str) -> Plan:
         """Plan another name with all references to it: if one of them cannot be changed, nothing is."""
@@ -128,17 +129,17 @@ class Planner:
 
     def _renamed(self, document: Document, path: tuple[str | int, ...], name: str) -> Edit | None:
         """Write a name at a place, or in the key there that has it; None if the text cannot be changed in place."""
-        found = find(self._tree(document), (*document.within, *path))
+        found = self._tree(document).find((*document.within, *path))
         if found is None:
             return None
         if found.entry and (around := class_key(found.entry.name)):
             return key(found.entry.key, f"{around.prefix}{name}{around.suffix}")
         return rewritten(document.whole_text, found.node, name, in_braces=found.in_braces)
 
-    def _tree(self, document: Document) -> Node:
+    def _tree(self, document: Document) -> Tree:
         place = document.source, document.index
         if place not in self._trees:
-            self._trees[place] = tree_of(document)
+            self._trees[place] = tree_of(document.whole_text, is_json=document.is_json, extent=document.extent)
         return self._trees[place]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+from webhook.api import conversion
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.later import Module, cached_property
 from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR
 
@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Final
 
-    from webhook.api import conversion
-    from webhook.inventory.repeated import Repeated
     from webhook.objects import JSONObject
     from webhook.problem import Problem
-else:
-    conversion = Module("webhook.api.conversion")
 
 DRA: Final = "resource.k8s.io"
 
@@ -105,8 +101,6 @@ class Inventory:
         if namespaced is None:
             return None
         known = _as_v1(obj, version, kind)
-        if kind == "ResourceSlice":
-            self._repeated.share(known)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
         if namespaced and not text(known, "metadata", "namespace"):
@@ -116,12 +110,6 @@ class Inventory:
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds.setdefault(kind, {})[key] = known
         return known
-
-    @cached_property
-    def _repeated(self) -> Repeated:
-        from webhook.inventory.repeated import Repeated  # only where slices are known
-
-        return Repeated()
 
     def hold(self, obj: JSONObject) -> bool:
         """Add an object that is known to be valid, without decoding or defaulting it.

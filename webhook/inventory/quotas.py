@@ -1,7 +1,8 @@
-"""What ResourceQuotas let claims use.
+"""What ResourceQuotas let claims and pods use.
 
-Follows kubernetes ``pkg/quota/v1/evaluator/core/resource_claims.go`` (Usage, MatchingResources) and apiserver
-``pkg/admission/plugin/resourcequota/controller.go`` (CheckRequest).
+Follows kubernetes ``pkg/quota/v1/evaluator/core/resource_claims.go`` and ``pods.go`` (Usage, MatchingResources) and
+apiserver ``pkg/admission/plugin/resourcequota/controller.go`` (CheckRequest). That containers have to state what a
+quota limits is not checked, as a LimitRange may state it for them.
 """
 
 from __future__ import annotations
@@ -9,20 +10,25 @@ from __future__ import annotations
 from collections import Counter
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
-from webhook.inventory.resources import amounts
-from webhook.objects import items, mapping, name_of, namespace_of, number, text
+from webhook.formats import whole_quantity
+from webhook.formats.quantities import BINARY_SI
+from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
+from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final
 
     from webhook.inventory.objects import Inventory
     from webhook.objects import JSONObject
 
 QUOTA: Final = "ResourceQuota"
 _CLAIMS: Final = "count/resourceclaims.resource.k8s.io"
+_PODS: Final = "count/pods"
 _REQUESTS: Final = "requests."
+_LIMITS: Final = "limits."
+_HUGE: Final = "hugepages-"
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
 EXTENDED_SINCE: Final = 35
@@ -30,7 +36,7 @@ EXTENDED_SINCE: Final = 35
 
 
 class Quotas:
-    """The quotas of a cluster's claims.
+    """The quotas of a cluster's claims and pods.
 
     Args:
         inventory: The objects of the cluster, with their quotas and classes.
@@ -40,7 +46,7 @@ class Quotas:
         self._inventory = inventory
         self._charged: dict[tuple[str, str], Counter[str]] = {}
         self._more: dict[str, Counter[str]] = {}
-        """What the claims use that were made since the quotas' status, by namespace."""
+        """What the claims and pods use that were made since the quotas' status, by namespace."""
 
     def refusal(self, claim: JSONObject, *, extended: bool) -> str:
         """Return the API server's reason for refusing a new claim; empty if it accepts the claim.
@@ -51,23 +57,52 @@ class Quotas:
         """
         if (namespace_of(claim), name_of(claim)) in self._charged or not self._inventory.knows(QUOTA):
             return ""
-        wanted = self._usage(claim, extended=extended)
-        more = self._more.get(namespace_of(claim), Counter())
-        for quota in self._of(namespace_of(claim)):
+        return self._exceeded(namespace_of(claim), self._usage(claim, extended=extended))
+
+    def refusal_of_pod(self, pod: JSONObject, *, is_alone: bool = False) -> str:
+        """Return the API server's reason for refusing a new pod; empty if it accepts the pod.
+
+        Args:
+            pod: The pod, with its namespace.
+            is_alone: Whether to compare it with the whole quota, as if nothing else used any of it.
+        """
+        if not self._inventory.knows(QUOTA):
+            return ""
+        return self._exceeded(namespace_of(pod), _usage_of_pod(pod), pod, is_alone=is_alone)
+
+    def _exceeded(
+        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool = False
+    ) -> str:
+        """Return the reason for refusing an object that a quota leaves too little for.
+
+        Args:
+            namespace: The namespace of the object.
+            wanted: What it uses, by the keys of quotas.
+            pod: The object, if it is a pod; only pods are in scopes.
+            is_alone: Whether nothing else uses any of the quota.
+        """
+        more = self._more.get(namespace, Counter())
+        for quota in sorted(self._inventory.all(QUOTA), key=name_of):
+            if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in _scopes(quota)):
+                continue
             hard = mapping(quota, "status", "hard") or mapping(quota, "spec", "hard")
-            limits, used = amounts(hard), amounts(mapping(quota, "status", "used"))
-            over = sorted(
-                key for key in wanted.keys() & limits.keys() if used.get(key, 0) + more[key] + wanted[key] > limits[key]
-            )
+            limit, used = _amounts(hard), _amounts(mapping(quota, "status", "used"))
+            used = {key: 0 if is_alone else used.get(key, 0) + more[key] for key in limit}
+            over = sorted(key for key in wanted.keys() & limit.keys() if used[key] + wanted[key] > limit[key])
             if over:
                 parts = (
-                    ("requested", {key: wanted[key] for key in over}),
-                    ("used", {key: used.get(key, 0) + more[key] for key in over}),
+                    ("requested", {key: _written(key, wanted[key]) for key in over}),
+                    ("used", {key: _written(key, used[key]) for key in over}),
                     ("limited", {key: hard[key] for key in over}),
                 )
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts)
                 return f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
         return ""
+
+    def charge_pod(self, pod: JSONObject) -> None:
+        """Count a pod that was made since the quotas' status."""
+        if self._inventory.knows(QUOTA):
+            self._more.setdefault(namespace_of(pod), Counter()).update(_usage_of_pod(pod))
 
     def charge(self, claim: JSONObject, *, extended: bool) -> None:
         """Count a claim that was made since the quotas' status."""
@@ -81,13 +116,6 @@ class Quotas:
         key = namespace_of(claim), name_of(claim)
         if (used := self._charged.pop(key, None)) is not None:
             self._more[key[0]].subtract(used)
-
-    def _of(self, namespace: str) -> Iterator[JSONObject]:
-        """Return the quotas of a namespace that apply to claims: none that has scopes does."""
-        for quota in sorted(self._inventory.all(QUOTA), key=name_of):
-            spec = mapping(quota, "spec")
-            if namespace_of(quota) == namespace and not spec.get("scopes") and not spec.get("scopeSelector"):
-                yield quota
 
     def _usage(self, claim: JSONObject, *, extended: bool) -> Counter[str]:
         """Return what a claim uses, by the keys of quotas: of alternatives, the most devices of each class."""
@@ -110,3 +138,54 @@ class Quotas:
             device_class = self._inventory.find("DeviceClass", class_name) or {}
             if name := text(device_class, "spec", "extendedResourceName"):
                 yield f"{_REQUESTS}{name}"
+
+
+def _usage_of_pod(pod: JSONObject) -> Counter[str]:
+    """Return what a pod uses, by the keys of quotas."""
+    total = Counter({_PODS: 1, PODS: 1})
+    for name, amount in requests(pod).items():
+        if name in NATIVE or name.startswith(_HUGE):
+            total[name] = amount
+        if name in NATIVE or name.startswith(_HUGE) or is_extended(name):
+            total[_REQUESTS + name] = amount
+    total.update({_LIMITS + name: amount for name, amount in limits(pod).items() if name in NATIVE})
+    return total
+
+
+def _scopes(quota: JSONObject) -> Iterator[JSONObject]:
+    """Return the requirements of a quota's scopes."""
+    spec = mapping(quota, "spec")
+    yield from ({"scopeName": each, "operator": "Exists"} for each in texts(spec, "scopes"))
+    yield from items(spec, "scopeSelector", "matchExpressions")
+
+
+def _is_in(scope: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether a pod is in a scope; not in those that draguard does not know, whose quotas do not count then."""
+    name, operator = text(scope, "scopeName"), text(scope, "operator")
+    if name in {"Terminating", "NotTerminating"}:
+        return (at(pod, "spec", "activeDeadlineSeconds") is not None) == (name == "Terminating")
+    if name in {"BestEffort", "NotBestEffort"}:
+        stated = {*requests(pod), *limits(pod)}
+        return stated.isdisjoint({CPU, "memory"}) == (name == "BestEffort")
+    if name != "PriorityClass":
+        return False
+    priority = text(pod, "spec", "priorityClassName")
+    is_named = priority in texts(scope, "values") if operator in {"In", "NotIn"} else bool(priority)
+    return is_named == (operator in {"In", "Exists"})
+
+
+def _amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
+    """Read the quantities of a quota; cpu in millicores."""
+    return {key: amounts({_resource(key): value}).get(_resource(key), 0) for key, value in quantities.items()}
+
+
+def _resource(key: str) -> str:
+    """Return the resource that a key of a quota is about."""
+    return str(key).removeprefix(_REQUESTS).removeprefix(_LIMITS)
+
+
+def _written(key: str, amount: int) -> str:
+    """Write an amount as the quantity of a quota."""
+    if _resource(key) == CPU:
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    return str(whole_quantity(amount).noted(BINARY_SI)) if _resource(key) in NATIVE else str(amount)

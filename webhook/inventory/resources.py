@@ -13,7 +13,7 @@ from webhook.objects import items, mapping, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final
 
     from webhook.objects import JSONObject
@@ -71,19 +71,38 @@ def requests(pod: JSONObject) -> dict[str, int]:
     Args:
         pod: The pod.
     """
+    return _total(pod, container_requests)
+
+
+def limits(pod: JSONObject) -> dict[str, int]:
+    """Return a pod's limits, by resource.
+
+    Args:
+        pod: The pod.
+    """
+    return _total(pod, lambda container: mapping(container, "resources", "limits"))
+
+
+def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str, int]:
+    """Sum up what the containers of a pod state, or the pod as a whole.
+
+    Args:
+        pod: The pod.
+        of: Returns what a container states; a pod's spec is one, too.
+    """
     spec = mapping(pod, "spec")
-    total = _sum(amounts(container_requests(each)) for each in items(spec, "containers"))
+    total = _sum(amounts(of(each)) for each in items(spec, "containers"))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for each in items(spec, "initContainers"):
-        own = amounts(container_requests(each))
+        own = amounts(of(each))
         if text(each, "restartPolicy") == "Always":
             sidecars = _sum((sidecars, own))
             peak = _most(peak, sidecars)
         else:
             peak = _most(peak, _sum((sidecars, own)))
     total = _most(_sum((total, sidecars)), peak)
-    whole = amounts({**mapping(spec, "resources", "limits"), **mapping(spec, "resources", "requests")})
+    whole = amounts(of(spec))
     total |= {name: value for name, value in whole.items() if name in _POD_LEVEL or name.startswith("hugepages-")}
     total = _sum((total, amounts(mapping(spec, "overhead"))))
     return {name: value for name, value in total.items() if value and (name in NATIVE or _is_scalar(name))}

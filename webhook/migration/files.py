@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from webhook.api.versions import GROUP
-from webhook.documents.rewriting import with_objects
+from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.objects import Converted, converted
 from webhook.migration.parameters import Parameters

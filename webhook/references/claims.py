@@ -154,15 +154,19 @@ def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
 
 @rule("quota-exceeded", *CLAIMS, "Pod", needs=("ResourceQuota",))
 def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A ResourceQuota of the namespace leaves too little for a claim: the API server refuses to create it.
+    """A ResourceQuota of the namespace leaves too little for a claim or pod: the API server refuses to create it.
 
     Pods whose claims are made from a template stay pending with "ResourceClaim not created yet"; only an event of the
     pod has the reason. A request for all devices counts 32, and of alternatives the most of each class. What is used
-    follows the status of the quota, as --cluster has it.
+    follows the status of the quota, as --cluster has it. Pods of workloads are compared with the whole quota, of which
+    they may already use a part.
     """
     if not context.inventory.knows("ResourceQuota"):
         return
     if obj.get("kind") not in CLAIMS:
+        is_new = obj["owner"]["kind"] == "Pod" and ("Pod", namespace_of(obj), name_of(obj)) not in context.stored
+        if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
+            yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
         yield from _of_stored_templates(obj, context)
     elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
         yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")

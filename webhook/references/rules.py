@@ -72,7 +72,7 @@ class Context:
         self.is_cluster = True
         """Whether the objects are those of a cluster, so that others do not exist."""
         self.stored: Collection[tuple[str, str, str]] = ()
-        """The claims and templates that the cluster has beside the manifests: their kinds, namespaces and names."""
+        """The claims, templates and pods that the cluster has beside the manifests: kinds, namespaces and names."""
         self.lists_classes = inventory.knows("DeviceClass")
         """Whether device classes of the cluster are known, and not just those of manifests."""
         self.alike = Alike()
@@ -145,7 +145,7 @@ class Context:
 
     @cached_property
     def quotas(self) -> Quotas:
-        """The quotas of claims."""
+        """The quotas of claims and pods."""
         from webhook.inventory.quotas import Quotas  # few inventories have any
 
         return Quotas(self.inventory)

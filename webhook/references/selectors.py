@@ -7,6 +7,7 @@ import re
 from webhook import formats
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
+from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Literal, Select
 from webhook.deviceselectors.parts import Parts, every_node, parts_of, read_of, start_of
@@ -14,7 +15,6 @@ from webhook.deviceselectors.reads import constants, depends_on_device, with_con
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
-from webhook.later import Module
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix
@@ -29,15 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Final
 
-    from webhook.cel.kubernetes import semver
     from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.parts import Read
     from webhook.deviceselectors.witnesses import Conflict
     from webhook.objects import JSONObject
     from webhook.problem import Problem
     from webhook.references.rules import Context
-else:
-    semver = Module("webhook.cel.kubernetes.semver")
 
 
 class _ExpressionFinding(NamedTuple):

@@ -64,11 +64,16 @@ def _together(hints: Mapping[str, str]) -> str:
     for clauses in zip_longest(*(hint.split(_CLAUSE) for hint in hints.values()), fillvalue=""):
         for release, clause in zip(hints, clauses, strict=True):
             by.setdefault(_split(clause, release), []).append(release)
-    said = ((head, rest, ", ".join(some), len(some) == len(hints)) for (head, rest), some in by.items() if rest)
-    return _CLAUSE.join(
-        f"{head} {some} {rest}" if head else rest if is_of_all else f"{rest} ({some})"
-        for head, rest, some, is_of_all in said
-    )
+    return _CLAUSE.join(_clause(head, rest, some, len(some) == len(hints)) for (head, rest), some in by.items() if rest)
+
+
+def _clause(head: str, rest: str, releases: Sequence[str], is_of_all: bool) -> str:  # noqa: FBT001 - as it is derived
+    """Write a clause of the hints of some releases."""
+    if not head:
+        return rest if is_of_all else f"{rest} ({', '.join(releases)})"
+    if not releases[1:]:
+        return f"{head} {releases[0]} {rest}"
+    return f"each of {head} {', '.join(releases[:-1])} and {releases[-1]} {rest}"
 
 
 def _split(clause: str, release: str) -> tuple[str, str]:

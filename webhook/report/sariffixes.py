@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Final
 
-    from webhook.documents.edits import Edit
+    from webhook.edit.edits import Edit
     from webhook.findings import Finding
     from webhook.objects import JSONObject
 

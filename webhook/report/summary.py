@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from shlex import quote
 
 from webhook.documents.search import spelled
 from webhook.documents.selection import (
@@ -16,6 +18,7 @@ from webhook.documents.selection import (
     TEMPLATE,
     VENDORED,
 )
+from webhook.problem import ERROR
 from webhook.report.excerpt import fix_of, printable
 
 TYPE_CHECKING = False
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from webhook.report.model import Report, Tested
 
 _NOTE = "note: "
+_DIRECTORIES = 3
+"""How many directories with errors are named."""
 MAX_KINDS = 8
 """How many of the skipped kinds are named."""
 
@@ -90,6 +95,25 @@ def summary(report: Report) -> str:
     if report.has_fixes and not report.is_fixed and (fixable := _fixable(report)):
         text += f"\n{fixable}"
     return text + left_out
+
+
+def directories(report: Report) -> str:
+    """Name the directories of a tree that errors are in, and how to leave them out; empty if all files are in one."""
+    errors = [each.file for each in report.findings if each.problem.level == ERROR]
+    every = {os.path.dirname(os.path.abspath(file)) for file in report.files}
+    if not errors or not every or len(every) == 1:
+        return ""
+    top = os.path.commonpath(every)
+    below = [os.path.relpath(os.path.dirname(os.path.abspath(file)), top).split("/") for file in errors]
+    depth = max(map(len, below))
+    while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
+        depth -= 1
+    named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
+    more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
+    text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
+    example = next((each for each in named if each.partition("/")[0] not in {".", ".."}), "")
+    how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves a directory out"
+    return text + how if example else text
 
 
 def _fixable(report: Report) -> str:

@@ -14,7 +14,7 @@ from webhook.report.excerpt import (
     stated,
     uncommanded,
 )
-from webhook.report.summary import by_release, closing, counted
+from webhook.report.summary import by_release, closing, counted, directories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class Text(Format):
         shown = [finding for finding, _ in first]
         remarks = (*report.remarks, *by_release(report, shown))
         last = map(printable, remarks) if self.style.quiet else closing(report, shown)
-        yield from (uncommanded(folded(line, columns)) for line in last)
+        where = "" if self.style.quiet or not report.has_fixes else directories(report)
+        yield from (uncommanded(folded(line, columns)) for line in (*last, *filter(None, (where,))))
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:

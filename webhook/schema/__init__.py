@@ -7,12 +7,11 @@ update, :func:`transition`.
 
 from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct, compile_struct
-from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, implied, transition
+from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
+from webhook.schema.examining import examined
 from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field
-from webhook.schema.known import remember
 from webhook.schema.nested import Inlined, Nested
-from webhook.schema.often import Often, examined, often
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 from webhook.schema.view import View
@@ -45,7 +44,6 @@ __all__ = [
     "Int",
     "Map",
     "Nested",
-    "Often",
     "Parsed",
     "Struct",
     "Target",
@@ -56,8 +54,5 @@ __all__ = [
     "declared",
     "exactly_one",
     "examined",
-    "implied",
-    "often",
-    "remember",
     "transition",
 ]

@@ -34,9 +34,6 @@ class Declared(NamedTuple):
         members: The fields of which exactly one must be set, if the rule is of that sort.
         mutes: The fields whose findings are muted if the rule finds something.
         given: The fields of which at least one must be present for the rule to run; if empty, it always runs.
-        fine: A predicate that tells quickly that the rule finds nothing; None if the rule must always run. It takes the
-            struct, with its fields as attributes, None where they are absent, and the target. A short one is an
-            expression in Python, with fields in braces: ``{count} is None``, which takes less time than a call.
         place: Its place among all rules: those of a type apply in the order of the code, which is the API server's.
         before: Where its findings come among those in fields; None for the end.
     """
@@ -49,18 +46,12 @@ class Declared(NamedTuple):
     members: frozenset[str] = frozenset()
     mutes: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
-    fine: Callable[[Any, Target], bool] | str | None = None
     place: int = 0
     before: str | None = None
 
     def applies(self, target: Target) -> bool:
         """Tell whether the target's release and operation have the rule."""
         return target.validates and target.has(self.since, self.until) and (not self.on or target.operation in self.on)
-
-
-def implied(_value: Any, _target: Target) -> bool:
-    """The predicate of a rule that finds nothing in structs whose parts need no closer look."""
-    return True
 
 
 class Struct:
@@ -116,7 +107,6 @@ def check(
     on: Iterable[str] = (),
     mutes: Iterable[str] = (),
     given: Iterable[str] = (),
-    fine: Callable[[Any, Target], bool] | str | None = None,
     before: str | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares fields of one object.
@@ -133,13 +123,11 @@ def check(
             a field of the items of a list.
         given: Fields of which at least one must be present for the rule to run: most objects have few of the possible
             fields.
-        fine: A predicate that tells quickly that the rule finds nothing in a struct with valid fields and one of
-            ``given``; see :class:`Declared`.
         before: The field before whose findings the API server finds those of the rule, in the struct that they are
             about; :data:`IN_PLACE` for where their own fields are. By default they come after those in all fields.
     """
     where = Declared("", _unnamed, since, until, frozenset(on), before=before)
-    return _register("checks", types, where._replace(mutes=frozenset(mutes), given=frozenset(given), fine=fine))
+    return _register("checks", types, where._replace(mutes=frozenset(mutes), given=frozenset(given)))
 
 
 def exactly_one(

@@ -171,7 +171,6 @@ class Field:
         rechecked: When or how an update validates the field again, if not always as if it were new: ``CHANGED``,
             ``STORED``, ``NEW`` or ``ITSELF``; or a predicate: the old values for which the new one, too, is validated
             as a stored one.
-        rare: Whether the field is so rare that objects with it always take a walk.
     """
 
     inline = False
@@ -193,13 +192,12 @@ class Field:
         empty: str = "",
         written: bool = False,
         rechecked: Mapping[int, Recheck] | None = None,
-        rare: bool = False,
     ) -> None:
         self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
         self.declarative, self.declared = declarative, declared
         self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
         self.gate, self.empty, self.written = gate, empty, written
-        self.rechecked, self.rare = rechecked, rare
+        self.rechecked = rechecked
 
     def type_name(self, package: str) -> str:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""

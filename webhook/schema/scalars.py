@@ -167,7 +167,6 @@ class Text(Scalar):
         max_characters: The most characters it may have.
         always: Whether an absent or empty text is checked like any other.
         required_if_given: Whether an empty text counts as missing; an absent one does not.
-        usual: A format that no rule of the type checks, but that plans require of texts in valid objects.
         **common: As for :class:`Scalar`.
     """
 
@@ -186,7 +185,6 @@ class Text(Scalar):
         max_characters: int | None = None,
         always: bool | Mapping[int, bool] = False,
         required_if_given: bool = False,
-        usual: Format | None = None,
         go: str = "string",
         **common: Any,
     ) -> None:
@@ -194,7 +192,7 @@ class Text(Scalar):
         self.formats = (format,) if callable(format) else tuple(format)
         self.checked_by, self.one_of, self.always = checked_by, one_of, always
         self.max_length, self.max_bytes, self.max_characters = max_length, max_bytes, max_characters
-        self.required_if_given, self.usual = required_if_given, usual
+        self.required_if_given = required_if_given
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the text's declared rules can find a problem: limits in bytes are handwritten."""

@@ -1,16 +1,34 @@
-"""Whether the API server accepts the claims that are created for pods."""
+"""Whether the API server accepts pods, and the claims that are created for them."""
 
 from __future__ import annotations
 
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.inventory.claims import MADE
-from webhook.objects import at, items, mapping, name_of, namespace_of
+from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster, Settings
+
+
+def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
+    """Explain why the API server rejects a pod; count it in quotas if it is accepted.
+
+    Args:
+        pod: The pod; one with a UID was accepted once.
+        cluster: The cluster.
+
+    Returns:
+        The reason; empty if the pod is accepted.
+    """
+    if text(pod, "metadata", "uid"):
+        return ""
+    why = cluster.quotas.refusal_of_pod(pod)
+    if not why:
+        cluster.quotas.charge_pod(pod)
+    return why
 
 
 def refusal(claim: JSONObject, cluster: Cluster) -> str:

@@ -100,6 +100,8 @@ class Scheduler:
             pod: The pod.
         """
         cluster = self.cluster
+        if refused := creation.refusal_of_pod(pod, cluster):
+            return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
         if node := text(pod, "spec", "nodeName"):
             return self._placed(pod, node)
         if gates := items(pod, "spec", "schedulingGates"):
@@ -110,8 +112,8 @@ class Scheduler:
         if isinstance(uses, Blocked):
             return Placement(pod, None, None, reason=uses.reason, notes=(uses.note,) if uses.note else ())
         for use in uses:
-            if why := creation.refusal(use.claim, cluster):
-                return self._without_claim(pod, use.claim, why)
+            if refused := creation.refusal(use.claim, cluster):
+                return self._without_claim(pod, use.claim, refused)
         before = self._awaited([use.claim for use in uses])
         last: Placement | None = None
         for _ in range(len(uses) + 1):

@@ -28,6 +28,10 @@ class SourceError(ValueError):
     """A chart or a kustomization cannot be rendered on this machine or with these options; the message says why."""
 
 
+class NoRendererError(SourceError):
+    """The program that renders it is not installed."""
+
+
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]
 
 

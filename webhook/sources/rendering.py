@@ -18,7 +18,7 @@ from webhook.regular import read_up_to
 from webhook.sources.bases import outside
 from webhook.sources.capabilities import as_served
 from webhook.sources.kustomize import failed
-from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
+from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         return _unless_empty(stream, bare(f"{path.rstrip('/')}/Chart.yaml"), selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
-        raise SourceError(
+        raise NoRendererError(
             f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
         )
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
@@ -96,7 +96,7 @@ def _check(path: str, options: RenderOptions) -> None:
         except OSError as error:
             raise SourceError(f"--helm-values {file}: {error.strerror or error}".lower()) from error
     if which("helm") is None and find_spec("helm_python") is None:
-        raise SourceError(f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
+        raise NoRendererError(f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
 
 
 def _helm(chart: str, options: RenderOptions) -> Sequence[str]:

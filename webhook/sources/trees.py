@@ -16,7 +16,7 @@ from webhook.documents.source import STDIN
 from webhook.problem import cut
 from webhook.regular import read_up_to
 from webhook.sources.bases import Inputs, inputs_of
-from webhook.sources.options import CHART, RenderOptions, SourceError, is_chart
+from webhook.sources.options import CHART, NoRendererError, RenderOptions, SourceError, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
 
@@ -29,6 +29,7 @@ _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
 _LONGEST: Final = 300
 """The most characters of a reason."""
+_DEFAULT_NAMESPACE: Final = RenderOptions().namespace
 _REMOTE: Final = "it has resources that are on other machines, or missing"
 _LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
@@ -44,7 +45,8 @@ def read_trees(
 ) -> Iterator[Document | Unreadable]:
     """Read every document, the rendered ones last.
 
-    What cannot be rendered below a directory is read as files, and named in a remark.
+    What cannot be rendered below a directory is read as files, and named in a remark; so is the directory itself if no
+    program is there to render it with, unless it is a chart that is named.
 
     Args:
         named: The paths.
@@ -57,10 +59,17 @@ def read_trees(
         SourceError: The program for rendering a named path is missing, or the options do not fit.
     """
     found = list(find_files(named, selection))
-    streams = [render(path, options, selection) for path in dict.fromkeys(rendered)]
     trees = _Trees(selection, options)
-    for path in rendered:
-        trees.cover(path)
+    streams = []
+    for path in dict.fromkeys(rendered):
+        try:
+            streams.append(render(path, options, selection))
+        except NoRendererError as error:
+            if is_chart(path) and os.path.normpath(path) != ".":  # nothing of it would be judged
+                raise
+            trees.leave_out(path, error)
+        else:
+            trees.cover(path)
     below = list(trees.render(options.concerns or bool))
     files = [each for each in found if not (isinstance(each, FoundFile) and trees.has(each))]
     return chain(*(read_found(each, stdin, selection) for each in files), *streams, below)
@@ -92,9 +101,17 @@ class _Trees:
         insides = (real.removeprefix(f"{top}/") for top in self._charts if real.startswith(f"{top}/"))
         return any(inside.startswith(("charts/", *_OF_CHARTS)) for inside in insides)
 
+    def leave_out(self, path: str, error: SourceError) -> None:
+        """Note why a chart or kustomization is not rendered."""
+        reason = str(error).removeprefix(f"{path} is ")
+        self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(path))
+        self._directories.add(os.path.realpath(path))
+
     def cover(self, directory: str, inputs: Inputs | None = None) -> None:
         """Leave out the files that a chart or kustomization is rendered from."""
         top = os.path.realpath(directory)
+        if top in self._charts:  # it is named twice
+            return
         self._directories.add(top)
         if is_chart(directory):
             self._charts.append(top)
@@ -103,7 +120,7 @@ class _Trees:
                 if real == top or real.startswith(f"{top}/charts/"):
                     self._directories.add(real)
                     self._selection.left_out[HELM] -= templates
-                    self._selection.unread.remove((f"{chart}/templates", HELM))
+                    self._selection.unread.remove((os.path.join(chart, "templates"), HELM))
             self._selection.left_out += {}  # without those that are zero
             return
         inputs = inputs or inputs_of(directory)
@@ -147,17 +164,26 @@ class _Trees:
         elif monotonic() > self._end:
             reason = _LATE
         else:
-            try:
-                documents = list(render(directory, self._options))
-            except SourceError as error:
-                reason = str(error).removeprefix(f"{directory} is ")
-            if documents and not any(isinstance(each, Document) for each in documents):
-                reason = documents[0].message if isinstance(documents[0], Unreadable) else ""
+            documents, reason = _tried(directory, self._options)
+            if reason and inputs is None and self._options.namespace == _DEFAULT_NAMESPACE:
+                # Many charts of drivers refuse it, as they need a namespace of their own.
+                own = os.path.basename(os.path.realpath(directory))
+                documents, reason = _tried(directory, self._options._replace(namespace=own))
         if not reason:
             self.cover(directory, inputs)
             return documents
         self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(directory))
         return ()
+
+
+def _tried(directory: str, options: RenderOptions) -> tuple[list[Document | Unreadable], str]:
+    """Render a chart or kustomization; the text is the reason why that is not possible."""
+    try:
+        documents = list(render(directory, options))
+    except SourceError as error:
+        return [], str(error).removeprefix(f"{directory} is ")
+    failed = documents and not any(isinstance(each, Document) for each in documents)
+    return documents, documents[0].message if failed and isinstance(documents[0], Unreadable) else ""
 
 
 def _below(directory: str) -> Iterator[str]:

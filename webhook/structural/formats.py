@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from functools import partial
 
@@ -9,18 +10,14 @@ from webhook import formats
 from webhook.cel.kubernetes.format import named
 from webhook.cel.runtime.temporal import parse_duration
 from webhook.cel.types.values import Duration
-from webhook.later import Module
 from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import ipaddress
     from collections.abc import Callable, Mapping
     from typing import Final
 
     from webhook.release import Release
-else:
-    ipaddress = Module("ipaddress")
 
 _SINCE_NAMES: Final = 34
 """The first release with the formats ``k8s-short-name`` and ``k8s-long-name``."""

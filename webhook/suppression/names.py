@@ -6,9 +6,9 @@ policy.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from webhook.later import Module
 from webhook.spelling import did_you_mean
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""
-_fnmatch: Final = Module("fnmatch")
 _MAGIC: Final = frozenset("*?[")
 _MAX: Final = 300
 """The most characters of a name: policies' names have at most 253."""
@@ -74,7 +73,7 @@ def called(finding: Finding) -> Iterator[str]:
 
 def names(name: str, finding: Finding) -> bool:
     """Tell whether a name matches the rule of a finding."""
-    return any(each == name or _fnmatch.fnmatchcase(each, name) for each in called(finding))
+    return any(each == name or fnmatchcase(each, name) for each in called(finding))
 
 
 def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:

@@ -260,9 +260,17 @@ _LOST: Final = {
 
 
 def made_templates(obj: JSONObject) -> Iterator[str]:
-    """Return the names of ResourceClaimTemplates that a controller makes for an object, in its namespace."""
-    version = obj.get("apiVersion")
-    if obj.get("kind") == "ComputeDomain" and isinstance(version, str) and version.startswith("resource.nvidia.com/"):
-        name = _mapping(obj, "spec", "channel", "resourceClaimTemplate").get("name")
-        if isinstance(name, str):
-            yield name
+    """Return the names of ResourceClaimTemplates that a controller may make for an object, in its namespace.
+
+    Operators are told the name by a field ``resourceClaimTemplate: {name: …}``, as that of ComputeDomain is.
+    """
+    pending: list[Any] = [obj.get("spec")]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            name = _mapping(value, "resourceClaimTemplate").get("name")
+            if isinstance(name, str):
+                yield name
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value

@@ -70,7 +70,7 @@ httpGet:
 {{- end -}}
 
 {{- /* The newest Kubernetes 1.x release that draguard knows; a later one is judged as this one. */ -}}
-{{- define "draguard.newest" -}}37{{- end -}}
+{{- define "draguard.newest" -}}38{{- end -}}
 
 {{- /* Whether the certificate manager, which may ask the API server, tells pods the cluster's version. */ -}}
 {{- define "draguard.asksVersion" -}}

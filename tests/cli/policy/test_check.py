@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,6 @@ from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE
 from tests.command import draguard, findings, process, reported
 from tests.policy.examples import binding, mutating, policy
 from tests.policy.examples import spec as with_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 INLINE = "expression: object.metadata.name == nope + 1"
 
@@ -102,6 +98,17 @@ class TestCheck:
             ('object.metadata.name != "bad"', 'objekt.metadata.name != "bad"', 'did you mean "object"?'),
             ('object.metadata.name != "bad"', 'object.metadata.name.contain("bad")', 'did you mean "contains"?'),
             ('object.metadata.name != "bad"', "object.metadata.nam == ''", 'did you mean "name"?'),
+            (
+                'object.metadata.name != "bad"',
+                "exists(object.spec.containers, c, c.name == '')",
+                "it is called on a value: VALUE.exists",
+            ),
+            (
+                'object.metadata.name != "bad"',
+                "startsWith(object.metadata.name, 'a')",
+                "it is called on a value: VALUE.startsWith",
+            ),
+            ('object.metadata.name != "bad"', "object.spec.has(nodeName)", "it is not called on a value: has(…)"),
             ('object.metadata.name != "bad"', "object.spec.container.size() > 0", 'did you mean "containers"?'),
             ('object.metadata.name != "bad"', "object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
             ('object.metadata.name != "bad"', "zzz", ""),
@@ -152,7 +159,7 @@ class TestCheck:
         variables = [{"name": "n", "expression": "object.spec.nodename"}]
         folder = write(p=[policy("p", variables=variables, validations=[{"expression": "variables.n == ''"}])])
         found = [(each["rule"], each["field"]) for each in findings("policy", "check", folder)]
-        assert ("type-check", "spec.variables[0].expression") in found
+        assert ("mistyped", "spec.variables[0].expression") in found
         assert "fails-on-valid" not in dict(found)
 
     def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:

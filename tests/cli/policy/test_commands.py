@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,9 +15,6 @@ from tests.cli.policy.manifests import LIMITED
 from tests.command import ROOT, draguard
 from tests.policy.examples import mutating
 from webhook.documents.dump import dump
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_documentation_does_what_it_says(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -11,11 +12,6 @@ import pytest
 from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
 from tests.command import ROOT, draguard, findings, process, reported
 from tests.policy.examples import policy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 WHOLE = (
     SUITE

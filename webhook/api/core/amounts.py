@@ -9,7 +9,6 @@ from webhook import formats
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
 from webhook.release import Release
-from webhook.schema import remember
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.problem import Problem
-    from webhook.schema import Target
 
 COMPUTE: Final = frozenset({"cpu", "memory"})
 """The resources that have amounts for a whole pod, apart from huge pages."""
@@ -33,13 +31,6 @@ _ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS}
 _HUGE: Final = "hugepages-"
 _HUGE_OF_QUOTAS: Final = (_HUGE, f"requests.{_HUGE}")
 _MILLI: Final = -3
-_SHORT: Final = 500
-"""The characters of resources that are remembered: most pods request the same amounts as others."""
-_fine: Final[set[tuple[Any, ...]]] = set()
-_fine_by_name: Final[dict[str, Any]] = {}
-"""Such resources of the container that had a name last, for the pods of a workload are alike."""
-_MOST_NAMES: Final = 1024
-_MOST_CLAIMS: Final = 8
 _TYPED: Final = range(29, 34)
 """The releases that show a resource's name as Go writes it: without quotes."""
 _JSON_SINCE: Final = Release(34)
@@ -87,9 +78,9 @@ def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tupl
         The name of a resource, and a finding about its amount.
     """
     requests = resources.get("requests") or {}
-    for name, amount in _amounts(resources.get("limits")).items():
+    for name, value in (resources.get("limits") or {}).items():
         if name not in requests:
-            for problem in of_resource(name, amount, Path(), release):
+            for problem in of_resource(name, _amount(value), Path(), release):
                 yield name, problem
 
 
@@ -121,51 +112,13 @@ def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> It
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
-def are_plain(container: Any, _: Target) -> bool:
-    """Tell quickly whether nothing is wrong with the valid quantities of common resources.
-
-    Args:
-        container: A container with resources.
-    """
-    resources = container.resources
-    if _fine_by_name.get(container.name) == resources:
-        return True
-    limits, requests = resources.limits or {}, resources.requests or {}
-    # No name and no quantity is empty, so that equal keys are of equal resources.
-    key = (*limits, *limits.values(), "", *requests, *requests.values())
-    if key not in _fine:
-        is_fine = all(_is_plain(name, value, limits.get(name)) for name, value in requests.items()) and all(
-            name in requests or _is_plain(name, value, value) for name, value in limits.items()
-        )
-        if not is_fine or len(str(key)) > _SHORT:
-            return is_fine
-        remember(key, _fine)
-    if len(resources.claims or ()) <= _MOST_CLAIMS:
-        if len(_fine_by_name) >= _MOST_NAMES:
-            _fine_by_name.clear()
-        _fine_by_name[container.name] = resources
-    return True
-
-
-def _is_plain(name: str, request: Any, limit: Any) -> bool:
-    if str(request)[:1] == "-" or (name not in _OF_CONTAINERS and limit is None):
-        return False
-    if name in _OF_CONTAINERS:
-        return limit is None or limit == request or decode_quantity(request) <= decode_quantity(limit)
-    return bool(limit == request) and _is_plain_count(name, request)
-
-
-def _is_plain_count(name: str, value: object) -> bool:
-    """Tell whether a valid name of a device plugin's resource comes with a whole number."""
-    return str(value).isdecimal() and not formats.extended_resource_name(name, _JSON_SINCE)
-
-
 def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, Quantity]:
-    return {name: _rounded(decode_quantity(value)) for name, value in (quantities or {}).items()}
+    return {name: _amount(value) for name, value in (quantities or {}).items()}
 
 
-def _rounded(amount: Quantity) -> Quantity:
-    """Round up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
+def _amount(value: object) -> Quantity:
+    """Read a quantity, and round it up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
+    amount = decode_quantity(value)
     if amount.power >= _MILLI:
         return amount
     number = int(amount.digits[: amount.power - _MILLI] or "0") + 1

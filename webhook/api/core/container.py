@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Final
 
     from webhook.problem import Problem
-    from webhook.release import Release
     from webhook.schema import View
 
 
@@ -83,11 +82,6 @@ class ContainerPort(V1Struct):
     hostIP = Text("The address of the node.")
 
 
-def _usual_image(image: str, _: Release) -> tuple[str, ...]:
-    """Find what rules about images, of pods or in templates, may find."""
-    return () if image and image == image.strip() else ("missing, or with white space around it",)
-
-
 class EnvVar(V1Struct):
     """A variable of a container's environment."""
 
@@ -112,7 +106,7 @@ class Container(V1Struct):
     }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
-    image = Text("The image that it runs.", required=True, usual=_usual_image)
+    image = Text("The image that it runs.", required=True)
     imagePullPolicy = Text("When to pull the image.", go="PullPolicy", one_of=("Always", "IfNotPresent", "Never"))
     command = Array(Text(), "What it runs, in place of the image's entry point.")
     args = Array(Text(), "The arguments of that.")
@@ -151,7 +145,7 @@ def pull_policy(image: str) -> str:
     return "Always" if tag_of(image) == LATEST else "IfNotPresent"
 
 
-@check(Container, given=["resources"], fine=amounts.are_plain)
+@check(Container, given=["resources"])
 def amounts_of_resources(container: View) -> Iterator[Problem]:
     """Resources of containers have known or qualified names; of extended resources, requests are their limits.
 

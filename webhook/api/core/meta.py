@@ -5,8 +5,6 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
-from functools import cache
-
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.problem import (
@@ -37,8 +35,6 @@ from webhook.schema import (
     Struct,
     Text,
     check,
-    implied,
-    remember,
     transition,
 )
 from webhook.schema.fields import name_of
@@ -54,8 +50,6 @@ if TYPE_CHECKING:
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4
 """The most bytes of a character."""
-_SHORT = 128
-"""The most characters of labels and keys that are remembered, since objects share them."""
 KEPT_BY_STATUS: Final = frozenset({"labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"})
 """The metadata that a status update cannot change (apimachinery ``ResetObjectMetaForStatus``)."""
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -87,23 +81,14 @@ class ManagedFieldsEntry(V1Struct):
     subresource = Text("The subresource that was updated.")
 
 
-def _usual_prefix(prefix: str, release: Release) -> tuple[str, ...]:
-    """Find what rules about prefixes, and about the names made from them, may find."""
-    return (
-        *formats.name_prefix(prefix, release),
-        *formats.path_segment_prefix(prefix),
-        *formats.dns_subdomain(generated_name(prefix), release),
-    )
-
-
 class ObjectMeta(V1Struct):
     """The metadata of every object: identity, labels, annotations, owners."""
 
     go_name = "ObjectMeta"
 
-    name = Text("The object's name, unique in its namespace.", usual=formats.dns_subdomain)
-    generateName = Text("A prefix from which the API server makes the name.", usual=_usual_prefix)
-    namespace = Text("The namespace that the name is unique in.", usual=formats.dns_label)
+    name = Text("The object's name, unique in its namespace.")
+    generateName = Text("A prefix from which the API server makes the name.")
+    namespace = Text("The namespace that the name is unique in.")
     selfLink = Text("Deprecated, no longer set.")
     uid = Text("The object's identity over time, set by the API server.", go="types.UID")
     resourceVersion = Text("The version of the stored object, for optimistic locking.")
@@ -146,28 +131,6 @@ class TemplateMetadata(ObjectMeta):
     """The metadata of a template: only labels and annotations."""
 
 
-@cache
-def _known_labels(_release: Release) -> set[tuple[str, str]]:
-    """Return the set that remembers well-formed labels."""
-    return set()
-
-
-def are_plain_labels(labels: Mapping[str, str], release: Release) -> bool:
-    """Tell quickly whether labels are valid and short."""
-    known = _known_labels(release)
-    return known.issuperset(labels.items()) or all(
-        _is_plain_label(key, value, release, known) for key, value in labels.items()
-    )
-
-
-def _is_plain_label(key: str, value: str, release: Release, known: set[tuple[str, str]]) -> bool:
-    if (key, value) not in known:
-        if len(key) + len(value) > _SHORT or formats.label_key(key, release) or formats.label_value(value, release):
-            return False
-        remember((key, value), known)
-    return True
-
-
 def wrong_labels(labels: Mapping[str, str | None], path: Path, release: Release) -> Iterator[Problem]:
     """Find labels with invalid keys or values (ValidateLabels)."""
     for key, value in labels.items():
@@ -177,7 +140,7 @@ def wrong_labels(labels: Mapping[str, str | None], path: Path, release: Release)
             yield invalid(path, value or "", detail)
 
 
-@check(Metadata, on=[CREATE], fine="{name} or {generateName}")
+@check(Metadata, on=[CREATE])
 def object_name(meta: View) -> Iterator[Problem]:
     """An object has a name that is a DNS subdomain, or a prefix for a generated name."""
     name, prefix = created_name(meta), meta.generateName
@@ -230,42 +193,20 @@ _REVISIONS = 2**64
 _DIGITS = len(str(_REVISIONS))
 
 
-@check(Metadata, on=[CREATE], given=["generation"], fine="{generation} >= 0")
+@check(Metadata, on=[CREATE], given=["generation"])
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
     if meta.generation < 0 and not meta.target.pick(meta.type.counted):
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 
-@check(ObjectMeta, given=["labels"], fine=lambda meta, target: are_plain_labels(meta.labels, target.release))
+@check(ObjectMeta, given=["labels"])
 def label_syntax(meta: View) -> Iterator[Problem]:
     """Keys of labels are qualified names, values are short names."""
     yield from wrong_labels(meta.labels, meta / "labels", meta.release)
 
 
-@cache
-def _known_keys(_release: Release) -> set[str]:
-    """Return the set that remembers well-formed keys of annotations."""
-    return set()
-
-
-def _is_plain_key(key: str, release: Release, known: set[str]) -> bool:
-    if key not in known:
-        if len(key) > _SHORT or formats.annotation_key(key, release):
-            return False
-        remember(key, known)
-    return True
-
-
-def _few_plain_annotations(meta: Any, target: Target) -> bool:
-    annotations, release = meta.annotations, target.release
-    known = _known_keys(release)
-    if not known.issuperset(annotations) and not all(_is_plain_key(key, release, known) for key in annotations):
-        return False
-    return (sum(map(len, annotations)) + sum(map(len, annotations.values()))) * _BYTES <= ANNOTATIONS_MAX_BYTES
-
-
-@check(ObjectMeta, given=["annotations"], fine=_few_plain_annotations)
+@check(ObjectMeta, given=["annotations"])
 def annotation_keys(meta: View) -> Iterator[Problem]:
     """Keys of annotations are qualified names, and all annotations together have at most 256 KiB."""
     annotations, release, characters = meta.annotations, meta.release, 0
@@ -282,15 +223,7 @@ def _size(annotations: dict[str, str | None]) -> int:
     return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
-def _one_owner_in_full(meta: Any, _: Target) -> bool:
-    owners = meta.ownerReferences
-    return len(owners) <= 1 and all(
-        _group_and_version(each.apiVersion or "")[1] and each.kind and each.kind != "Event" and each.name and each.uid
-        for each in owners
-    )
-
-
-@check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
+@check(Metadata, given=["ownerReferences"])
 def owner_references(meta: View) -> Iterator[Problem]:
     """Owner references are complete, name no Event, and have at most one controller."""
     path, controller = meta / "ownerReferences", ""
@@ -317,7 +250,7 @@ def owner_references(meta: View) -> Iterator[Problem]:
         controller = controller or name
 
 
-@check(Metadata, given=["ownerReferences"], fine=_one_owner_in_full)
+@check(Metadata, given=["ownerReferences"])
 def repeated_owner(meta: View) -> Iterator[Problem]:
     """An owner reference that repeats another one is dropped."""
     repeated = [owner.uid for owner, is_first in _compared(meta.ownerReferences) if not is_first]
@@ -402,7 +335,7 @@ def _shown_time(meta: View) -> str | None:
 _TIME_AS_JSON_SINCE = 34
 
 
-@check(Metadata, given=["generateName"], fine=implied)
+@check(Metadata, given=["generateName"])
 def prefix_in_path(meta: View) -> Iterator[Problem]:
     """A prefix for generated names can be a part of a URL's path.
 
@@ -474,7 +407,7 @@ class PlainObject(Object):
     metadata = Nested(PlainMetadata, "The object's name, labels and annotations.")
 
 
-@check(Object, on=[UPDATE], given=["metadata"], fine=implied)
+@check(Object, on=[UPDATE], given=["metadata"])
 def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
     meta = obj.metadata

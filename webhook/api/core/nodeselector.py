@@ -120,14 +120,7 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
     return problem._replace(hint=f'did you mean "{meant}"?', fix=Fix("replace", meant)) if meant in known else problem
 
 
-def _has_fitting_values(requirement: Any, _: Target) -> bool:
-    operator, count = requirement.operator, len(requirement.values or ())
-    if operator in {"In", "NotIn"}:
-        return count > 0
-    return count == 0 if operator in {"Exists", "DoesNotExist"} else operator in {"Gt", "Lt"} and count == 1
-
-
-@check(Requirement, fine=_has_fitting_values, before="key")
+@check(Requirement, before="key")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
     operator, path = requirement.operator, requirement / "values"
@@ -149,8 +142,8 @@ def are_labels(requirement: Any, target: Target) -> bool:
     return not any(formats.label_value(value, target.release) for value in requirement.values)
 
 
-@check(NodeSelectorRequirement, since=32, given=["values"], fine=are_labels)
-@check(RequiredRequirement, since=33, given=["values"], fine=are_labels)
+@check(NodeSelectorRequirement, since=32, given=["values"])
+@check(RequiredRequirement, since=33, given=["values"])
 def label_values(requirement: View) -> Iterator[Problem]:
     """The values must be valid for labels; others would never match."""
     if requirement.target.stored:

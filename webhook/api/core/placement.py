@@ -16,10 +16,10 @@ from webhook.schema import Array, Int, Nested, Text, check
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any, ClassVar, Final
+    from typing import ClassVar, Final
 
     from webhook.problem import Problem
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 
 class Toleration(V1Struct):
@@ -27,7 +27,7 @@ class Toleration(V1Struct):
 
     key = Text("The taint; all of them if empty.", format=formats.label_key)
     operator = Text("Exists or Equal; Lt or Gt compare numbers.", go="TolerationOperator")
-    value = Text("The taint's value, for all operators but Exists.", usual=formats.label_value)
+    value = Text("The taint's value, for all operators but Exists.")
     effect = Text(
         "The taint's effect; any if empty.",
         go="TaintEffect",
@@ -46,13 +46,7 @@ ONLY_EVICTING: Final = "effect must be 'NoExecute' when `tolerationSeconds` is s
 NO_VALUE: Final = "value must be empty when `operator` is 'Exists'"
 
 
-_PLAIN: Final = (
-    "({tolerationSeconds} is None or {effect} == 'NoExecute') and "
-    "(not {value} if {operator} == 'Exists' else {key} and {operator} in (None, '', 'Equal'))"
-)
-
-
-@check(Toleration, fine=_PLAIN)
+@check(Toleration)
 def value_to_tolerate(toleration: View) -> Iterator[Problem]:
     """The operator Exists takes no value, and only Exists no key; tolerationSeconds are for the effect NoExecute.
 
@@ -118,11 +112,7 @@ class PodSchedulingGate(V1Struct):
     name = Text("Who will remove the gate.", written=True)
 
 
-def _has_name(gate: Any, target: Target) -> bool:
-    return not formats.label_key(gate.name, target.release)
-
-
-@check(PodSchedulingGate, fine=_has_name)
+@check(PodSchedulingGate)
 def gate_name(gate: View) -> Iterator[Problem]:
     """The name of a scheduling gate is a qualified name, such as example.com/quota."""
     for detail in formats.label_key(gate.name, gate.release):

@@ -14,7 +14,7 @@ from webhook.api.core.podupdate import changes
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, duplicate, forbidden, invalid
-from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, implied, transition
+from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar
 
     from webhook.problem import Problem
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 MIRROR_POD = "kubernetes.io/config.mirror"
 """The annotation of mirror pods, which represent a kubelet's static pods."""
@@ -140,14 +140,14 @@ def _with_host_ports(container: Any) -> Any:
     }
 
 
-@check(Pod, on=[CREATE], given=["spec"], fine=implied)
+@check(Pod, on=[CREATE], given=["spec"])
 def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if pod.spec.contents("ephemeralContainers"):
         yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
 
 
-@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=implied)
+@check(Pod, on=[CREATE, UPDATE], given=["spec"])
 def spaces_around_image(pod: View) -> Iterator[Problem]:
     """The image of a pod's container has no white space around it; in a template it may."""
     from webhook.escapes import GO_SPACE  # most pods are valid
@@ -160,11 +160,7 @@ def spaces_around_image(pod: View) -> Iterator[Problem]:
                 yield invalid(pod / "spec" / kind / index / "image", image, detail)
 
 
-def _waits_or_has_node(pod: Any, _: Target) -> bool:
-    return not (pod.spec.nodeName and pod.spec.schedulingGates)
-
-
-@check(Pod, on=[CREATE], given=["spec"], fine=_waits_or_has_node)
+@check(Pod, on=[CREATE], given=["spec"])
 def node_before_gates_cleared(pod: View) -> Iterator[Problem]:
     """A pod with scheduling gates is not scheduled yet, and so has no node."""
     if pod.spec.nodeName and pod.spec.schedulingGates:
@@ -172,22 +168,18 @@ def node_before_gates_cleared(pod: View) -> Iterator[Problem]:
         yield forbidden(pod / "spec" / "nodeName", detail)
 
 
-@check(Pod, on=[CREATE, UPDATE], given=["spec"], fine=implied)
+@check(Pod, on=[CREATE, UPDATE], given=["spec"])
 def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
     """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(pod.spec.contents(kind)):
-            path = pod / "spec" / kind / index / "resources"
             for name, problem in amounts.only_limits(container.get("resources") or {}, pod.release):
+                path = pod / "spec" / kind / index / "resources"
                 spelled = path / "requests" / Key(name)
                 yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
 
 
-def _not_static(pod: Any, _: Target) -> bool:
-    return MIRROR_POD not in (pod.metadata.annotations or ())
-
-
-@check(Pod, since=32, given=["spec"], fine=_not_static)
+@check(Pod, since=32, given=["spec"])
 def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     """Static pods cannot use claims: they run without the API server."""
     if MIRROR_POD in pod.metadata.annotations:
@@ -196,7 +188,7 @@ def claims_of_static_pod(pod: View) -> Iterator[Problem]:
             yield problem._replace(spelled=Path((Key(""),)))  # upstream's path is empty
 
 
-@check(Pod, until=30, given=["spec"], fine=lambda pod, _: not pod.spec.resourceClaims)
+@check(Pod, until=30, given=["spec"])
 def name_of_made_claim(pod: View) -> Iterator[Problem]:
     """A claim made from a template is named after the pod and its entry; that name must be valid."""
     seen = set()

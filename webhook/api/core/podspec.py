@@ -13,7 +13,7 @@ from webhook.api.core.container import (
     ResourceList,
     ResourceRequirements,
 )
-from webhook.api.core.meta import are_plain_labels, wrong_labels
+from webhook.api.core.meta import wrong_labels
 from webhook.api.core.placement import (
     COMPARING_SINCE,
     Affinity,
@@ -35,7 +35,6 @@ from webhook.schema import (
     Text,
     check,
     exactly_one,
-    remember,
 )
 
 TYPE_CHECKING = False
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.release import Release
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34
@@ -151,7 +150,7 @@ class PodSpec(V1Struct):
         Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
     )
     ephemeralContainers = Array(
-        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"], rare=True
+        Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"]
     )
     resourceClaims = Array(
         Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.", list_map_keys=["name"]
@@ -223,50 +222,7 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
-_known_names: Final[set[str]] = set()
-
-
-def _is_name(name: str, release: Release) -> bool:
-    if name not in _known_names:
-        if formats.dns_label(name, release):
-            return False
-        remember(name, _known_names)
-    return True
-
-
-def _plain_names(spec: Any, target: Target) -> bool:
-    """Tell quickly whether names of claims and containers are valid and distinct, and containers name claims once."""
-    claims = set()
-    for claim in spec.resourceClaims or ():
-        name = claim.name
-        if not name or name in claims or not (name in _known_names or _is_name(name, target.release)):
-            return False
-        claims.add(name)
-    containers = spec.containers + spec.initContainers if spec.initContainers else spec.containers
-    names, before = set(), None
-    for container in containers:
-        names.add(container.name)
-        resources = container.resources
-        if resources is None or not (used := resources.claims) or used == before:
-            continue
-        before = used
-        for claim in used:
-            request = claim.request
-            if claim.name not in claims or (request and not _is_name(request, target.release)):
-                return False
-        if len(used) > 1 and not _are_distinct(used):
-            return False
-    return len(names) == len(containers)
-
-
-def _are_distinct(claims: Sequence[Any]) -> bool:
-    """Tell whether no claim, and no request of a claim, is named twice, nor a claim beside one of its requests."""
-    named = {(claim.name, claim.request or "") for claim in claims}
-    whole = {name for name, request in named if not request}
-    return len(named) == len(claims) and not any(request and name in whole for name, request in named)
-
-
-@check(PodSpec, fine=_plain_names)
+@check(PodSpec)
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
@@ -279,7 +235,7 @@ def container_names(spec: View) -> Iterator[Problem]:
                 seen.add(name)
 
 
-@check(PodSpec, given=["resourceClaims"], fine=_plain_names, before=IN_PLACE)
+@check(PodSpec, given=["resourceClaims"], before=IN_PLACE)
 def claim_names(spec: View) -> Iterator[Problem]:
     """Every claim of a pod has a unique name."""
     seen = set()
@@ -295,7 +251,7 @@ def claim_names(spec: View) -> Iterator[Problem]:
                 yield invalid(spec / "resourceClaims" / index / "name", name, detail)
 
 
-@check(PodSpec, fine=_plain_names)
+@check(PodSpec)
 def container_claims(spec: View) -> Iterator[Problem]:
     """A container uses claims of its pod, and names each claim, or each request of it, once."""
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
@@ -317,11 +273,7 @@ def container_claims(spec: View) -> Iterator[Problem]:
                 return
 
 
-def _selects_plain_labels(spec: Any, target: Target) -> bool:
-    return are_plain_labels(spec.nodeSelector, target.release)
-
-
-@check(PodSpec, given=["nodeSelector"], fine=_selects_plain_labels)
+@check(PodSpec, given=["nodeSelector"])
 def node_labels(spec: View) -> Iterator[Problem]:
     """A pod selects nodes by labels: keys are qualified names, values are short names."""
     yield from wrong_labels(spec.nodeSelector, spec / "nodeSelector", spec.release)

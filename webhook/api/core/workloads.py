@@ -25,7 +25,6 @@ from webhook.schema import (
     Nested,
     Text,
     check,
-    implied,
     transition,
 )
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from webhook.problem import Problem
     from webhook.release import Release
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 
 REPLICAS = Int(go="int32", pointer=True, default=1)
@@ -55,7 +54,7 @@ class PodTemplateSpec(V1Struct):
     spec = Nested(PodSpec, "What the pods run, and what that needs.")
 
 
-@check(PodTemplateSpec, fine=implied)
+@check(PodTemplateSpec)
 def ephemeral_containers_in_template(template: View) -> Iterator[Problem]:
     """Ephemeral containers can be added only to a running pod."""
     if template.spec.contents("ephemeralContainers"):
@@ -309,12 +308,7 @@ class CronJob(Workload):
     spec = Nested(CronJobSpec, "Jobs, and when to start them.", subresource=MAIN)
 
 
-def _are_replaced(controlled: Any, _: Target) -> bool:
-    spec = controlled.template and controlled.template.spec
-    return not spec or (spec.restartPolicy in {None, "", "Always"} and spec.activeDeadlineSeconds is None)
-
-
-@check(Controlled, fine=_are_replaced)
+@check(Controlled)
 def pods_without_end(controlled: View) -> Iterator[Problem]:
     """Pods of controllers run until they are deleted: their containers are always restarted, and have no deadline."""
     template = controlled.template
@@ -331,12 +325,7 @@ def pods_without_end(controlled: View) -> Iterator[Problem]:
 _ENDING: Final = ("OnFailure", "Never")
 
 
-def _end(job: Any, _: Target) -> bool:
-    spec = job.template and job.template.spec
-    return bool(spec) and spec.restartPolicy in (_ENDING if job.podFailurePolicy is None else _ENDING[1:])
-
-
-@check(JobSpec, fine=_end)
+@check(JobSpec)
 def pods_that_end(job: View) -> Iterator[Problem]:
     """Pods of jobs run to their end: state the restart policy, OnFailure or Never, as the default is Always.
 

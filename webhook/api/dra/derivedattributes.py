@@ -85,7 +85,6 @@ def derived_attributes() -> Array:
         at_item=True,
         since=37,
         gate="DRADerivedAttributes",
-        rare=True,
     )
 
 
@@ -114,22 +113,21 @@ def _unreferenced(request: View, names: set[str], compared: list[tuple[str, froz
             yield invalid(derived / "name", name, _NOT_COMPARED)
 
 
-def has_derived(devices: Mapping[str, Any]) -> bool:
-    """Tell whether a claim, as submitted, derives attributes: few do, and views cost more."""
-    return any(
-        isinstance(each, dict) and "derivedAttributes" in each
-        for request in devices.get("requests") or ()
-        if request
-        for each in (request, request.get("exactly"), *(request.get("firstAvailable") or ()))
-    )
+def has_derived(devices: View) -> bool:
+    """Tell whether a claim derives attributes."""
+    return any(each.derivedAttributes for each in _holders(devices))
+
+
+def _holders(devices: View) -> Iterator[View]:
+    for request in devices.requests:
+        yield from (each for each in (request.exactly, *(request.firstAvailable or ())) if each)
 
 
 def too_expensive(devices: View) -> Iterator[Problem]:
     """Report derived attributes that are too expensive together."""
     from webhook.cel.kubernetes.devices import MAX_COST
 
-    holders = [each for request in devices.requests for each in (request.exactly, *(request.firstAvailable or ()))]
-    expressions = [derived.expression for each in holders if each for derived in each.derivedAttributes]
+    expressions = [derived.expression for each in _holders(devices) for derived in each.derivedAttributes]
     try:
         costs = [_cost(each, devices.target) for each in expressions if each and not _is_too_long(each)]
     except BudgetExceededError:

@@ -79,9 +79,7 @@ class DeviceSubRequest(Detailed, Wanted, Named):
 class Administering(Struct):
     """The access of an administrator, which alternatives do not have."""
 
-    adminAccess = Bool(
-        "Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"}, rare=True
-    )
+    adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
 
 
 class ExactDeviceRequest(Detailed, Administering, Wanted):
@@ -91,13 +89,8 @@ class ExactDeviceRequest(Detailed, Administering, Wanted):
 _MODE_REQUIRED_SINCE = 37
 """From then on the handwritten rule counts: in declarative ones the mode is optional, as v1beta1 needs none."""
 
-_COUNTED = (
-    f"({{allocationMode}} is None or {{allocationMode}} == '{EXACT_COUNT}') and ({{count}} is None or {{count}} > 0) "
-    f"or {{allocationMode}} == '{ALL}' and not {{count}}"
-)
 
-
-@check(Wanted, fine=_COUNTED, before="tolerations")
+@check(Wanted, before="tolerations")
 def count_for_mode(request: View) -> Iterator[Problem]:
     """A request has a count with ExactCount, but not with All."""
     mode, count = request.allocationMode, request.count
@@ -131,11 +124,8 @@ class DeviceRequest(Named):
     )
 
 
-_EXACTLY_OR_NOT = "{firstAvailable} if {exactly} is None else not {firstAvailable}"
-
-
-@check(DeviceRequest, since=33, until=34, fine=_EXACTLY_OR_NOT)
-@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_EXACTLY_OR_NOT)
+@check(DeviceRequest, since=33, until=34)
+@check(DeviceRequest, since=35, mutes=("exactly", "firstAvailable"))
 def exactly_or_first_available(request: View) -> Iterator[Problem]:
     """A request has either `exactly` or `firstAvailable`."""
     exactly, alternatives = "exactly" in request, request.firstAvailable
@@ -193,7 +183,5 @@ class FlatDeviceRequest(Named):
     firstAvailable = DeviceRequest.fields["firstAvailable"]
 
 
-check(FlatDeviceRequest, since=33, until=34, fine=_EXACTLY_OR_NOT)(exactly_or_first_available)
-check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"), fine=_EXACTLY_OR_NOT)(
-    exactly_or_first_available
-)
+check(FlatDeviceRequest, since=33, until=34)(exactly_or_first_available)
+check(FlatDeviceRequest, since=35, mutes=("exactly", "firstAvailable"))(exactly_or_first_available)

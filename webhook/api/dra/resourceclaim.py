@@ -23,7 +23,6 @@ from webhook.schema import (
     Struct,
     Text,
     check,
-    implied,
     transition,
 )
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
@@ -166,7 +165,7 @@ class ResourceClaimTemplate(Object):
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
 
-@check(DeviceConstraint, fine="{matchAttribute} is not None")
+@check(DeviceConstraint)
 def an_attribute_to_compare(constraint: View) -> Iterator[Problem]:
     """A constraint compares an attribute; upstream accepts both fields, and then uses only `matchAttribute`."""
     if "matchAttribute" in constraint:
@@ -191,14 +190,7 @@ _NO_REQUEST = "must be the name of a request in the claim"
 _NO_SUBREQUEST = f"{_NO_REQUEST} or the name of a request and a subrequest separated by '/'"
 
 
-def _plain_references(devices: Any, _: Target) -> bool:
-    names = {each.name for each in devices.requests or ()}
-    return all(
-        names.issuperset(each.requests or ()) for each in (*(devices.constraints or ()), *(devices.config or ()))
-    )
-
-
-@check(DeviceClaim, given=["constraints", "config"], fine=_plain_references, before=IN_PLACE)
+@check(DeviceClaim, given=["constraints", "config"], before=IN_PLACE)
 def requests_that_exist(devices: View) -> Iterator[Problem]:
     """Constraints and configuration refer to requests of the claim or their alternatives: `request/alternative`."""
     if "constraints" not in devices and "config" not in devices:
@@ -209,10 +201,10 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
             yield from _references(each, known)
 
 
-@check(DeviceClaim, since=37, given=["requests"], fine=implied)
+@check(DeviceClaim, since=37, given=["requests"])
 def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
     """Attributes are derived for constraints, and all together do not cost too much."""
-    if has_derived(devices.content):
+    if has_derived(devices):
         yield from unreferenced(devices)
         yield from too_expensive(devices)
 
@@ -295,29 +287,19 @@ def admin_label_meant(labels: Mapping[str, Any], release: Release) -> str:
     return f"{near}: {labels[near]}" if near else ""
 
 
-@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=implied)
+@check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
 def admin_access(claim: View) -> Iterator[Problem]:
     """Admin access is allowed only in namespaces that are labelled for it."""
     yield from _admin_requests(claim, claim.spec)
 
 
-@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"], fine=implied)
+@check(ResourceClaimTemplate, since=ADMIN_SINCE, on=[CREATE], given=["spec"])
 def admin_access_of_template(template: View) -> Iterator[Problem]:
     """Claims with admin access can be created only in namespaces that are labelled for it."""
     yield from _admin_requests(template, template.spec.spec)
 
 
-def _asks_for_admin(request: dict[str, Any] | None) -> bool:
-    """Tell whether a request, as submitted, may have admin access: few have, and views cost more."""
-    if not request:
-        return False
-    exactly = request.get("exactly")  # a field that v1beta1 does not know may hold anything
-    return bool((exactly if isinstance(exactly, dict) else request).get("adminAccess"))
-
-
 def _admin_requests(view: View, spec: View) -> Iterator[Problem]:
-    if not any(map(_asks_for_admin, (spec.content.get("devices") or {}).get("requests") or ())):
-        return
     for index, request in enumerate(spec.devices.requests):
         if request.exactly.adminAccess:
             # The API server's path is that of a claim before `exactly`, also for templates.

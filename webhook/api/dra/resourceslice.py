@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from webhook.release import Release
-    from webhook.schema import Target, View
+    from webhook.schema import View
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64
@@ -110,11 +110,7 @@ _NOT_SHOWN_SINCE = 32
 """From Kubernetes 1.32 the rejected spec is not shown."""
 
 
-def _one_way(spec: Any, _: Target) -> bool:
-    return sum(map(bool, (spec.nodeName, spec.nodeSelector, spec.allNodes, spec.perDeviceNodeSelection))) == 1
-
-
-@check(ResourceSliceSpec, fine=_one_way, before="devices")
+@check(ResourceSliceSpec, before="devices")
 def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
     """A slice selects the nodes that can use its devices in exactly one way."""
     fields = ["nodeName", "nodeSelector", "allNodes"]
@@ -137,11 +133,7 @@ def one_way_to_select_nodes(spec: View) -> Iterator[Problem]:
 _ONE_TERM = {31: "must have exactly one selector term", 32: "must have exactly one node selector term"}
 
 
-def _one_term(spec: Any, _: Target) -> bool:
-    return not spec.nodeSelector or len(spec.nodeSelector.nodeSelectorTerms or ()) == 1
-
-
-@check(ResourceSliceSpec, given=["nodeSelector"], fine=_one_term, before=IN_PLACE)
+@check(ResourceSliceSpec, given=["nodeSelector"], before=IN_PLACE)
 def one_node_selector_term(spec: View) -> Iterator[Problem]:
     """The selector of a slice has one term, so that selectors of several slices can be merged."""
     if spec.nodeSelector and len(spec.nodeSelector.nodeSelectorTerms) != 1:
@@ -153,10 +145,7 @@ DEVICE_NODE_FIELDS = "nodeName", "nodeSelector", "allNodes"
 _NODE_FIELDS = frozenset(DEVICE_NODE_FIELDS)
 
 
-_NODES_OF_SLICE = "not {perDeviceNodeSelection}"  # devices that select their own nodes are rare
-
-
-@check(ResourceSliceSpec, since=33, given=["devices"], fine=_NODES_OF_SLICE, before="bindsToNode")
+@check(ResourceSliceSpec, since=33, given=["devices"], before="bindsToNode")
 def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     """With perDeviceNodeSelection each device selects its nodes in exactly one way."""
     if spec.perDeviceNodeSelection and not _only_size_counts(spec.contents("devices"), spec.release):
@@ -169,13 +158,12 @@ def nodes_of_each_device(spec: View) -> Iterator[Problem]:
     since=33,
     given=["devices"],
     mutes=[f"devices.{name}" for name in DEVICE_NODE_FIELDS],
-    fine=_NODES_OF_SLICE,
     before="bindsToNode",
 )
 def own_nodes_of_device(spec: View) -> Iterator[Problem]:
     """Without perDeviceNodeSelection no device selects its nodes."""
     devices = spec.contents("devices")
-    if spec.perDeviceNodeSelection or all(map(_NODE_FIELDS.isdisjoint, devices)):
+    if spec.perDeviceNodeSelection or all(each.get(name) is None for each in devices for name in _NODE_FIELDS):
         return
     if _only_size_counts(devices, spec.release):
         return
@@ -212,14 +200,7 @@ def _only_size_counts(devices: Sequence[dict[str, Any]], release: Release) -> bo
 # Sizes
 
 
-def _no_advanced_device(spec: Any, _: Target) -> bool:
-    devices = spec.devices or ()
-    return len(devices) <= ADVANCED_DEVICES_MAX_ITEMS or not any(
-        each.taints or each.consumesCounters for each in devices
-    )
-
-
-@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], fine=_no_advanced_device, before=IN_PLACE)
+@check(ResourceSliceSpec, since=35, mutes=["devices"], given=["devices"], before=IN_PLACE)
 def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
     """A slice has at most 64 devices if any has taints, consumes counters or has list attributes."""
     devices = spec.contents("devices")
@@ -245,7 +226,6 @@ def _is_advanced(device: dict[str, Any]) -> bool:
     ResourceSliceSpec,
     since=35,
     given=["sharedCounters"],
-    fine="{sharedCounters} is None or {devices} is None",
     before="devices",
 )
 def devices_or_counters(spec: View) -> Iterator[Problem]:
@@ -292,11 +272,7 @@ COUNTERS_OF_DEVICES_MAX = 1024
 SHARED_COUNTERS_MAX = 32
 
 
-def _no_counters(spec: Any, _: Target) -> bool:
-    return not spec.sharedCounters and not any(each.consumesCounters for each in spec.devices or ())
-
-
-@check(ResourceSliceSpec, since=33, until=34, given=["devices"], fine=_no_counters, before=IN_PLACE)
+@check(ResourceSliceSpec, since=33, until=34, given=["devices"], before=IN_PLACE)
 def counters_that_are_shared(spec: View) -> Iterator[Problem]:
     """Devices consume only counters of the slice."""
     shared = {each.name: set(each.counters) for each in spec.sharedCounters}
@@ -312,7 +288,7 @@ def counters_that_are_shared(spec: View) -> Iterator[Problem]:
                     yield invalid(consumption / "counters", name, detail)
 
 
-@check(ResourceSliceSpec, since=33, until=34, fine=_no_counters)
+@check(ResourceSliceSpec, since=33, until=34)
 def number_of_counters(spec: View) -> Iterator[Problem]:
     """A slice has at most 32 counters, and its devices consume at most 32 each and 1024 together."""
     in_all = 0
@@ -331,7 +307,7 @@ def number_of_counters(spec: View) -> Iterator[Problem]:
         yield invalid(spec / "sharedCounters", shared, detail)
 
 
-@check(ResourceSliceSpec, since=35, fine="{driver} == {driver}.lower()")
+@check(ResourceSliceSpec, since=35)
 def lower_case_driver(spec: View) -> Iterator[Problem]:
     """A driver's name is written in lower case."""
     if spec.driver != spec.driver.lower():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from webhook.api.dra.names import TAGGED
 from webhook.budget import BudgetExceededError, current
-from webhook.later import Module
 from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Text
 
@@ -21,9 +20,6 @@ EXPRESSION_MAX_BYTES = 10 * 1024
 
 _LENGTH_LIMITED_SINCE = 32
 
-_refusals = Module("webhook.cel.kubernetes.refusals")
-_verdicts = Module("webhook.cel.kubernetes.verdicts")
-
 
 def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
@@ -35,8 +31,11 @@ def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
 
 def compiled(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
+    from webhook.cel.kubernetes.devices import refusal_of  # slow to import
+    from webhook.cel.kubernetes.refusals import TOO_COMPLEX
+
     try:
-        refusal = _verdicts.refusal_of(expression, target.release, target.gates, stored=target.stored)
+        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)
     except BudgetExceededError:
         if not current().is_offline:
             raise
@@ -44,7 +43,7 @@ def compiled(expression: str, target: Target) -> Sequence[Problem]:
         return (refused("BudgetExceeded", Path(), text),)
     if refusal is None:
         return ()
-    if refusal is _refusals.TOO_COMPLEX:
+    if refusal is TOO_COMPLEX:
         return (forbidden(Path(), refusal.detail),)
     if refusal.is_internal:
         return (internal(Path(), refusal.detail),)

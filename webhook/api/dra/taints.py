@@ -102,14 +102,8 @@ def tolerations(doc: str, type_: type[AllocatedToleration] = DeviceToleration, *
     return Array(Nested(type_), doc, since=33, **common)
 
 
-def _right_value(toleration: Any, target: Target) -> bool:
-    value, operator = toleration.value or "", toleration.operator or "Equal"
-    may_have = operator == "Equal" and not formats.label_value(value, target.release)
-    return operator in OPERATORS and (not value or may_have)
-
-
-@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, fine=_right_value, before="effect")
-@check(AllocatedToleration, since=_ALLOCATED_SINCE, fine=_right_value, before="effect")
+@check(DeviceToleration, until=_ALLOCATED_SINCE - 1, before="effect")
+@check(AllocatedToleration, since=_ALLOCATED_SINCE, before="effect")
 def value_for_operator(toleration: View) -> Iterator[Problem]:
     """A toleration has a value only with the operator Equal."""
     path, value = toleration / "value", toleration.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 from webhook.budget import work
@@ -14,11 +15,9 @@ from webhook.cel.syntax import ast
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, Kind, list_of
 from webhook.cel.types.values import Duration, Timestamp, UInt, from_key, type_of
-from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import json
     from collections.abc import Callable, Iterable
     from typing import Final
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.base import Type
     from webhook.cel.types.values import Value
-else:
-    json = Module("json")
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000

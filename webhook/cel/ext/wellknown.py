@@ -6,6 +6,9 @@ stands for, a wrapper to the value inside, a `Value` to JSON.
 
 from __future__ import annotations
 
+import base64
+import struct
+
 from webhook.budget import work
 from webhook.cel.checker.declarations import StructType
 from webhook.cel.errors import EvaluationError
@@ -13,12 +16,9 @@ from webhook.cel.runtime import temporal
 from webhook.cel.types import base as types
 from webhook.cel.types.base import nullable
 from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, from_key
-from webhook.later import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import base64
-    import struct
     from collections.abc import Callable, Mapping
     from typing import Final
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from webhook.cel.types.values import Value
 
     _Fields = dict[str, Value]
-else:
-    base64 = Module("base64")
-    struct = Module("struct")
 
 _MAX_EXACT: Final = 2**53
 _INT32: Final = 2**31

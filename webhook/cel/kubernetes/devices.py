@@ -19,7 +19,7 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.quantity import QUANTITY
-from webhook.cel.kubernetes.refusals import Refusal, uncompiled
+from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
@@ -90,7 +90,28 @@ class Selector:
 
 _ENTRY: Final = 400
 """The bytes that a verdict takes beside its texts."""
+_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
 _costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
+
+
+def refusal_of(
+    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+) -> Refusal | None:
+    """The API server's refusal of a selector; None if it accepts the selector.
+
+    Verdicts are cached, programs are not. The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: The check is more work than the budget in force allows.
+    """
+    key = expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _verdicts.get(key)
+    if known is None:
+        found = compile_selector(expression, release, gates, stored=stored)
+        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
+        detail = known.detail if isinstance(known, Refusal) else ""
+        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known if isinstance(known, Refusal) else None
 
 
 def compile_selector(

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from functools import lru_cache
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.kubernetes import gourl
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
-from webhook.later import Module
 from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable, Mapping
     from typing import ClassVar, Final
 
-    from webhook.cel.kubernetes import gourl
     from webhook.release import Release
-else:
-    dt = Module("datetime")
-    gourl = Module("webhook.cel.kubernetes.gourl")
 
 FORMAT: Final = struct("kubernetes.NamedFormat")
 

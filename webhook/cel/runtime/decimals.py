@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.later import Module
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import decimal
-else:
-    decimal = Module("decimal")
+import decimal
 
 
 def digits_of(number: float) -> tuple[str, int]:

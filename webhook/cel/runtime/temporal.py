@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from functools import cache, lru_cache
 
@@ -9,16 +10,12 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.decimals import positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
 from webhook.escapes import GO_ESCAPES
-from webhook.later import Module
 from webhook.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Callable
     from typing import Final
-else:
-    dt = Module("datetime")
 
 _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400

@@ -34,10 +34,6 @@ ALIASES = {"why": "simulate"}
 """Other names of commands."""
 
 
-class UsageError(Exception):
-    """A usage error; the text explains how to fix it."""
-
-
 class Version(argparse.Action):
     """Prints the version, which is looked up only then."""
 

@@ -49,10 +49,10 @@ the templates of Helm charts and other templates that are not filled in yet, pat
 kustomization names, vendor and node_modules, files that git ignores, and files that are not YAML and have
 no apiVersion. A path that you name is always read, unless --exclude matches it.
 
-The directory of a Helm chart or a kustomization is rendered if it is named itself: by helm, or by
-Helm's library (pip install '.[helm]' in a clone); by kustomize, or by kubectl. Findings name the
-object, and the line of the template, or of the kustomization's resource, that causes them. No
-cluster is contacted, and neither plugins nor post-renderers run.
+Helm charts and kustomizations that you name are rendered, and so are those found in directories if
+they are about devices: by helm or Helm's library (pip install '.[helm]' in a clone), and by kustomize
+or kubectl. Findings name the object, and the line of the template, or of the kustomization's
+resource, that causes them. No cluster is contacted, and neither plugins nor post-renderers run.
 
 Without a PATH, standard input is read if it is a pipe or a file. If it has no manifest, the command
 that writes it has probably failed: this is an error, unless --allow-empty is given.
@@ -161,8 +161,8 @@ def validate(parser: argparse.ArgumentParser) -> None:
         parser,
         "--kubernetes-version",
         metavar="VERSION",
-        help="judge as this release does, such as 1.30 (default: the newest release that serves the object's version; "
-        "pods and workloads follow the objects of resource.k8s.io in the same file or else in the same directory)",
+        help="judge as this release does, such as 1.30 (default: 1.37, or the newest release that serves the object's "
+        "version; a pod is judged by the release of the claims in its file, or else in its directory)",
         then=": a table shows which release reports what",
     )
     gates(parser, "the defaults of the release")

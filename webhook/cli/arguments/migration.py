@@ -57,7 +57,7 @@ def convert(parser: argparse.ArgumentParser) -> None:
         parser,
         "--kubernetes-version",
         metavar="VERSION",
-        help="a release that the objects are for, such as 1.34 (default: the newest)",
+        help="a release that the objects are for, such as 1.34 (default: 1.37)",
     )
     pod_templates(parser)
     parser.add_argument("-w", "--write", action="store_true", help="change the files in place")

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, NoReturn
 
-# The texts of argparse are English as all others are: to look for translations takes a fifth of --help's time.
-vars(argparse)["_"] = lambda text: text
-
 _COLUMNS = 100
 """The width where there is no terminal."""
 

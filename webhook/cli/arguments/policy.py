@@ -33,9 +33,9 @@ examples:
   draguard policy check --output json policies/ | jq '.costs[] | select(.unbounded)'
 
 An error is what the API server refuses; a warning is what it accepts although it cannot work:
-conditions that never hold, resources that do not exist, expressions that cost too much. Other objects
-are those that policies read: CustomResourceDefinitions, parameters. --output is that of `draguard
-validate`; JSON has the expressions' costs, too.
+conditions that never hold, resources that do not exist, expressions that cost too much. Give
+the objects that policies read, too, such as CustomResourceDefinitions and parameters. --output is
+that of `draguard validate`; JSON has the expressions' costs, too.
 """
 
 
@@ -50,8 +50,8 @@ examples:
 A suite is a YAML document with cases, in a file beside the policies. It tests the policies in its
 directory, or those that it names. docs/policies.md describes suites, and `draguard schema suite`
 prints their JSON schema. A validation that is true in no case, or false in no case, is a warning; if
-you name files, only the validations of their policies are. --output is that of `draguard validate`;
-JSON has the suites with their cases, and the coverage, too.
+you name files, only validations of the policies in them are. --output is that of `draguard
+validate`; JSON has the suites with their cases, and the coverage, too.
 """
 
 
@@ -127,5 +127,5 @@ def _generate(actions: argparse._SubParsersAction[Any]) -> None:
     generate.add_argument("--limit", action="append", default=[], metavar="NAME=NUMBER", help=limit)
     enforce = "what the bindings do: refuse the request, warn the user, or note it in the audit log (default: deny)"
     generate.add_argument("--enforce", choices=("deny", "warn", "audit"), default="deny", help=enforce)
-    generate.add_argument("--kubernetes-version", metavar="VERSION", help="the cluster's release (default: the newest)")
+    generate.add_argument("--kubernetes-version", metavar="VERSION", help="the cluster's release (default: 1.37)")
     generate.add_argument("--list", action="store_true", help="list the rules that CEL can state, and the others")

@@ -88,7 +88,7 @@ def _enforcement(parser: argparse.ArgumentParser) -> None:
         metavar="[WHAT=]MODE",
         help="deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
         "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod templates; "
-        "default: warn); without it the mode is that of everything else. Pre-scheduled pods are rewritten in every "
+        "default: warn); without WHAT, the mode applies to everything else. Pre-scheduled pods are rewritten in every "
         "mode, and the validating webhook admits them",
     )
     exempt = {
@@ -146,8 +146,8 @@ def _process(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=500,
         metavar="N",
-        help="how many connections one address may keep open; of more, or of more than 1000 in total, those idle for "
-        "longest are closed (default: %(default)s)",
+        help="the most connections that one address may keep open; beyond it, or beyond 1000 in total, those that are "
+        "idle for longest are closed (default: %(default)s)",
     )
     group.add_argument(
         "--shutdown-delay",
@@ -231,14 +231,14 @@ def _clients(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--client-ca",
         metavar="FILE",
-        help="only clients with a certificate that an authority in this file has signed, PEM (default: any client)",
+        help="accept only clients whose certificate an authority in this file has signed, PEM (default: any)",
     )
     group.add_argument(
         "--client-name",
         action="append",
         default=[],
         metavar="NAME",
-        help="only clients whose certificate has this common name, or this DNS name, URI or email address; can be "
+        help="accept only clients whose certificate has this common name, DNS name, URI or email address; can be "
         "repeated (default: any)",
     )
 

@@ -128,7 +128,9 @@ def match(parser: argparse.ArgumentParser) -> None:
     )
     reading.empty(parser)
     cluster(parser, "their devices")
-    repeated(parser, "-e", "--expression", metavar="CEL", help="a selector; -e may be left out if it reads `device.`")
+    repeated(
+        parser, "-e", "--expression", metavar="CEL", help="a selector; -e may be left out if it contains `device.`"
+    )
     _scheduler(parser)
 
 

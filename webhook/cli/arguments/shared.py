@@ -64,7 +64,7 @@ def pod_templates(parser: argparse.ArgumentParser) -> None:
     )
 
 
-RELEASE = "judge policies as this release does, such as 1.34 (default: the newest)"
+RELEASE = "judge policies as this release does, such as 1.34 (default: 1.37)"
 
 
 def policies(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -114,11 +114,11 @@ def prescheduled(parser: argparse.ArgumentParser) -> None:
         "--select-node-by",
         choices=["hostname", "name"],
         default="hostname",
-        help="by the label kubernetes.io/hostname (default), or by required node affinity to the node's name",
+        help="select the node by the label kubernetes.io/hostname (default), or by required node affinity to its name",
     )
     group.add_argument(
         "--pods",
         choices=["claims", "all"],
         default="claims",
-        help="which pods: those with resource claims (default), or every pod that names its node",
+        help="rewrite pods with resource claims (default), or every pod that names its node",
     )

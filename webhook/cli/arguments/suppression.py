@@ -24,7 +24,7 @@ def suppression(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         group,
         "--level",
         metavar="RULE=LEVEL",
-        help="report a rule as off, note, warn or error; a LEVEL without RULE= caps all other rules",
+        help="report a rule as off, note, warn or error; a LEVEL without RULE= is the highest of all other rules",
     )
     group.add_argument(
         "--baseline",

@@ -6,8 +6,8 @@ import os
 import re
 import sys
 
-from webhook.later import Module
 from webhook.patterns import Pattern
+from webhook.report import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _MARK: Final = os.urandom(8).hex()
 """What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
 _COLORS: Final = Pattern(rf"\x1b{_MARK}(\[[0-9;]+m)")
-_excerpt: Final = Module("webhook.report.excerpt")
 
 _NARROWEST: Final = 40
 """The least columns of a terminal: text is not folded any narrower."""
@@ -56,10 +55,15 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     width = columns(stream or sys.stdout)
     for line in lines:
         texts = _COLORS.split(line)
-        texts[::2] = map(_excerpt.printable, texts[::2])
+        texts[::2] = map(excerpt.printable, texts[::2])
         texts[1::2] = (f"\x1b{_MARK}{each}" for each in texts[1::2])
         for each in _folded("".join(texts), width):
-            print(_excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
+            print(excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
+
+
+def print_error(line: str) -> None:
+    """Print a line of a report, which is safe, on standard error."""
+    print(line, file=sys.stderr)
 
 
 def _folded(line: str, width: int) -> Iterator[str]:
@@ -79,5 +83,5 @@ def _folded(line: str, width: int) -> Iterator[str]:
 
 
 def _columns_of(text: str) -> int:
-    columns: int = _excerpt.columns_of(_COLORS.sub("", text))
+    columns: int = excerpt.columns_of(_COLORS.sub("", text))
     return columns

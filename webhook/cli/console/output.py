@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 
-from webhook.cli.arguments import UsageError
 from webhook.cli.console.lines import columns
 from webhook.findings import INTERNAL, UNREADABLE
 from webhook.problem import ERROR
 from webhook.report import Style, make
+from webhook.report.text import as_text
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.cli.arguments.outputs import Output
     from webhook.findings import Finding
@@ -34,34 +35,9 @@ def check_outputs(arguments: Namespace) -> None:
             raise UsageError(f"--output: two reports go to {where}")
         seen.add(output.file)
         if output.file:
+            from webhook.documents.writing import check_writable  # needed only to write files
+
             check_writable(output.file, f"--output {output.format}={output.file}")
-
-
-def check_writable(file: str, option: str) -> None:
-    """Check that a file can be written, before the work begins.
-
-    Args:
-        file: The file's name.
-        option: The option that names it.
-
-    Raises:
-        UsageError: It cannot, or a link of a repository leads out of it.
-    """
-    from webhook.cli.console.files import check_inside, check_replaceable  # needed only to write files
-
-    directory = os.path.dirname(file) or "."
-    if not os.path.isdir(directory):
-        raise UsageError(f"{option}: directory {directory} does not exist: create it first")
-    if os.path.isdir(file):
-        raise UsageError(f"{option}: this is a directory: name a file in it")
-    try:
-        check_inside(file)
-        if os.path.isfile(file):
-            check_replaceable(file)
-    except PermissionError as error:
-        raise UsageError(f"{option}: {error.strerror}") from error
-    if not os.access(file if os.path.exists(file) else directory, os.W_OK):
-        raise UsageError(f"{option}: permission denied: name a file that you may write")
 
 
 def show(report: Report, arguments: Namespace) -> int:
@@ -69,7 +45,7 @@ def show(report: Report, arguments: Namespace) -> int:
     # Files are complete before a reader of standard output continues.
     for output in sorted(_outputs(arguments), key=lambda each: not each.file):
         if output.file:
-            from webhook.cli.console.files import write  # needed only to write files
+            from webhook.documents.writing import write  # needed only to write files
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
@@ -116,3 +92,19 @@ def code_of(findings: Iterable[Finding]) -> int:
     if any(finding.problem.rule == UNREADABLE and not finding.line for finding in errors):
         return UNREAD
     return 1 if errors else 0
+
+
+def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
+    """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
+
+    Args:
+        report: The findings.
+        texts: The rendered texts, by the file of the template or the kustomization.
+    """
+    if report.findings and texts:
+        from webhook.check.places import Places  # most manifests are files
+
+        Places(texts).place(report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    return code_of(report.findings) if report.errors else 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from webhook.admission import MODES, Enforcement
-from webhook.cli.arguments import UsageError
 from webhook.spelling import nearest
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from webhook import admission
-from webhook.cli.arguments import UsageError
+from webhook.check.target import feature_gates, kubernetes
+from webhook.cli.console.lines import print_error
 from webhook.cli.options.enforcement import check_policies, enforcement
-from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.engine import prescheduled
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from webhook.references.cluster import Surroundings
 
 
-def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> admission.ReviewOptions:
+def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> admission.ReviewOptions:
     """Read the options.
 
     Args:
         arguments: The command's arguments.
-        tell: Receives the lines of the report about policies; None for standard error.
+        tell: Receives the lines of the report about policies.
 
     Raises:
         UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.
@@ -41,7 +42,7 @@ def options(arguments: Namespace, tell: Callable[[str], None] | None = None) -> 
     if not arguments.policies:
         check_policies(answering.enforcement.policies, ())
         return answering
-    from webhook.cli.options.policies import sound_policies  # needed only with policies
+    from webhook.check.policies import sound_policies  # needed only with policies
 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
@@ -54,13 +55,14 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.
     """
-    from webhook.cli.options.cluster import read_cluster  # needed only with a snapshot
+    from webhook.check.cluster import read_cluster  # needed only with a snapshot
+    from webhook.cli.console.reading import tell as show
     from webhook.references.cluster import Surroundings
     from webhook.report.model import Report
     from webhook.report.text import as_text
 
     report = Report()
-    inventory = read_cluster(arguments.cluster, report)
+    inventory = read_cluster(arguments.cluster, report, tell=show)
     if report.errors:
         raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
     return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

@@ -6,23 +6,19 @@ import argparse
 import os
 from types import MappingProxyType
 
-from webhook.cli.arguments import UsageError
 from webhook.cli.arguments.configured import NO_CONFIG
-from webhook.records import NamedTuple
+from webhook.configuration.settings import configured
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
-    from webhook.configuration.reading import Configuration
-
 PREFIX = "DRAGUARD_"
 COMMAND_LINE = "command line"
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
-_MERGED = frozenset({"feature_gates", "runtime_config", "namespace_labels"})
-"""Options to which the file adds entries of other names."""
 
 
 _OF_POLICIES = {
@@ -34,23 +30,11 @@ _OF_POLICIES = {
 """Options that only policies read."""
 
 
-class Settings(NamedTuple):
-    """The sources of the options' values.
-
-    Args:
-        configuration: The configuration file; None if there is none.
-        sources: The source of an option's value, by its name in the arguments; options with defaults are absent.
-    """
-
-    configuration: Configuration | None
-    sources: dict[str, str]
-
-
 def settle(arguments: argparse.Namespace) -> None:
     """Set the options that the command line leaves open, if the command has settings.
 
     Args:
-        arguments: The command's arguments; ``settings`` becomes :class:`Settings`.
+        arguments: The command's arguments; ``settings`` becomes :class:`webhook.configuration.settings.Settings`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
@@ -85,23 +69,6 @@ def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = 
         is_given = getattr(arguments, name, None) and sources.get(name, COMMAND_LINE) == COMMAND_LINE
         if is_given and not arguments.policies:
             raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
-
-
-def configured(arguments: argparse.Namespace, file: str | None, sources: dict[str, str]) -> Settings:
-    """Apply a configuration file to options that no source of higher precedence sets.
-
-    Args:
-        arguments: The command's arguments.
-        file: The configuration file; None if there is none.
-        sources: The sources of the options that are set; those that the file sets are added.
-
-    Raises:
-        UsageError: The file cannot be used.
-    """
-    configuration = _configuration(file) if file else None
-    if configuration:
-        _fill(arguments, configuration, sources)
-    return Settings(configuration, sources)
 
 
 def setter(arguments: argparse.Namespace, message: str) -> str:
@@ -172,36 +139,7 @@ def _converted(action: argparse.Action, text: str) -> Any:
     return value
 
 
-def _configuration(file: str) -> Configuration:
-    from webhook.configuration.reading import ConfigurationError, load  # needed only with a file
-
-    try:
-        return load(file)
-    except ConfigurationError as error:
-        raise UsageError(str(error)) from error
-
-
 def _found(arguments: argparse.Namespace) -> str | None:
     from webhook.configuration.finding import find  # other commands have no such file
 
     return find(next(iter(arguments.paths), "."))
-
-
-def _fill(arguments: argparse.Namespace, configuration: Configuration, sources: dict[str, str]) -> None:
-    """Apply the configuration file to options that have no value of higher precedence."""
-    from webhook.configuration.keys import OPTIONS
-
-    for name, option in OPTIONS.items():
-        if name not in configuration.values or option not in arguments:
-            continue
-        value, stated = configuration.option(name), getattr(arguments, option)
-        if option in _MERGED:
-            keys = {each.partition("=")[0] for each in stated}
-            value = [*(each for each in value if each.partition("=")[0] not in keys), *stated]
-        elif option in sources:
-            continue
-        elif isinstance(value, list) and not isinstance(stated, list):
-            value = value[-1]
-        setattr(arguments, option, value)
-        line = f"{configuration.file}:{configuration.line(name)}"
-        sources[option] = f"{line}, {sources[option]}" if option in sources else line

@@ -6,12 +6,12 @@ import os
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
-from webhook.cli.arguments import UsageError
+from webhook.check.manifests import check_charts
+from webhook.check.policies import is_suite, placed, release
+from webhook.check.suppressing import suppress, suppressions
+from webhook.check.target import kubernetes
 from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import check_charts, paths_of, render_options
-from webhook.cli.options.policies import is_suite, placed, release
-from webhook.cli.options.release import kubernetes
-from webhook.cli.options.suppressing import suppress, suppressions
+from webhook.cli.console.reading import paths_of, render_options
 from webhook.documents import Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
@@ -22,6 +22,7 @@ from webhook.policy.tools.check import check_policies
 from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.sources import SourceError, read
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from webhook.cli.arguments import UsageError
-from webhook.cli.options.policies import release
-from webhook.cli.options.release import kubernetes
+from webhook.check.policies import release
+from webhook.check.target import kubernetes
 from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import did_you_mean
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webhook import formats
 from webhook.api.versions import NEWEST
-from webhook.cli.arguments import UsageError
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ import os
 import sys
 
 from webhook.check.expressions import located
-from webhook.cli.arguments import UsageError
+from webhook.check.policies import is_suite, placed, release
+from webhook.check.progress import counting
+from webhook.check.suppressing import suppress, suppressions
+from webhook.check.target import kubernetes
 from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.progress import counting
 from webhook.cli.console.reading import paths_of
-from webhook.cli.options.policies import is_suite, placed, release
-from webhook.cli.options.release import kubernetes
-from webhook.cli.options.suppressing import suppress, suppressions
 from webhook.cli.policy.suitefiles import SuiteFiles
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.search import Trees
@@ -24,6 +23,7 @@ from webhook.policy.manifest.versions import is_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from webhook import __version__, admission, server
 from webhook.certificates.exposure import exposures
-from webhook.cli.arguments import UsageError
 from webhook.cli.options.certificate import managing
 from webhook.cli.serve.following import faults, reloaded_options
+from webhook.optional import install
 from webhook.server.http.probes import make_monitoring_pages
 from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
 from webhook.server.monitoring.observing import Metered, Monitoring
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def run(arguments: Namespace) -> int:
     SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
     """
     before = signal.signal(signal.SIGTERM, _end)
+    install("objects")
+    install("reviews")
     try:
         return _serve(arguments)
     finally:

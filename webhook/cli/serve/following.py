@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.cli.arguments import UsageError
+from webhook.cli.console.lines import print_error
 from webhook.cli.options.reviews import options
 from webhook.server import Reloaded, UnusableError
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
 
             yield from (path for path in find(named) if isinstance(path, str))
 
-    def prepared(tell: Callable[[str], None] | None = None) -> ReviewOptions:
+    def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:
         found = options(arguments, tell)
         if found.policies:
             found.policies.prepare()

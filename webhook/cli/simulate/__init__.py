@@ -11,15 +11,15 @@ from time import monotonic
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT
 from webhook.budget import Budget, DeadlineExceededError, limited
-from webhook.cli.arguments import UsageError
+from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
+from webhook.check.manifests import piped_twice
+from webhook.check.progress import counting
+from webhook.check.refusals import Refused
+from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import OWN_FAILURE, wants_colors
-from webhook.cli.console.progress import counting
-from webhook.cli.console.reading import piped_twice, read_sources
+from webhook.cli.console.output import OWN_FAILURE, show_refusals, wants_colors
+from webhook.cli.console.reading import read_sources, tell
 from webhook.cli.console.structured import show_structured
-from webhook.cli.options.cluster import DETAILS, malformed, not_found, read_cluster
-from webhook.cli.options.refused import Refused, show_refusals
-from webhook.cli.options.release import feature_gates, kubernetes
 from webhook.cli.simulate.given import Given
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
@@ -39,6 +39,7 @@ from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
 from webhook.simulation.workloads import distinct, pods_of
 from webhook.spelling import nearest
+from webhook.usage import UsageError
 from webhook.workloads.runtimes import Templates
 
 TYPE_CHECKING = False
@@ -105,7 +106,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet)
+    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     named = take_names(arguments, inventory)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from webhook.api.versions import NEWEST
-from webhook.cli.arguments import UsageError
 from webhook.documents.selection import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.objects import DEFAULT_NAMESPACE
 from webhook.references.rules import listed
 from webhook.spelling import nearest
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import sys
 from contextlib import redirect_stdout
 from io import BytesIO
 
-from webhook.cli.arguments import UsageError
+from webhook.check.manifests import Manifests
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.output import exit_code, show
 from webhook.cli.options.settings import COMMAND_LINE
-from webhook.cli.validate.manifests import Manifests
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.content import decoded, encoded
 from webhook.documents.limits import MAX_BYTES
@@ -20,6 +19,7 @@ from webhook.problem import cut
 from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
 from webhook.report.summary import counted
+from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class _Files:
             names: The files.
             wanted: The files to write; of others, it does not matter why they cannot be written.
         """
-        from webhook.cli.console.files import check_replaceable, read_regular  # needed only to write files
+        from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
 
         for name in dict.fromkeys(names):
             if name.endswith(MARKDOWN):
@@ -240,7 +240,7 @@ class _Files:
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
-        from webhook.cli.console.files import read_regular, write_bytes  # only what is fixed is written
+        from webhook.documents.writing import read_regular, write_bytes  # only what is fixed is written
 
         for name, text in texts.items():
             if self._is_stdin(name):

@@ -37,7 +37,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
-            if meant := _INSTEAD.get(name):
+            if meant := _INSTEAD.get(name) or _called_otherwise(name, environment):
                 return meant
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
@@ -46,8 +46,12 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
             return _another_field(name, owner, environment)
-        if issue.code == NO_OVERLOAD and _has_different_sides(*issue.arguments):
-            return _SAME_TYPE
+        if issue.code == NO_OVERLOAD:
+            function, signature = issue.arguments
+            if _has_different_sides(function, signature):
+                return _SAME_TYPE
+            if signature.target is None and (meant := _called_otherwise(function, environment)):
+                return meant
     return ""
 
 
@@ -55,6 +59,15 @@ def _has_different_sides(function: str, signature: Signature) -> bool:
     """Tell whether an operator is applied to two types, without parameters, that differ."""
     sides = signature.arguments
     return function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides))
+
+
+def _called_otherwise(name: str, environment: Environment) -> str:
+    """Say how a function or macro is called, if it is called as a method only, or never as one."""
+    of_macros = {is_member for macro, _, is_member in environment.macros if macro == name}
+    are_members = of_macros or {each.member for each in environment.functions.get(name, ())}
+    if are_members == {True}:
+        return f"it is called on a value: VALUE.{name}(…)"
+    return f"it is not called on a value: {name}(…)" if of_macros == {False} else ""
 
 
 def _another_field(name: str, owner: str, environment: Environment) -> str:

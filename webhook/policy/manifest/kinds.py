@@ -255,6 +255,13 @@ class Kinds:
         """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none if to no one."""
         return _SENT_TO.get((kind.group, kind.kind), ())
 
+    def sent_kind(self, resource: Resource, subresource: str) -> Kind | None:
+        """Return the kind of the objects that are sent to a subresource; None if that is not known."""
+        if subresource in OF_OBJECT:
+            return self.kind_of(resource)
+        name = "deployments/scale" if subresource == "scale" else f"{resource.resource}/{subresource}"
+        return next((Kind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None)
+
     def named(self, text: str) -> Resource | None:
         """Find a resource by its name, with or without its group: ``deployments``, ``deployments.apps``.
 

@@ -87,11 +87,13 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
     checked = set[int]()
     for policy, origin, wrong in _checkable(policies):
         programs = compile_policy(policy, release)
+        unused = list(_unused(policy))
+        ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *resource_warnings(policy, policies),
             *_constants(policy, programs),
-            *_unused(policy),
-            *type_warnings(policy, policies.kinds, release),
+            *unused,
+            *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
             *literal_warnings(policy, programs, policies.kinds),
             *comparison_warnings(policy, programs, policies.kinds),
         ]

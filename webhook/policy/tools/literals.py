@@ -12,7 +12,7 @@ from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.tools.typecheck import kinds_to_check
+from webhook.policy.tools.typecheck import kinds_matched
 from webhook.policy.tools.warnings import warning
 from webhook.problem import quoted
 from webhook.records import NamedTuple
@@ -44,7 +44,7 @@ class _LiteralFault(NamedTuple):
     offset: int
     text: str
     hint: str = ""
-    rule: str = "type-check"
+    rule: str = "mistyped"
 
 
 def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
@@ -55,7 +55,7 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
         programs: Its compiled expressions.
         kinds: The known kinds.
     """
-    schemas = [kinds.schema_of(each) for each in kinds_to_check(policy, kinds)] or [None]
+    schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
         if not isinstance(program.compiled, CompiledExpression):
             continue
@@ -112,7 +112,7 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFaul
             if shape is None:
                 effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
                 hint = did_you_mean(name, (each for each, _ in known.fields()), quotes='"')
-                rule = UNKNOWN_FIELD if known.is_pruned else "type-check"
+                rule = UNKNOWN_FIELD if known.is_pruned else "mistyped"
                 yield _LiteralFault(offset, f"{known.name} has no field {quoted(name)}: {effect}", hint, rule)
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None

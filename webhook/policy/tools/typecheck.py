@@ -2,13 +2,14 @@
 
 Follows apiserver ``pkg/admission/plugin/policy/validating/typechecking.go``: kinds of rules without wildcards, ten of a
 rule at most. What the API server writes into the policy's status is a warning, or a note where its types are wrong and
-the policy works. It checks validations only; here all other expressions are checked for what fails when evaluated.
+the policy works. It checks validations only, and no subresources; here all other expressions are checked for what fails
+when evaluated.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, product
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
@@ -16,7 +17,7 @@ from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.policy.manifest.hints import hint_of
-from webhook.policy.manifest.kinds import Kind
+from webhook.policy.manifest.kinds import Kind, Resource
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.tools.warnings import warning
 from webhook.problem import NOTE, Problem
@@ -95,12 +96,14 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         release: The Kubernetes release, as the minor of 1.x.
     """
     params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
-    checked = [
-        _Checked(kind, schema, params) for kind in kinds_to_check(policy, kinds) if (schema := kinds.schema_of(kind))
-    ]
+    own = kinds_to_check(policy, kinds)
+    checked, all_ = (
+        [_Checked(kind, schema, params) for kind in each if (schema := kinds.schema_of(kind))]
+        for each in (own, kinds_matched(policy, kinds))
+    )
     of_validations = {path for path, _ in _of_validations(policy)}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        evaluated = _found(checked, policy, release, EVALUATED)
+        evaluated = _found(all_, policy, release, EVALUATED)
         stated = _found(checked, policy, release, _STATED) if of_validations else {}
         meant = _found(checked, policy, release, _MEANT) if stated.keys() & of_validations else {}
     for path in (path for path in stated if path in of_validations):
@@ -109,13 +112,15 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         else:
             yield _mistyped(path, stated[path], _WORKS)._replace(level=NOTE)
     variables = {each.path for each in policy.variables}
-    for_some_kinds = variables.union(each.path for each in policy.mutations)
+    for_some_kinds = of_validations.union(variables, (each.path for each in policy.mutations))
     for path, errors in evaluated.items():
-        if path in of_validations or (path in for_some_kinds and len(errors) < len(checked)):
+        if path in of_validations and checked:
+            continue
+        if len(errors) < len(all_) and (path in for_some_kinds or not any(each.kind in own for each in errors)):
             continue
         if path in variables and len({each.text for each in errors}) > 1:
             continue  # it chooses by the kind, and lacks for each kind what the others have
-        yield _mistyped(path, errors, errors[0].hint)
+        yield _mistyped(path, errors, errors[0].hint)._replace(rule="mistyped")
 
 
 class _Checked(NamedTuple):
@@ -198,6 +203,24 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
         if len(named) == MAX_KINDS:
             break
     return sorted(found)
+
+
+def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
+    """List the kinds that the API server checks, and those of the objects that are sent to subresources.
+
+    Args:
+        policy: The policy.
+        kinds: The known kinds.
+    """
+    sent = (
+        kinds.sent_kind(Resource(group, version, name), subresource)
+        for rule in policy.match.rules
+        for group, version in product(rule.groups, rule.versions)
+        for name, subresource in rule.resources
+        if subresource
+    )
+    known = (kind for kind in sent if kind and (kinds.find(kind) or kinds.sent_to(kind)))
+    return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(known, MAX_KINDS)]))
 
 
 def _kinds_of(rule: Rule, kinds: Kinds) -> Iterator[Kind]:

@@ -46,26 +46,37 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
             what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
             yield Change(what, 3, f"claim {name}", in_claim(index, _leave), parts=_LEFT)
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
-    names = dict.fromkeys((*own, *held, *_on(cluster, {node for g in groups if g.resolvable for node in g.nodes})))
-    for name, claim in islice(_releasable(cluster, names, needs.pod), _RELEASED_MAX):
-        what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}"
+    on = dict.fromkeys(_on(cluster, {node for g in groups if g.resolvable for node in g.nodes}))
+    for name, claim in islice(_releasable(cluster, (*own, *held), on, needs.pod), _RELEASED_MAX):
+        is_same = _is_of_same(cluster, claim, needs.pod)
+        by = ", by fewer replicas" if is_same else ""
+        what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}{by}"
         edit = in_claim(own[name], _deallocate) if name in own else same
-        yield Change(what, 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
+        yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
 
 
-def _releasable(cluster: Cluster, names: Iterable[str], pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
-    """Return the claims with devices, but for those of copies of a pod and of its own workload."""
-    for name in names:
+def _releasable(
+    cluster: Cluster, wanted: Collection[str], on: Iterable[str], pod: JSONObject
+) -> Iterator[tuple[str, JSONObject]]:
+    """Return the claims with devices, but for those of copies of a pod.
+
+    Args:
+        cluster: The cluster.
+        wanted: The claims whose devices the pod wants; other pods of its workload would take them in its place.
+        on: The claims of pods on nodes that lack room for it.
+        pod: The pod.
+    """
+    for name in dict.fromkeys((*wanted, *on)):
         namespace, _, claim_name = name.partition("/")
         claim = cluster.claim(claim_name, namespace)
-        if claim is not None and allocation_of(claim):
-            is_copy = holder(cluster, name, 0)["state"] == COPY
-            if not (is_copy or _is_of_same(cluster, claim, pod)):
-                yield name, claim
+        if claim is None or not allocation_of(claim) or holder(cluster, name, 0)["state"] == COPY:
+            continue
+        if name not in wanted or not _is_of_same(cluster, claim, pod):
+            yield name, claim
 
 
 def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether another pod of the same workload uses a claim: ending that pod does not help."""
+    """Tell whether another pod of the same workload uses a claim, which makes that pod again."""
     owners, namespace = set(owners_of(pod)), namespace_of(claim)
     pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
     return any(not owners.isdisjoint(owners_of(each)) for each in pods)

@@ -1,0 +1,224 @@
+"""The walk has no findings in objects that a plan accepts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.reviews import pod, reviews
+from benchmarks.structured import claim, resource_slice
+from tests.conformance.recorded import FILES, cases
+from tests.objects import OBJECTS, mutated
+from webhook.api import gates
+from webhook.api.judgement import judge, judge_admitted
+from webhook.api.versions import find, target
+from webhook.fast.objects import PLANNED_AFTER
+from webhook.fast.plan import planned
+from webhook.release import releases
+from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
+
+EXAMPLES = settings(max_examples=400)
+JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
+FINE = {
+    **{name: each["request"]["object"] for name, each in reviews().items()},
+    "a large slice": resource_slice(),
+    "a claim": claim(),
+    "a pod of a controller": pod(1000) | {"metadata": {"generateName": "web-5d4f8c7b9-", "labels": {"app": "web"}}},
+    "a pod of a controller, named": pod(1000)
+    | {"metadata": {"generateName": "web-5d4f8c7b9-", "name": "web-5d4f8c7b9-x"}},
+}
+TEMPLATE = {"metadata": {"creationTimestamp": None, "labels": {"a": "b"}}, "spec": claim()["spec"]}
+FINE["a template of a client"] = claim() | {"kind": "ResourceClaimTemplate", "spec": TEMPLATE}
+SHARED = pod(1000)
+SHARED["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu", "request": each} for each in ("a", "b")]
+FINE["a pod with requests of a claim"] = SHARED
+OFTEN = PLANNED_AFTER + 1
+
+
+@cache
+def plans(api_version: str, kind: str) -> list[tuple[CompiledStruct, Callable[[object], bool]]]:
+    """Plan a kind for every release that serves it, with gates on and off, for new, updated or only decoded objects."""
+    known = find(api_version, kind)
+    assert known
+    targets = [
+        target(
+            api_version,
+            release,
+            operation,
+            gates.every(release) if every else gates.enabled(release),
+            admin_namespace=True,
+            declarative=every,
+            thorough=not every,
+        )
+        for release in releases(known.since, known.until)
+        for every in (True, False)
+        for operation in (CREATE, UPDATE, UPDATE_STATUS)
+    ]
+    structs = [compile_struct(known.type, each) for each in targets]
+    structs += [compile_struct(known.type, each.lenient) for each in targets if each.operation == UPDATE]
+    structs += [struct.decoding for struct in structs if struct.target.operation == UPDATE]
+    return [(struct, planned(struct)) for struct in structs]
+
+
+def is_judged(obj: Any) -> bool:
+    return isinstance(obj, dict) and find(obj.get("apiVersion"), obj.get("kind")) is not None
+
+
+def check(obj: Any, some: Iterator[int], count: int) -> int:
+    """Compare some plans with the walk; count those that accept the object."""
+    known, fine = plans(obj["apiVersion"], obj["kind"]), 0
+    for _ in range(count):
+        struct, is_fine = known[next(some) % len(known)]
+        if is_fine(obj):
+            fine += 1
+            assert not struct.walk(obj), struct.target
+    return fine
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_recorded_objects(file: Path) -> None:
+    some, fine = iter(cycle(range(997))), 0
+    for case in cases(file, one_of=16):
+        obj = case.sent
+        if is_judged(obj):
+            fine += check(obj, some, 2)
+    assert fine
+
+
+@pytest.mark.slow
+@EXAMPLES
+@given(mutated(JUDGED), st.integers(0, 1000))
+def test_mutated_objects(obj: Any, start: int) -> None:
+    if is_judged(obj):
+        check(obj, iter(range(start, start + 2)), 2)
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    obj = FINE[name]
+    for _ in range(OFTEN):
+        assert not judge(obj)
+        assert not judge_admitted(obj)
+    monkeypatch.setattr("webhook.schema.examining.apart", lambda *_: pytest.fail("it was walked"))
+    assert not judge(obj)
+    assert not judge_admitted(obj)
+
+
+@pytest.mark.parametrize("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
+def test_an_unknown_field_hides_no_other(field: dict[str, Any]) -> None:
+    wrong = {**resource_slice(), "later": 1}
+    wrong["spec"] = {**wrong["spec"], "devices": [{"name": "a", **field}]}
+    for struct, is_fine in plans(wrong["apiVersion"], wrong["kind"]):
+        assert not is_fine(wrong), struct.target
+
+
+WRONG: dict[str, tuple[str, Any]] = {
+    "an integer beyond 64 bits": ("spec/pool/generation", 2**63),
+    "an integer beyond all bits": ("spec/pool/generation", 2**70),
+    "a float": ("spec/pool/generation", 1.0),
+    "a truth value": ("spec/pool/generation", True),
+    "a string for an integer": ("spec/pool/generation", "1"),
+    "an integer for a truth value": ("spec/devices/0/attributes/attribute1", {"bool": 1}),
+    "null for a value": ("spec/devices/0/attributes/attribute1", {"string": None}),
+    "two values": ("spec/devices/0/attributes/attribute1", {"string": "a", "int": 1}),
+    "no value": ("spec/devices/0/attributes/attribute1", {}),
+    "more bytes than characters": ("spec/devices/0/attributes/attribute1", {"string": "é" * 33}),
+    "half of a surrogate pair, too often": ("spec/devices/0/attributes/attribute1", {"string": "\ud800" * 22}),
+    "a version that is none": ("spec/devices/0/attributes/attribute1", {"version": "1"}),
+    "a label in Kelvin": ("spec/devices/0/name", "\u212a"),
+    "a name with a newline": ("spec/devices/0/name", "gpu-0\n"),
+    "a repeated name": ("spec/devices/1/name", "gpu-0"),
+    "null for a name": ("spec/devices/0/name", None),
+    "an unknown field": ("spec/devices/0/attribute", {}),
+    "a list for a map": ("spec/devices/0/attributes", []),
+    "too many devices": ("spec/devices", [{"name": f"gpu-{number}"} for number in range(129)]),
+    "a bad label": ("metadata/labels", {"-": ""}),
+    "a bad annotation": ("metadata/annotations", {"a/b/c": ""}),
+    "too large annotations": ("metadata/annotations", {"a": "é" * (128 * 1024)}),
+    "an owner in part": ("metadata/ownerReferences", [{"apiVersion": "v1", "kind": "Node", "name": "a"}]),
+}
+
+
+def small_slice() -> Any:
+    obj = copy.deepcopy(FINE["a large slice"])
+    obj["spec"]["devices"] = obj["spec"]["devices"][:2]
+    return obj
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_objects_are_found(name: str) -> None:
+    obj, (path, value) = small_slice(), WRONG[name]
+    obj = jsonpatch.apply_patch(obj, [{"op": "add", "path": f"/{path}", "value": value}])
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj) or name == "an unknown field"
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}, {"generateName": "a.-"}]
+)
+def test_a_wrong_prefix_is_found(metadata: dict[str, str]) -> None:
+    obj = pod(1000) | {"metadata": metadata}
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj)
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [{"name": "gpu"}, {"name": "gpu"}],
+        [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}],
+        [{"name": "gpu", "request": "a"}, {"name": "gpu"}],
+        [{"name": "gpu"}, {"name": "gpu", "request": "a"}],
+        [{"name": "gpu", "request": "A"}],
+        [{"name": "other", "request": "a"}],
+    ],
+)
+def test_claims_that_a_container_names_wrongly_are_found(claims: list[dict[str, str]]) -> None:
+    obj = pod(1000)
+    obj["spec"]["containers"][0]["resources"]["claims"] = claims
+    for _ in range(OFTEN):
+        assert judge(obj)
+        assert judge_admitted(obj)
+
+
+def test_texts_may_have_more_characters_than_ascii() -> None:
+    obj = small_slice()
+    obj["spec"]["devices"][0]["attributes"]["attribute1"] = {"string": "é" * 32}
+    for _ in range(OFTEN):
+        assert not judge(obj)
+
+
+def test_a_status_that_is_dropped_is_reported() -> None:
+    obj = FINE["a claim"] | {"status": {"reservedFor": []}}
+    for _ in range(OFTEN):
+        assert [problem.rule for problem in judge(obj)] == ["status-dropped"]
+
+
+def test_a_namespace_that_cannot_exist_is_found() -> None:
+    obj = copy.deepcopy(FINE["a claim"])
+    obj["metadata"]["namespace"] = "A"
+    for _ in range(OFTEN):
+        assert [problem.rule for problem in judge(obj)] == ["namespace"]
+
+
+@pytest.mark.parametrize("value", [[1], [], "a"])
+def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> None:
+    obj = resource_slice()
+    obj["spec"]["devices"][0]["attributes"] = {"a": {"string": "a", "ints": value}}
+    assert [each.rule for each in judge(obj, kubernetes="1.34", beyond_decoding=True)] == ["unknown-field"]
+    for struct, is_fine in plans(obj["apiVersion"], obj["kind"]):
+        if not struct.target.strict and struct.target.release == 34:
+            assert is_fine(obj)
+            assert not struct.walk(obj)

@@ -1,0 +1,26 @@
+"""The floor can be taken away."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.process]
+
+ROOT = Path(__file__).parents[2]
+KEPT = ("api", "schema", "admission", "conformance")
+"""The tests that run here; CI runs all others without the floor, too."""
+
+
+def test_without_the_package_all_tests_but_its_own_pass(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "fast")
+    shutil.copytree(ROOT, tmp_path / "copy", ignore=ignored)
+    tests = [f"tests/{name}" for name in KEPT]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow and not process and not tools", *tests]
+    done = subprocess.run(command, cwd=tmp_path / "copy", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]

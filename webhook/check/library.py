@@ -1,0 +1,102 @@
+"""``draguard validate`` as a function, for :func:`webhook.check_files`."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike, fspath
+
+from webhook.arguments import check_mapping, check_string, several
+from webhook.check.files import judged
+from webhook.cli.arguments import make_parser
+from webhook.configuration.settings import configured
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final
+
+    from webhook.findings import Finding
+
+_COMMAND: Final = "validate"
+
+
+def _paths(name: str, value: Any) -> list[str]:
+    return [fspath(each) for each in several(name, value, "a path", str, PathLike)]
+
+
+def _texts(what: str) -> Callable[[str, Any], list[str]]:
+    return lambda name, value: several(name, value, what, str)
+
+
+def _releases(name: str, value: Any) -> list[str]:
+    return [] if value is None else several(name, value, "a string", str)
+
+
+def _gates(name: str, value: Any) -> list[str]:
+    check_mapping(name, value, bool)
+    return [f"{gate}={str(on).lower()}" for gate, on in (value or {}).items()]
+
+
+def _labels(name: str, value: Any) -> list[str]:
+    check_mapping(name, value, dict)
+    spelt = (
+        (namespace, ",".join(f"{key}={text}" for key, text in each.items()))
+        for namespace, each in (value or {}).items()
+    )
+    return [f"{namespace}={labels}" for namespace, labels in spelt]
+
+
+def _text(name: str, value: Any) -> str | None:
+    check_string(name, value)
+    return value or None
+
+
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
+    "kubernetes": ("kubernetes_version", _releases),
+    "feature_gates": ("feature_gates", _gates),
+    "runtime_config": ("runtime_config", _gates),
+    "namespace_labels": ("namespace_labels", _labels),
+    "policies": ("policies", _paths),
+    "old": ("old", _paths),
+    "cluster": ("cluster", _paths),
+    "user": ("as_user", _text),
+    "groups": ("as_group", _texts("a string")),
+    "all_pods": ("all_pods", lambda _, value: value),
+    "select": ("select", _texts("a rule")),
+    "ignore": ("ignore", _texts("a rule")),
+}
+"""By argument: the name of its option among the command's arguments, and how its value is read."""
+_ARGUMENTS: Final = {"kubernetes-version": "kubernetes", "as": "user", "as-group": "groups"}
+"""The arguments whose names are not those of their options."""
+
+
+def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]:
+    """Validate manifests, and return the findings.
+
+    Args:
+        paths: One path or several.
+        config: The path of the configuration file; None to read none.
+        given: The other arguments of :func:`webhook.check_files`, by name.
+
+    Raises:
+        ValueError: An argument has another type, or does not fit.
+    """
+    options = {option: read(name, given[name]) for name, (option, read) in _OPTIONS.items()}
+    files = _paths("paths", paths)
+    if not files:  # a glob without a match must not let a test pass
+        raise ValueError("paths must name at least one file or directory")
+    arguments = make_parser([_COMMAND]).parse_args([_COMMAND])
+    stated = {name: value for name, value in options.items() if value}
+    for name, value in {**stated, "paths": files, "quiet": True}.items():
+        setattr(arguments, name, value)
+    try:
+        file = None if config is None else _paths("config", config)[0]
+        arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))
+        return judged(arguments).findings
+    except UsageError as error:
+        raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error
+
+
+def _argument(option: re.Match[str]) -> str:
+    return _ARGUMENTS.get(option[1], option[1].replace("-", "_"))

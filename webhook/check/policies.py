@@ -1,0 +1,322 @@
+"""``--policies``, ``--authorizer`` and ``--as``; findings of policies, and their places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain
+
+from webhook.api.versions import DEFAULT, release_of
+from webhook.check.expressions import located, position
+from webhook.check.namespaces import POLICY_HINT
+from webhook.documents import STDIN, Document, Unreadable, read
+from webhook.engine.offline import Sender
+from webhook.findings import Finding, Origin, by_place, found, unread
+from webhook.objects import DEFAULT_NAMESPACE, metadata_of, text
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
+from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.request import DEFAULT_USER
+from webhook.policy.load import load
+from webhook.policy.manifest.model import DENY
+from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
+from webhook.records import NamedTuple
+from webhook.report.summary import counted
+from webhook.report.text import as_text
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from webhook.engine.offline import Change
+    from webhook.objects import JSONObject
+    from webhook.policy.evaluation import policyset
+    from webhook.policy.evaluation.verdict import Decision, Verdict
+    from webhook.release import Release
+
+DENIED = "policy"
+"""The rule name of a policy's decisions."""
+NOT_EVALUATED = "policy-error"
+"""The rule name of policies that could not be evaluated."""
+PLUGIN = "admission-plugin"
+"""The rule name of refusals by other admission plugins."""
+
+_HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
+"""How to replace an assumption by facts, other than for a namespace."""
+_PARAM_REF = Path(("spec", "paramRef"))
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_ANONYMOUS = "system:anonymous"
+_AUTHENTICATED = "system:authenticated"
+_UNAUTHENTICATED = "system:unauthenticated"
+
+
+class Policies(NamedTuple):
+    """The loaded policies, and their problems.
+
+    Args:
+        given: The objects of the policies' files, after the Namespaces that take precedence.
+        set: The policies, with the objects that they read.
+        authorizer: Decides what users may do.
+        findings: Problems of the policies' files.
+    """
+
+    given: Sequence[Given]
+    set: PolicySet
+    authorizer: Authorizer
+    findings: list[Finding]
+
+
+def is_suite(obj: object) -> bool:
+    """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies."""
+    return isinstance(obj, dict) and "cases" in obj and "apiVersion" not in obj
+
+
+def release(stated: str | None) -> Release:
+    """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the newest."""
+    return release_of(stated) if stated else DEFAULT
+
+
+def load_policies(
+    arguments: Namespace,
+    stated: str | None,
+    strongest: Callable[[str], str] = lambda _name: DENY,
+    namespaces: Iterable[JSONObject] = (),
+) -> Policies:
+    """Load the files of ``--policies`` and ``--authorizer``.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release.
+        strongest: Returns the strongest action that a policy, given by name, may lead to.
+        namespaces: Namespaces that take precedence over those in the files.
+
+    Raises:
+        UsageError: No policies are found, the authorizer's file is malformed, or standard input is named twice.
+    """
+    others = (getattr(arguments, name, ()) for name in ("paths", "old", "cluster"))
+    inputs = [*arguments.policies, *chain.from_iterable(others)]
+    if STDIN in arguments.policies and inputs.count(STDIN) > 1:
+        raise UsageError("standard input (-) cannot be both the policies and something else: give one of them as files")
+    given = [Given(namespace) for namespace in namespaces]
+    findings: list[Finding] = []
+    files: dict[str, None] = {}
+    for document in read(arguments.policies):
+        files[document.source] = None
+        if isinstance(document, Unreadable):
+            findings.append(unread(document))
+        elif not is_suite(document.data):
+            given.append(Given(document.data, document))
+    policies = load(given, release(stated), strongest, namespace=getattr(arguments, "namespace", DEFAULT_NAMESPACE))
+    findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
+    if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
+        raise UsageError(f"--policies: no policies found in {', '.join(arguments.policies)}")
+    return Policies(given, policies, _authorizer(arguments.authorizer), findings)
+
+
+def sound_policies(
+    arguments: Namespace,
+    stated: str | None,
+    tell: Callable[[str], None],
+    strongest: Callable[[str], str] = lambda _name: DENY,
+) -> Policies:
+    """Load policies for a command that needs all of them to be valid.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release.
+        tell: Receives the lines of the error report.
+        strongest: Returns the strongest action that a policy, given by name, may lead to.
+
+    Raises:
+        UsageError: A policy is invalid or cannot work.
+    """
+    policies = load_policies(arguments, stated, strongest)
+    for line in as_text(policies.findings):
+        tell(line)
+    errors = sum(finding.problem.level == ERROR for finding in policies.findings)
+    if errors:
+        raise UsageError(f"--policies: {counted(errors, 'error')}: `draguard policy check` has the details")
+    return policies
+
+
+def _authorizer(path: str | None) -> Authorizer:
+    if path is None:
+        return DENY_ALL
+    documents = list(read([path]))
+    try:
+        match documents:
+            case [Document() as only]:
+                return authorizer_of(only.data)
+            case [Unreadable() as fault, *_]:
+                message = f"{path}:{fault.line}: {fault.message}" if fault.line else f"{path}: {fault.message}"
+            case _:
+                message = f"{path} must hold one document with rules; it holds {len(documents)}"
+    except AuthorizerError as error:
+        message = f"{path}: {error}"
+    raise UsageError(f"--authorizer: {message}")
+
+
+def user(arguments: Namespace) -> Mapping[str, Any]:
+    """Return the requesting user: ``--as`` and its like, with the groups that the API server adds.
+
+    Follows apiserver ``pkg/endpoints/filters/impersonation.go``.
+
+    Raises:
+        UsageError: There are groups or extra values without a user, or an extra value has no key.
+    """
+    name, groups, extra = arguments.as_user, list(arguments.as_group), _extra(arguments.as_user_extra)
+    if name is None:
+        if groups:
+            raise UsageError("--as-group: groups go with a user: add --as")
+        if extra:
+            raise UsageError("--as-user-extra: extra values go with a user: add --as")
+        return DEFAULT_USER
+    if name.startswith(_SERVICE_ACCOUNT) and not groups:
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
+        groups.append(_UNAUTHENTICATED if name == _ANONYMOUS else _AUTHENTICATED)
+    return {"username": name, "groups": groups, **({"extra": extra} if extra else {})}
+
+
+def _extra(stated: Sequence[str]) -> dict[str, list[str]]:
+    """Collect the extra values of a user by their keys, which are lower case as in a request's headers."""
+    found: dict[str, list[str]] = {}
+    for each in stated:
+        key, equals, value = each.partition("=")
+        if not (key and equals):
+            raise UsageError(f"--as-user-extra: {each!r} is not KEY=VALUE")
+        found.setdefault(key.lower(), []).append(value)
+    return found
+
+
+def sender(policies: Policies, arguments: Namespace) -> Sender:
+    """Make the sender of manifests to policies: ``--as`` and ``--namespace``.
+
+    Raises:
+        UsageError: There are groups without a user.
+    """
+    return Sender(policies.set, policies.given, policies.authorizer, user(arguments), arguments.namespace)
+
+
+def found_by_mutating(change: Change, document: Document) -> list[Finding]:
+    """Report the refusals by mutating policies, and the policies that could not be evaluated."""
+    policies, verdict = change.policies, change.mutation.verdict
+    denied = [decision for decision in verdict.decisions if decision.denied]
+    # An object that cannot be decoded ends the request: that is then the only cause, and the last decision.
+    causes = dict(zip(map(id, denied[len(denied) - len(verdict.causes) :]), verdict.causes, strict=True))
+    findings = [
+        _found(decision, document, policies, ERROR, causes[id(decision)]) if id(decision) in causes else each
+        for decision in verdict.decisions
+        for each in _findings(decision, document, policies)
+    ]
+    return [*_of_plugin(verdict, document, policies), *findings]
+
+
+def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:
+    """Report the findings of validating policies in a document, and the assumptions made."""
+    policies = change.policies
+    findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
+    findings += _of_plugin(verdict, document, policies)
+    problems = (
+        Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
+        for note in dict.fromkeys(change.mutation.verdict.notes + verdict.notes)
+    )
+    findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
+    return list(dict.fromkeys(findings))
+
+
+def each_once(findings: Iterable[Finding]) -> list[Finding]:
+    """Report each assumption once, with the number of objects."""
+    kept, times = dict[Finding, None](), Counter[str]()
+    first: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.problem.rule == "assumed":
+            times[finding.problem.message] += 1
+            finding = first.setdefault(finding.problem.message, finding)  # noqa: PLW2901 - the first stands for all
+        kept[finding] = None
+    return [_of_several(each, times[each.problem.message]) if each.problem.rule == "assumed" else each for each in kept]
+
+
+def _of_several(finding: Finding, count: int) -> Finding:
+    if count == 1:
+        return finding
+    message = f"{finding.problem.message} (and of {counted(count - 1, 'more object')})"
+    return finding._replace(problem=finding.problem._replace(message=message))
+
+
+def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:
+    who = f"{decision.policy.kind} '{decision.policy.name}'"
+    if decision.binding:
+        who += f" with binding '{decision.binding.name}'"
+    if not decision.denied and decision.is_error:
+        text = f"{who} lets this pass, as its failurePolicy is Ignore: {decision.message}"
+        yield _found(decision, document, policies, NOTE, text)
+    if "Deny" in decision.actions:
+        yield _found(decision, document, policies, ERROR, decision.refusal)
+    elif "Warn" in decision.actions:
+        text = f"Validation failed for {who}: {decision.message}"
+        yield _found(decision, document, policies, WARNING, text)
+    elif "Audit" in decision.actions:
+        text = f"{who} lets this pass and notes in the audit log: {decision.message}"
+        yield _found(decision, document, policies, NOTE, text)
+
+
+def _of_plugin(verdict: Verdict, document: Document, policies: PolicySet) -> Iterator[Finding]:
+    """Report the refusal by an admission plugin, after which no policy decides."""
+    if verdict.is_of_plugin:
+        yield found(Problem(ERROR, PLUGIN, verdict.reason, Path(), verdict.message), document, f"1.{policies.release}")
+
+
+def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
+    rule = NOT_EVALUATED if decision.is_error else DENIED
+    hint = decision.missing and f"add to what --policies names: {decision.missing}"
+    problem = Problem(level, rule, decision.reason, Path(), text, hint)
+    return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
+
+
+def _origin(decision: Decision, policies: PolicySet) -> Origin:
+    """Return the policy and expression of a decision."""
+    policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
+    names = [text(params, name) for name in ("namespace", "name")]
+    origin = Origin(
+        policy.kind,
+        policy.name,
+        binding.name if binding else "",
+        "/".join(filter(None, names)),
+        str(decision.path or ""),
+    )
+    if binding and decision.is_of_binding:
+        manifest, path = policies.origins[binding].manifest, _PARAM_REF
+    else:
+        manifest, path = policies.origins[policy].manifest, decision.path or Path()
+    if not path:
+        return origin._replace(file=manifest.source, line=manifest.position().line, column=1)
+    place = position(manifest, path)
+    return origin._replace(
+        file=manifest.source, line=place.line, column=place.column, text=manifest.excerpt(place.line)
+    )
+
+
+def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: Document | None = None) -> list[Finding]:
+    """Locate the problems of policies and bindings in their files.
+
+    Args:
+        findings: The problems.
+        minor: The Kubernetes release, as the minor of 1.x.
+        suite: The suite that holds the other objects.
+    """
+    kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
+    return [located(_hinted(each), document, kubernetes) for each, document in documents if document is not None]
+
+
+def _hinted(finding: policyset.PolicyFinding) -> Problem:
+    """Add what was probably meant to an error of the API server."""
+    problem = finding.problem
+    if problem.level != ERROR or problem.hint:
+        return problem
+    from webhook.references.hints import hint_of  # most policies are valid
+
+    return problem._replace(hint=hint_of(problem, finding.given.object).hint)

@@ -1,0 +1,205 @@
+"""Reads the options about suppression, and removes suppressed findings from reports."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from functools import cache
+
+from webhook.documents.globs import Globs, PatternError
+from webhook.report.summary import counted
+from webhook.spelling import did_you_mean
+from webhook.suppression import baseline
+from webhook.suppression.applying import Suppressions
+from webhook.suppression.levels import Levels, levels
+from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
+from webhook.suppression.paths import PathIgnores
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterable, Sequence
+
+    from webhook.configuration.reading import Configuration
+    from webhook.report.model import Report
+    from webhook.suppression.baseline import Known
+
+
+def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
+    """Read the suppressions.
+
+    Args:
+        arguments: The command's arguments.
+        paths: The input paths.
+
+    Raises:
+        UsageError: A rule does not exist, or the baseline cannot be used.
+    """
+    if arguments.write_baseline:
+        from webhook.documents.writing import check_writable  # needed only to write files
+
+        check_writable(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
+    known: list[Known] = []
+    if arguments.baseline and not arguments.write_baseline:
+        try:
+            known.append(baseline.read(arguments.baseline))
+        except baseline.BaselineError as error:
+            raise UsageError(f"--baseline: {error}") from error
+    configuration: Configuration | None = arguments.settings.configuration
+    directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
+    return Suppressions(
+        levels=rule_levels(arguments, configuration),
+        paths=PathIgnores(configuration.ignores if configuration else ()),
+        known=known,
+        matters=_matters(arguments, paths),
+        is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
+        compares=_has_old(arguments),
+    )
+
+
+def _has_old(arguments: Namespace) -> bool:
+    """Tell whether objects are compared with an earlier state."""
+    return bool(getattr(arguments, "old", ()) or getattr(arguments, "against", ""))
+
+
+def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
+    """Return the predicates for excluded paths, of the command line and of the configuration file.
+
+    Raises:
+        UsageError: A pattern is malformed.
+    """
+    found: list[Callable[[str], bool]] = []
+    if arguments.exclude:
+        try:
+            found.append(Globs(arguments.exclude, ".").has)
+        except PatternError as error:
+            raise UsageError(f"--exclude: {error}") from error
+    configuration: Configuration | None = arguments.settings.configuration
+    if configuration and "exclude" in configuration.values:
+        found.append(configuration.excluded.has)
+    return found
+
+
+def own_files(arguments: Namespace) -> list[str]:
+    """Return the real paths of the configuration file and the baseline, which are not manifests."""
+    configuration: Configuration | None = arguments.settings.configuration
+    files = (configuration and configuration.file, arguments.baseline, arguments.write_baseline)
+    return [os.path.realpath(file) for file in files if file]
+
+
+def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Levels:
+    """Read the levels of rules.
+
+    Args:
+        arguments: The command's arguments.
+        configuration: The configuration file; None if there is none.
+
+    Raises:
+        UsageError: A rule does not exist.
+    """
+    return Levels(
+        selected=_rules(arguments.select, "--select"),
+        ignored=_rules(arguments.ignore, "--ignore"),
+        stated=_stated(arguments.level),
+        configured=configuration.levels if configuration else {},
+        file=configuration.file if configuration else "",
+    )
+
+
+def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
+    names = [name for text in texts for name in names_in(text)]
+    if texts and not names:
+        raise UsageError(f"{option}: an empty text is most likely a variable that is not set: leave the option out")
+    _check(names, option)
+    return names
+
+
+def _stated(texts: Iterable[str]) -> dict[str, str]:
+    try:
+        stated = levels(texts)
+    except ValueError as error:
+        raise UsageError(f"--level: {error}") from error
+    _check(filter(None, stated), "--level")
+    return stated
+
+
+def _check(names: Iterable[str], option: str) -> None:
+    try:
+        check(names)
+    except UnknownRuleError as error:
+        raise UsageError(f"{option}: {error}") from error
+
+
+def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
+    """Check the names of policies that the options state.
+
+    Args:
+        arguments: The command's arguments.
+        known: The names of the loaded policies.
+
+    Raises:
+        UsageError: A policy does not exist.
+    """
+    stated = {"--select": arguments.select, "--ignore": arguments.ignore, "--level": arguments.level}
+    for option, texts in stated.items():
+        for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
+            if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
+                hint = did_you_mean(name.removeprefix(POLICY), known)
+                hint = f": {hint}" if hint else ""
+                raise UsageError(f"{option}: policy {name.removeprefix(POLICY)} not found in --policies{hint}")
+
+
+def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:
+    """Return the predicate for rules that this run can check."""
+    action = getattr(arguments, "action", "validate")
+    given = {
+        "policies": bool(getattr(arguments, "policies", ())),
+        "old": _has_old(arguments),
+        "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
+        "check": action == "check",
+        "test": action == "test",
+        "": action != "test",
+    }
+
+    @cache
+    def matters(rule: str) -> bool:
+        from webhook.explain.names import needs, rule_names  # only a suppression that is not used asks
+
+        if rule.startswith(POLICY):
+            return given["policies"]
+        return all(given[needs(each)] for each in rule_names() if fnmatchcase(each, rule))
+
+    return matters
+
+
+def _is_around(path: str, directory: str | None) -> bool:
+    """Tell whether a path is a directory that holds another one."""
+    if directory is None or not os.path.isdir(path):
+        return False
+    real = os.path.realpath(path)
+    return os.path.commonpath([real, os.path.realpath(directory)]) == real
+
+
+def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> None:
+    """Remove suppressed findings from a report, and write the baseline if requested.
+
+    Raises:
+        OSError: The baseline cannot be written.
+    """
+    suppressed.apply(report)
+    file = arguments.write_baseline
+    if not file:
+        return
+    if cut := next((finding for finding in report.findings if not finding.line), None):
+        report.remarks.append(f"{file} is not written: {cut.file}: {cut.problem.message}")
+        return
+    from webhook.documents.writing import write  # needed only to write files
+
+    directory = baseline.directory_of(file)
+    counts = baseline.counted(report.findings, directory)
+    write(file, baseline.lines(counts))
+    known = baseline.Known(baseline.BASELINE, file, counts, directory)
+    reported, report.findings = report.findings, []
+    report.suppressed += (finding._replace(suppression=known.suppresses(known.see(finding))) for finding in reported)
+    report.remarks.append(f"{file} is written, with {counted(sum(counts.values()), 'finding')}")

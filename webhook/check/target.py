@@ -1,0 +1,183 @@
+"""The API server that documents are judged as: its release, feature gates and API versions; where pods are."""
+
+from __future__ import annotations
+
+import re
+
+from webhook.api import gates
+from webhook.api.runtimeconfig import parse
+from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
+from webhook.release import releases
+from webhook.schema import OLDEST
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from typing import Final
+
+    from webhook.workloads import Locations
+
+_LONGEST_VERSION: Final = 256
+_STEP: Final = r"(?:[A-Za-z0-9_-]+(?:\[\])?|\*)"
+_LOCATION: Final = rf"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=({_STEP}(?:\.{_STEP})*)"
+"""A value of ``--pod-template``."""
+
+
+def kubernetes(arguments: Namespace) -> str | None:
+    """Read ``--kubernetes-version``, or else ``--kubernetes-version-file``; None if neither was given.
+
+    Raises:
+        UsageError: The release is unknown, or there are several.
+    """
+    stated: str | None = arguments.kubernetes_version
+    if stated and "," in stated:
+        raise UsageError(f"--kubernetes-version: {stated!r} are several releases: give one")
+    return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
+
+
+def kubernetes_versions(arguments: Namespace) -> list[str | None]:
+    """Read ``--kubernetes-version`` where it can be repeated; one None if it was not given.
+
+    Raises:
+        UsageError: A release is unknown.
+    """
+    named = [each for text in arguments.kubernetes_version for each in text.split(",")]
+    if listed := next(filter(None, map(_listed, named)), ""):
+        raise UsageError(f"--kubernetes-version: {listed}")
+    stated = [_of_option(each) for each in named]
+    return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
+
+
+def _of_option(stated: str) -> str:
+    try:
+        return _known(stated, "--kubernetes-version")
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from error
+
+
+def _listed(stated: str) -> str:
+    """Suggest a list in place of a range of releases; empty if a release is unknown."""
+    match = re.fullmatch(r"v?1\.([0-9]{1,3}) *(?:-|\.\.) *v?1\.([0-9]{1,3})", stated, re.ASCII)
+    first, last = map(int, match.groups()) if match else (1, 0)
+    if not OLDEST <= first < last <= NEWEST:
+        return ""
+    return f"{stated!r} is not a Kubernetes version; write {','.join(f'1.{each}' for each in range(first, last + 1))}"
+
+
+def _known(stated: str, source: str) -> str:
+    """Return the known version for a stated one, with a note if they differ, or if only alphas of it are known.
+
+    Raises:
+        ValueError: It is not a version, or is older than the first known one.
+    """
+    release = release_of(stated)
+    if not (note := not_known_yet(stated)):
+        return stated
+    _warn("note: %s: %s", source, note)
+    return f"1.{release}"
+
+
+def _of_file(path: str | None) -> str | None:
+    """Read a file with the cluster's version; None if it holds no known version, which does not end the webhook."""
+    if path is None:
+        return None
+    from webhook.regular import open_regular  # only servers have such a file
+
+    try:
+        with open(path, encoding="ascii", opener=open_regular) as file:
+            return _known(file.read(_LONGEST_VERSION).strip(), path)
+    except FileNotFoundError:
+        _warn("%s does not exist: objects are judged by the newest release that knows them", path)
+        return None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        _warn("%s: %s: objects are judged by the newest release that knows them", path, why)
+        return None
+
+
+def _warn(text: str, *values: object) -> None:
+    import logging  # without a note it is not needed
+
+    logging.getLogger(__name__).warning(text, *values)
+
+
+def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] | None:
+    """Read ``--feature-gates``, None if it was not given.
+
+    Args:
+        arguments: The command's arguments.
+        stated: The Kubernetes release; None if it depends on the object.
+
+    Raises:
+        UsageError: The text is malformed, or a gate is unknown or cannot be disabled.
+    """
+    if not arguments.feature_gates:
+        return None
+    release = release_of(stated) if stated else DEFAULT
+    try:
+        wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
+        gates.enabled(release, wanted)
+    except ValueError as error:
+        raise UsageError(f"{_source_of(str(error), arguments)}: {error}") from error
+    for gate in wanted if stated else ():
+        if not gates.known(gate, release):
+            having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]
+            message = f"{_source_of(gate, arguments)}: Kubernetes 1.{release} has no feature gate {gate}"
+            message += f"; added in 1.{having[0]}"
+            message += f" and removed in 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
+            raise UsageError(message)
+    return wanted
+
+
+def _source_of(about: str, arguments: Namespace) -> str:
+    """Return the source of the feature gate that a text names: a line of the configuration file, or the option."""
+    configuration = getattr(getattr(arguments, "settings", None), "configuration", None)
+    if configuration is not None:
+        for gate in configuration.values.get("featureGates", ()):
+            if gate in re.findall(r"\w+", about):
+                return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
+    return "--feature-gates"
+
+
+def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
+    """Read ``--runtime-config``, None if it was not given.
+
+    Raises:
+        UsageError: A key or value is malformed, or names an API group or version that Kubernetes does not have.
+    """
+    if not arguments.runtime_config:
+        return None
+    from webhook.policy.manifest.kinds import versions_of  # few clusters differ from the defaults
+
+    try:
+        stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
+    except ValueError as error:
+        raise UsageError(f"--runtime-config: {error}") from error
+    for key in stated:
+        group, version = key.split("/")[:2]
+        if group == "api":
+            continue
+        if not (versions := versions_of(group)):
+            raise UsageError(f"--runtime-config: unknown API group {group}")
+        if version not in versions:
+            known = ", ".join(versions)
+            raise UsageError(f"--runtime-config: group version {group}/{version} is unknown; {group} has {known}")
+    return stated
+
+
+def pod_locations(arguments: Namespace) -> Locations | None:
+    """Read ``--pod-template``; None if it was not given.
+
+    Raises:
+        UsageError: It is malformed.
+    """
+    found: Locations = {}
+    for text in arguments.pod_template:
+        if not (match := re.fullmatch(_LOCATION, text)):
+            raise UsageError(
+                f"--pod-template: {text!r}: give GROUP/KIND=PATH, such as example.com/Trainer=spec.workers[].template"
+            )
+        group, kind, path = match.groups()
+        found[group, kind] = (*found.get((group, kind), ()), path)
+    return found or None

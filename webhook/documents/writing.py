@@ -1,0 +1,228 @@
+"""Writes files whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from webhook.documents.content import decoded, encoded
+from webhook.documents.git import repository
+from webhook.records import NamedTuple
+from webhook.regular import open_regular
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ALL_MAY = 0o666
+_SOME_MAY = 0o222
+
+
+def write(name: str, lines: Iterable[str]) -> None:
+    """Write lines to a file: a concurrent reader sees the earlier file, or none.
+
+    Special files, such as ``/dev/stderr`` or a named pipe, are written in place.
+
+    Args:
+        name: The file's name; a symbolic link is followed, unless it leads out of a repository.
+        lines: The lines, without line feeds.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    write_bytes(name, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(name: str, text: bytes) -> None:
+    """Write a file as :func:`write` does.
+
+    Args:
+        name: The file's name; a symbolic link is followed, unless it leads out of a repository.
+        text: The content.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    try:
+        _replace(name, text)
+    except OSError as error:
+        error.filename = name  # not that of a temporary file
+        raise
+
+
+def _replace(name: str, text: bytes) -> None:
+    check_inside(name)
+    path = Path(name)
+    if path.exists() and not path.is_file():
+        path.write_bytes(text)
+        return
+    check_replaceable(name)
+    path = path.resolve()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+        if path.exists():
+            _liken(temporary, path.stat())
+        else:
+            os.chmod(temporary, _ALL_MAY & ~_mask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _liken(name: str, to: os.stat_result) -> None:
+    """Give a file the mode of another, and its owner if possible.
+
+    In a container, root often writes files that another user owns; a user namespace may not have that owner (EINVAL).
+    """
+    if to.st_uid != os.geteuid() or to.st_gid != os.getegid():
+        with suppress(OSError):
+            os.chown(name, to.st_uid, to.st_gid)
+    os.chmod(name, to.st_mode & 0o777)
+
+
+class Rewritten(NamedTuple):
+    """A file to change.
+
+    Args:
+        name: Its name.
+        before: Its text, as it was read.
+        after: The new text.
+    """
+
+    name: str
+    before: str
+    after: str
+
+
+def rewrite(files: Iterable[Rewritten]) -> None:
+    """Change files, each in its own encoding: none unless all may be changed.
+
+    Args:
+        files: The files.
+
+    Raises:
+        UsageError: A file must not be changed, has been changed meanwhile, or cannot be written.
+    """
+    name, changes = "", []
+    try:
+        for name, before, after in files:
+            changes.append((name, _changed(name, before, after)))
+        for name, data in changes:
+            write_bytes(name, data)
+    except OSError as error:
+        raise UsageError(f"{name}: not written: {error.strerror or error}") from error
+
+
+def _changed(name: str, before: str, after: str) -> bytes:
+    data = read_regular(name)
+    check_inside(name)
+    check_replaceable(name)
+    if decoded(data, "replace") != before:
+        raise OSError(0, "it has changed since it was read: try again")
+    return encoded(after, data)
+
+
+def read_regular(name: str) -> bytes:
+    """Read a regular file.
+
+    Args:
+        name: The file's own name, not that of a link.
+
+    Raises:
+        OSError: It is a symbolic link, or no regular file, or it cannot be read.
+    """
+    if os.path.islink(name):
+        raise OSError(0, f"a symbolic link: name the file that it leads to, {os.path.realpath(name)}")
+    if not os.path.isfile(name):
+        raise OSError(0, "no regular file" if os.path.lexists(name) else "no such file, or its name is not UTF-8")
+    with open(name, "rb", opener=open_regular) as file:  # it may be a pipe by now
+        return file.read()
+
+
+def check_inside(name: str) -> None:
+    """Check that no link of a repository, whose content may be a stranger's, leads a file out of it or into git's own.
+
+    Args:
+        name: The file's name.
+
+    Raises:
+        PermissionError: A link does.
+    """
+    directory = Path(os.sep)
+    for part in Path(name).absolute().parts[1:]:
+        path = directory / part
+        real = Path(os.path.realpath(path))  # `resolve` fails for links in a circle
+        if path.is_symlink() and (top := repository(str(directory))):
+            inside = real.relative_to(top).parts if real.is_relative_to(top) else ()
+            if inside[:1] in {(), (".git",)}:
+                raise PermissionError(
+                    errno.EACCES, f"a symbolic link in the repository leads to {real}: name that", name
+                )
+        directory = real
+
+
+def check_replaceable(name: str) -> None:
+    """Check that a new file may take the place of the one that there is, if any.
+
+    Replacing needs a directory that may be written; but a file that is protected stays as it is, too, and one with
+    several hard links would change under one of its names only.
+
+    Args:
+        name: The file's name; a symbolic link is followed.
+
+    Raises:
+        PermissionError: The file must not be replaced.
+    """
+    try:
+        status = os.stat(name)
+    except FileNotFoundError:
+        return
+    if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files
+        raise PermissionError(errno.EACCES, "it is read-only: make it writable first", name)
+    if not os.access(Path(name).resolve().parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "its directory is read-only: make it writable first", name)
+    if status.st_nlink > 1:
+        raise PermissionError(
+            errno.EMLINK,
+            f"it has {status.st_nlink} hard links, and only this one would change: replace it by a copy first",
+            name,
+        )
+
+
+def check_writable(file: str, option: str) -> None:
+    """Check that a file can be written, before the work begins.
+
+    Args:
+        file: The file's name.
+        option: The option that names it.
+
+    Raises:
+        UsageError: It cannot, or a link of a repository leads out of it.
+    """
+    directory = os.path.dirname(file) or "."
+    if not os.path.isdir(directory):
+        raise UsageError(f"{option}: directory {directory} does not exist: create it first")
+    if os.path.isdir(file):
+        raise UsageError(f"{option}: this is a directory: name a file in it")
+    try:
+        check_inside(file)
+        if os.path.isfile(file):
+            check_replaceable(file)
+    except PermissionError as error:
+        raise UsageError(f"{option}: {error.strerror}") from error
+    if not os.access(file if os.path.exists(file) else directory, os.W_OK):
+        raise UsageError(f"{option}: permission denied: name a file that you may write")
+
+
+def _mask() -> int:
+    """Return the process's umask, which can be read only by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

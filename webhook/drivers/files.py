@@ -1,0 +1,199 @@
+"""``--driver-profile``: files with profiles of drivers."""
+
+from __future__ import annotations
+
+import os
+
+from webhook.documents import Document, Unreadable, read
+from webhook.records import NamedTuple
+from webhook.usage import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+    from webhook.drivers import Profile
+
+_CRD: Final = "CustomResourceDefinition"
+_KINDS: Final = ("parameters", "kinds")
+_NO_PROFILE: Final = (
+    "a Kubernetes object is not a profile; `draguard driver from-cluster` makes profiles from ResourceSlices"
+)
+
+
+class UnusableProfilesError(Exception):
+    """Files with profiles that cannot be used.
+
+    Args:
+        mistakes: The mistakes, each with its file, line and column.
+        is_unread: Whether a file is missing or cannot be opened.
+    """
+
+    def __init__(self, mistakes: Sequence[str], *, is_unread: bool) -> None:
+        super().__init__(mistakes)
+        self.mistakes, self.is_unread = mistakes, is_unread
+
+
+class _Schema(NamedTuple):
+    """The schema of a kind in a CustomResourceDefinition.
+
+    Args:
+        definition: The CustomResourceDefinition.
+        path: The schema's path in it.
+        api_version: The version that it describes, with its group.
+        content: The schema.
+    """
+
+    definition: Document
+    path: tuple[str | int, ...]
+    api_version: str
+    content: Any
+
+
+class _DefinitionError(ValueError):
+    """The CustomResourceDefinitions beside a profile do not describe its parameters."""
+
+
+def option_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
+    """Read the profiles of ``--driver-profile``; None if there are no files.
+
+    Args:
+        files: The files.
+
+    Raises:
+        UsageError: A file cannot be read, or profiles are malformed.
+    """
+    if not files:
+        return None
+    try:
+        return read_profiles(files)
+    except UnusableProfilesError as error:
+        raise UsageError("\n".join(f"--driver-profile: {each}" for each in error.mistakes)) from error
+
+
+def read_profiles(files: Sequence[str]) -> dict[str, Profile]:
+    """Read profiles, and the CustomResourceDefinitions of parameters beside them.
+
+    Args:
+        files: The files; one that is named twice is read once.
+
+    Raises:
+        UnusableProfilesError: A file cannot be read, or profiles are malformed.
+    """
+    reader = _Reader()
+    for file in files:
+        reader.read(file)
+    if reader.mistakes:
+        raise UnusableProfilesError([*reader.mistakes], is_unread=reader.is_unread)
+    return reader.found
+
+
+class _Reader:
+    """Reads profiles, and collects their mistakes."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Profile] = {}
+        self.mistakes: dict[str, None] = {}
+        self.is_unread = False
+        self._documents: dict[str, Document] = {}
+        """The first profile of each driver."""
+
+    def read(self, path: str) -> None:
+        """Read the profiles of a file or directory."""
+        definitions: list[Document] = []
+        others: list[Document] = []
+        is_empty = True
+        for each in read([path]):
+            if isinstance(each, Unreadable):
+                at = f"{each.source}:{each.line}:{each.column}" if each.line else each.source
+                self.mistakes[f"{at}: {each.message}"] = None
+                self.is_unread |= not each.line
+                is_empty = False
+            elif _kind(each) == _CRD:
+                definitions.append(each)
+            else:
+                others.append(each)
+        if is_empty and not others:
+            self.mistakes[f"{path}: no profile found"] = None
+        for document in others:
+            self._take(document, definitions)
+
+    def _take(self, document: Document, definitions: Sequence[Document]) -> None:
+        from webhook.drivers.errors import ProfileError  # most commands have no profile
+        from webhook.drivers.reading import read_profile
+
+        if _kind(document) and "apiVersion" in document.data:
+            self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many
+            return
+        value, schemas = document.data, dict[str | int, _Schema]()
+        try:
+            if isinstance(value, dict) and value.get("parameters") == "crd":
+                schemas = _schemas(value.get("driver"), definitions)
+                value = {**value, "parameters": _parameters(schemas)}
+            profile = read_profile(value)
+        except _DefinitionError as error:
+            self.mistakes[f"{_place(document, ('parameters',))}: {error}"] = None
+            return
+        except ProfileError as error:
+            found = ((_place(*_source(each.path, document, schemas)), each) for each in error.args)
+            self.mistakes |= dict.fromkeys(f"{place}: {each}" for place, each in found)
+            return
+        first = self._documents.setdefault(profile.driver, document)
+        if _identity(first) != _identity(document):
+            other = f"{first.source}:{first.position().line}"
+            what = f"{profile.driver} has another profile in {other}; keep one of them"
+            self.mistakes[f"{_place(document)}: {what}"] = None
+        self.found[profile.driver] = profile
+
+
+def _identity(document: Document) -> tuple[str, int]:
+    return os.path.realpath(document.source), document.index
+
+
+def _place(document: Document, path: Sequence[str | int] = ()) -> str:
+    """Write where a field, or else the nearest one that holds it, is in its file."""
+    line, column = document.position(path)
+    return f"{document.source}:{line}:{column}"
+
+
+def _source(
+    path: tuple[str | int, ...], document: Document, schemas: Mapping[str | int, _Schema]
+) -> tuple[Document, tuple[str | int, ...]]:
+    """Find where a value of a profile comes from: the schema of a kind may be that of a CustomResourceDefinition."""
+    depth = len(_KINDS)
+    if path[:depth] != _KINDS or len(path) == depth or (schema := schemas.get(path[depth])) is None:
+        return document, path
+    return schema.definition, (*schema.path, *path[depth + 1 :])
+
+
+def _kind(document: Document) -> Any:
+    return document.data.get("kind") if isinstance(document.data, dict) else None
+
+
+def _schemas(driver: Any, definitions: Sequence[Document]) -> dict[str | int, _Schema]:
+    """Return the schemas in CustomResourceDefinitions by kind.
+
+    Raises:
+        _DefinitionError: A definition is missing or malformed.
+    """
+    found: dict[str | int, _Schema] = {}
+    try:
+        for each in definitions:
+            spec = each.data.get("spec") or {}
+            for index, version in enumerate(spec.get("versions") or ()):
+                path = ("spec", "versions", index, "schema", "openAPIV3Schema")
+                content = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+                kind = str((spec.get("names") or {}).get("kind"))
+                found[kind] = _Schema(each, path, f"{spec.get('group')}/{version.get('name')}", content)
+    except (AttributeError, TypeError) as error:
+        raise _DefinitionError(f"{driver}: parameters: crd: a {_CRD} beside the profile is malformed") from error
+    if not found:
+        raise _DefinitionError(f"{driver}: parameters: crd: no {_CRD} stands beside the profile")
+    return found
+
+
+def _parameters(schemas: Mapping[str | int, _Schema]) -> dict[str, Any]:
+    """Return a profile's section about parameters; all kinds have the version of the last definition."""
+    *_, last = schemas.values()
+    return {"apiVersion": last.api_version, "kinds": {kind: each.content for kind, each in schemas.items()}}

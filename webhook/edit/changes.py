@@ -1,0 +1,274 @@
+"""Turns the fix of one value into edits: parts move with their comments and layout, and everything else stays."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from webhook.documents.scalars import NULLS
+from webhook.edit.edits import Edit
+from webhook.edit.scalars import key, quoted, rewritten, wrapped
+from webhook.edit.tree import dedented, shifted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Final
+
+    from webhook.edit.nodes import Entry, Node
+    from webhook.edit.tree import PlacedNode, Tree
+    from webhook.problem import Fix
+
+_STEP: Final = "  "
+"""The indentation of a new map."""
+_DASH: Final = re.compile(r"-[ \t]+\Z")
+_LINE: Final = re.compile(r"\n(?=[^\r\n])")
+
+
+def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
+    """Return the edits that change a value; none if the text cannot be changed in place.
+
+    Args:
+        tree: The document.
+        found: The value in its text.
+        fix: The change, of this value alone.
+    """
+    return _BY_CHANGE[fix.change](tree, found, fix) or ()
+
+
+def _one(edit: Edit | None) -> Sequence[Edit]:
+    return [edit] if edit else ()
+
+
+def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
+    if not fix.value and found.node.entries and not found.node.style:
+        return _in_list(tree, found.node)
+    return _one(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
+
+
+def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
+    is_free = found.around and found.around.entry(fix.value) is None
+    return [key(found.entry.key, str(fix.value))] if is_free and found.entry else ()
+
+
+def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
+    """Remove the item of a list; None if it is not an item, or the only one."""
+    items = found.around.items if found.around else None
+    if found.around is None or items is None or len(items) < 2:  # noqa: PLR2004 - something must stay
+        return None
+    if found.around.style:  # the comma before or after it goes, too
+        at = found.place
+        return [Edit(items[at - 1].end, items[at].end, "") if at else Edit(items[0].start, items[1].start, "")]
+    start = tree.line_start(found.node.start)
+    if _DASH.fullmatch(tree.text[start : found.node.start].lstrip()) is None:
+        return None  # it begins on the line of its container, or after a comment
+    return [Edit(start, tree.line_end(found.node.end), "")]
+
+
+def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
+    """Return the edits that replace a map by its fields; None if that would lose text.
+
+    Args:
+        tree: The document.
+        found: The map.
+    """
+    text, around, entry, inner = tree.text, found.around, found.entry, found.node
+    if around is None or entry is None or not inner.entries or not inner.is_whole:
+        return None
+    start, first = entry.key.start, inner.entries[0].key.start
+    lost = text[entry.key.end : inner.end] if inner.style and not around.style else text[entry.key.end : first]
+    has_comment = "#" in lost
+    if (has_comment and inner.style) or any(not each.name or around.entry(each.name) for each in inner.entries):
+        return None
+    if inner.style:
+        return [Edit(start, first, ""), *_without_braces(tree, start, inner, in_braces=bool(around.style))]
+    by = tree.column(first) - tree.column(start)
+    kept = text.index("#", entry.key.end) if has_comment else first
+    return [Edit(start, kept, ""), *_dedented(tree, kept, inner.end, by)] if by > 0 else None
+
+
+def _without_braces(tree: Tree, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
+    """Remove the closing brace of a map; unless it is in braces itself, give each field a line."""
+    entries = inner.entries or []
+    ends = [max(each.key.end, each.value.end) for each in entries]
+    if not in_braces:
+        line = tree.newline + " " * tree.column(start)
+        yield from (Edit(end, each.key.start, line) for end, each in zip(ends, entries[1:], strict=False))
+    yield Edit(ends[-1], inner.end, "")
+
+
+def _alone(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
+    """Write the only value of a map or list in its place; a map's key goes.
+
+    None if that would lose a comment, or the value is not on the rest of a line.
+    """
+    text, entry, outer = tree.text, found.entry, found.node
+    if entry is None or not outer.is_whole or len(outer.inner) != 1:
+        return None
+    (inner,) = outer.inner
+    start = outer.start if outer.style else text.index(":", entry.key.end) + 1
+    is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
+    if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
+        return None
+    return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
+
+
+def _in_list(tree: Tree, node: Node) -> list[Edit] | None:
+    """Make a map with lines of its own the only item of a list."""
+    if not node.is_whole or not tree.is_first(node.start):
+        return None
+    return [Edit(node.start, node.start, "- "), *_indented(tree, node.start, node.end)]
+
+
+def _listed(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
+    """Make each entry of a map an item of a list, in which a field holds what was the key."""
+    node, field = found.node, str(fix.value)
+    if not node.is_whole or not node.entries:
+        return None
+    in_braces = bool(node.style)
+    edits = [Edit(node.start, node.start + 1, "["), Edit(node.end - 1, node.end, "]")] if in_braces else []
+    for each in node.entries:
+        item = _item(tree, each, json.dumps(field) if tree.is_json else field, in_braces=in_braces)
+        if item is None:
+            return None
+        edits += item
+    return edits
+
+
+def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit] | None:
+    """Make an item of an entry."""
+    text, key, value = tree.text, entry.key, entry.value
+    colon = text.find(":", key.end)
+    is_plain = key.is_whole and value.is_whole and not text[key.end : colon].strip()
+    if not is_plain or not (in_braces or tree.is_first(key.start)):
+        return None
+    name = f"{field}: {text[key.start : key.end]}"
+    if value.style == "{":
+        if text[colon + 1 : value.start].strip():
+            return None
+        comma = ", " if value.entries else ""
+        return [Edit(key.start, value.start + 1, f"{'' if in_braces else '- '}{{{name}{comma}")]
+    if in_braces:
+        return None
+    edits = [Edit(key.start, colon + 1, f"- {name}")]
+    if not value.entries:
+        return edits if value.start >= value.end else None
+    by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start)
+    if by > 0:
+        edits += _indented(tree, colon, value.end, by)
+    elif by < 0:
+        edits += _dedented(tree, colon, value.end, -by)
+    return edits
+
+
+def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
+    """Return the edits that move fields into a map beside them, which is created if missing.
+
+    Args:
+        tree: The document.
+        around: The map that has the fields.
+        names: The fields.
+        within: The field that holds the map.
+    """
+    entries = around.entries or []
+    moved = [each for each in entries if each.name in names]
+    target = around.entry(within)
+    if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
+        return None
+    if around.style:
+        return _nested_in_braces(tree, entries, moved, target, within)
+    if target is not None:
+        return _joined(tree, entries, moved, target)
+    first, start = _row(entries, moved), moved[0].key.start
+    indent = " " * tree.column(start) + _STEP
+    row_end = tree.line_end(moved[first - 1].value.end)
+    edits = [Edit(start, start, f"{within}:{tree.newline}{indent}"), *_indented(tree, start, row_end)]
+    for each in moved[first:]:
+        start, end = _lines_of(tree, entries, each)
+        edits += [Edit(start, end, ""), Edit(row_end, row_end, shifted(tree.text[start:end], _STEP))]
+    return edits
+
+
+def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
+    """Return how many of the moved entries follow one another from the first one on."""
+    start = entries.index(moved[0])
+    return next((count for count, each in enumerate(moved) if entries[start + count] is not each), len(moved))
+
+
+def _joined(tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
+    """Move entries to the end of an existing map, or below a field without a value."""
+    text, inner = tree.text, target.value
+    is_scalar = inner.entries is None and inner.items is None and not inner.style
+    is_absent = is_scalar and text[inner.start : inner.end] in NULLS
+    if not inner.is_whole or inner.style or not (inner.entries or is_absent):
+        return None
+    first = inner.entries[0].key.start if inner.entries else target.key.start
+    column = tree.column(first) + (len(_STEP) if is_absent else 0)
+    here = tree.line_end(target.key.end if is_absent else inner.end)
+    edits = [Edit(text.index(":", target.key.end) + 1, inner.end, "")] if is_absent and inner.end > inner.start else []
+    for each in moved:
+        start, end = _lines_of(tree, entries, each)
+        lines, own = text[start:end], tree.column(each.key.start)
+        if not tree.is_first(each.key.start):  # the first one, after a dash
+            if len(entries) == 1 or entries[0] is not each or entries[1] in moved:
+                return None
+            lines = " " * own + text[each.key.start : end]
+            start, end = each.key.start, entries[1].key.start
+        lines = lines if lines.endswith("\n") else lines + tree.newline
+        lines = shifted(lines, " " * (column - own)) if column >= own else dedented(lines, own - column, 0)
+        edits += [Edit(start, end, ""), Edit(here, here, lines)]
+    return edits
+
+
+def _lines_of(tree: Tree, entries: Sequence[Entry], entry: Entry) -> tuple[int, int]:
+    """Return where the lines of an entry begin and end, with the comments above it."""
+    place, start = entries.index(entry), tree.line_start(entry.key.start)
+    if place:
+        start = min(start, tree.line_end(max(entries[place - 1].key.end, entries[place - 1].value.end)))
+    return start, tree.line_end(max(entry.key.end, entry.value.end))
+
+
+def _nested_in_braces(
+    tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry | None, within: str
+) -> list[Edit] | None:
+    if target is not None or _row(entries, moved) != len(moved):
+        return None
+    quote = moved[0].key.style
+    start, end = moved[0].key.start, moved[-1].value.end
+    head = f"{quote}{within}{quote}: {{"
+    line = tree.text[tree.line_start(start) : start]
+    if "\n" not in tree.text[start:end] or line.strip():
+        return [Edit(start, start, head), Edit(end, end, "}")]
+    return [
+        Edit(start, start, f"{head}{tree.newline}{line}{_STEP}"),
+        *_indented(tree, start, end),
+        Edit(end, end, f"{tree.newline}{line}}}"),
+    ]
+
+
+def _indented(tree: Tree, start: int, end: int, by: int = len(_STEP)) -> Iterator[Edit]:
+    """Indent the lines of a part, but for its first one and empty ones."""
+    for each in _LINE.finditer(tree.text, start, end):
+        if each.end() < end:
+            yield Edit(each.end(), each.end(), " " * by)
+
+
+def _dedented(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
+    """Indent the lines of a part by less, but for its first one."""
+    for each in _LINE.finditer(tree.text, start, end):
+        at = each.end()
+        spaces = len(tree.text[at : at + by]) - len(tree.text[at : at + by].lstrip(" "))
+        if at < end and spaces:
+            yield Edit(at, at + spaces, "")
+
+
+_BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {
+    "replace": lambda tree, found, fix: _one(rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces)),
+    "quote": lambda tree, found, _: _one(quoted(tree.text, found.node)),
+    "rename": _renamed,
+    "remove": _removed,
+    "unwrap": lambda tree, found, _: unwrapped(tree, found),
+    "wrap": _wrapped,
+    "alone": _alone,
+    "list": _listed,
+}

@@ -1,0 +1,176 @@
+"""A document to edit: its nodes, its layout and its comments."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+
+from webhook.edit.nodes import Node, read_nodes
+from webhook.later import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Final
+
+    from webhook.edit.nodes import Entry
+
+_COMMENT: Final = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\r\n]*")
+_INDENTATION: Final = re.compile(r"[ \t]*")
+
+
+class UnableError(Exception):
+    """A value cannot be edited in place: its parent must be rewritten."""
+
+
+@dataclass(slots=True)
+class PlacedNode:
+    """A value, and its container.
+
+    Args:
+        node: The value.
+        around: The map or list that it is in; None for the whole document.
+        entry: Its entry, if the container is a map.
+        place: Its index, if the container is a list.
+    """
+
+    node: Node
+    around: Node | None = None
+    entry: Entry | None = None
+    place: int = 0
+
+    @property
+    def in_braces(self) -> bool:
+        """Whether its container is in braces or brackets."""
+        return bool(self.around and self.around.style)
+
+
+@dataclass
+class Tree:
+    """A document.
+
+    Args:
+        text: The text that it is in.
+        root: Its value.
+        is_json: Whether it was read as JSON.
+    """
+
+    text: str
+    root: Node
+    is_json: bool
+    texts: list[tuple[int, int]] = field(default_factory=list)
+    """The spans of scalars, where ``#`` begins no comment."""
+
+    @cached_property
+    def newline(self) -> str:
+        """The line break."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    @cached_property
+    def step(self) -> str:
+        """The indentation of the first nested map."""
+        pending = deque([self.root])
+        while pending:
+            node = pending.popleft()
+            for entry in node.entries or ():
+                inner = entry.value.entries
+                if inner and self.is_first(inner[0].start):
+                    deeper, here = self.indentation(inner[0].start), self.indentation(entry.start)
+                    column = len(here) if node.in_flow else self.column(entry.start)
+                    if deeper[column:]:
+                        return deeper[column:]
+            pending += node.inner
+        return "  "
+
+    def find(self, path: Sequence[str | int]) -> PlacedNode | None:
+        """Return the value at a path; None if it is missing, or written elsewhere (by an alias or a merge)."""
+        found = PlacedNode(self.root)
+        for step in path:
+            node = found.node
+            if not node.is_whole:
+                return None
+            if isinstance(step, int) and node.items is not None and step < len(node.items):
+                found = PlacedNode(node.items[step], node, place=step)
+            elif (entry := node.entry(step)) is not None:
+                found = PlacedNode(entry.value, node, entry)
+            else:
+                return None
+        return found
+
+    def line_start(self, offset: int) -> int:
+        """Return the start of an offset's line."""
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def line_end(self, offset: int) -> int:
+        """Return the start of the line after an offset's line; the end of the text if there is none."""
+        return self.text.find("\n", offset) + 1 or len(self.text)
+
+    def column(self, offset: int) -> int:
+        """Return how many characters stand before an offset on its line."""
+        return offset - self.line_start(offset)
+
+    def indentation(self, offset: int) -> str:
+        """Return the indentation of the line at an offset."""
+        found = _INDENTATION.match(self.text, self.line_start(offset))
+        return found[0] if found else ""
+
+    def is_first(self, offset: int) -> bool:
+        """Tell whether nothing but white space stands before an offset on its line."""
+        return not self.text[self.line_start(offset) : offset].strip()
+
+    def comments(self, start: int, end: int) -> Iterator[str]:
+        """Return the comments in a part of the text."""
+        if self.is_json:
+            return
+        at = start
+        for index in range(max(bisect_right(self.texts, (start,)) - 1, 0), len(self.texts)):
+            begin, stop = self.texts[index]
+            if begin >= end:
+                break
+            yield from self._between(at, begin)
+            at = max(at, stop)
+        yield from self._between(at, end)
+
+    def _between(self, start: int, end: int) -> Iterator[str]:
+        if start < end:
+            yield from (found[0] for found in _COMMENT.finditer(self.text, start, end))
+
+
+def tree_of(text: str, *, is_json: bool, extent: tuple[int, int] | None = None) -> Tree:
+    """Locate everything in a readable document.
+
+    Args:
+        text: The text that it is in.
+        is_json: Whether it is read as JSON.
+        extent: Where it begins and ends there; None if it is the whole text.
+    """
+    start, end = extent or (0, len(text))
+    root, texts = read_nodes(text[start:end], is_json=is_json, offset=start)
+    return Tree(text, root, is_json, texts)
+
+
+def shifted(text: str, step: str) -> str:
+    """Indent every line that is not empty."""
+    lines = text.splitlines(keepends=True)
+    return "".join(step + line if line.strip("\r\n") else line for line in lines)
+
+
+def dedented(text: str, column: int, wanted: int) -> str:
+    """Move the text at a column, or right of it, to another column.
+
+    Args:
+        text: Whole lines.
+        column: The column.
+        wanted: The target column; text between the two columns goes there, too.
+    """
+    return "".join(_moved(line, column, wanted) for line in text.splitlines(keepends=True))
+
+
+def _moved(line: str, column: int, wanted: int) -> str:
+    content = line.lstrip(" \t")
+    indentation = line[: len(line) - len(content)]
+    if len(indentation) >= column:
+        return indentation[:wanted] + indentation[column:] + content
+    return indentation[:wanted] + content
