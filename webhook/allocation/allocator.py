@@ -58,14 +58,12 @@ class Allocator:
     Objects are plain dicts of ``resource.k8s.io/v1`` and ``v1``.
 
     Args:
-        classes: DeviceClasses.
         slices: ResourceSlices, in any order; an iterator may yield them one by one, they are not kept. Or a catalog of
             them, with the taints of rules.
         allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
         release: The Kubernetes release, as the minor of 1.x.
-        patch: The patch release.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
             of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
@@ -134,7 +132,6 @@ class Allocator:
         """Allocate claims on one node, without changing the state.
 
         Args:
-            node: The Node.
             claims: ResourceClaims that are not allocated, in the order in which the pod names them.
         """
         return self.attempt(claims).on(node)
@@ -150,9 +147,6 @@ class Allocator:
     def remove(self, claim: JSONObject) -> None:
         """Undo `add`.
 
-        Args:
-            claim: The same ResourceClaim.
-
         Raises:
             ValueError: The claim does not use its devices.
         """
@@ -163,11 +157,7 @@ class Allocator:
         return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
 
     def view(self, node: JSONObject) -> NodeView:
-        """Return the devices that a node can use.
-
-        Args:
-            node: The Node.
-        """
+        """Return the devices that a node can use."""
         metadata = node["metadata"]
         name, labels = metadata["name"], mapping(metadata, "labels")
         view = self._views.get(name)
@@ -181,11 +171,7 @@ class Allocator:
         )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
-        """Return the pools that have devices for a node but cannot be used there.
-
-        Args:
-            view: The node.
-        """
+        """Return the pools that have devices for a node but cannot be used there."""
         if self._aside is None:
             self._aside = set_aside(self.catalog, self._variant)
         return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
@@ -194,7 +180,6 @@ class Allocator:
         """Return a function that computes what is left of the counters of a node's pool, by its place.
 
         Args:
-            view: The node.
             counters: The results so far, by the pools' names: as upstream keeps them, whatever the driver.
         """
 
@@ -212,7 +197,6 @@ class Allocator:
 
         Args:
             demand: The requests of the claims.
-            view: The node.
             counters: The remainders of counters, by the pools' names.
             counts: Whether to count upstream's steps, which takes longer.
         """
@@ -315,8 +299,6 @@ class Attempt:
     """An attempt to allocate claims, on one node after the other.
 
     Args:
-        allocator: The allocator.
-        names: The claims' names.
         demand: The requests of the claims.
         plans: The courses of searches for it.
     """
@@ -336,7 +318,6 @@ class Attempt:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node.
 
         Args:
-            view: The node.
             has_devices: Whether the search found devices.
         """
         return depends_on_order(self.demand, view, self._allocator.catalog, has_devices=has_devices)
@@ -346,11 +327,7 @@ class Attempt:
         return mixed_up(self.demand, view, self._allocator.catalog)
 
     def on(self, node: JSONObject) -> Result | Failure:
-        """Allocate the claims on a node, without changing the state.
-
-        Args:
-            node: The Node.
-        """
+        """Allocate the claims on a node, without changing the state."""
         view = self._allocator.view(node)
         key = view.key()
         plan = self._plans.get(key) if view.is_like_others else None
@@ -388,9 +365,6 @@ class Attempt:
     def explain(self, node: JSONObject) -> list[Funnel]:
         """Count the devices of a node that are left for each request, stage by stage.
 
-        Args:
-            node: The Node.
-
         Returns:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
@@ -406,9 +380,5 @@ class Attempt:
         ]
 
     def pools(self, node: JSONObject) -> list[Pool]:
-        """Return the pools with devices for a node, in the order in which they are tried.
-
-        Args:
-            node: The Node.
-        """
+        """Return the pools with devices for a node, in the order in which they are tried."""
         return self._allocator.view(node).pools

@@ -68,7 +68,6 @@ class Ask:
         raw: The request: ``exactly``, or the subrequest.
         claim: The place of its claim.
         place: The place of the request in the claim.
-        name: Its name.
         parent: The name of the request that it is an alternative of.
         alternative: Its place among the alternatives.
         class_: The DeviceClass, as in the API.
@@ -227,8 +226,6 @@ class ClaimDemand(NamedTuple):
     """The demand of a claim.
 
     Args:
-        raw: Its ``spec.devices``.
-        requests: Its requests.
         constraints: The factories of its constraints, in order.
     """
 
@@ -245,10 +242,7 @@ class Demand:
     """The demand of some claims together.
 
     Args:
-        specs: The claims' ``spec.devices``.
-        classes: DeviceClasses by name.
         selectors: Compiles and evaluates selectors.
-        variant: The implementation.
 
     Raises:
         ValueError: A count is negative; upstream panics.

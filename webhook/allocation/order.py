@@ -20,7 +20,6 @@ def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_de
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         catalog: The slices of the cluster.
         has_devices: Whether the search found devices; one that found none has tried all, in whatever order.
     """
@@ -81,7 +80,6 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         catalog: The slices of the cluster.
     """
     if not view.consumes:

@@ -66,11 +66,7 @@ def container_requests(container: JSONObject) -> JSONObject:
 
 
 def requests(pod: JSONObject) -> dict[str, int]:
-    """Return a pod's requests of its node, by resource.
-
-    Args:
-        pod: The pod.
-    """
+    """Return a pod's requests of its node, by resource."""
     spec = mapping(pod, "spec")
     total = _sum(amounts(container_requests(each)) for each in items(spec, "containers"))
     sidecars: dict[str, int] = {}

@@ -217,7 +217,6 @@ class Rule(NamedTuple):
     """A rule about references.
 
     Args:
-        name: Its stable name.
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
@@ -254,7 +253,6 @@ def rule(
     """Declare a rule; ``draguard explain`` shows its docstring.
 
     Args:
-        name: Its stable name.
         kinds: The kinds that it checks.
         needs: The kinds; the rule applies if one of them is known.
         level: The level of its findings.
@@ -286,7 +284,6 @@ def finding(
 
     Args:
         path: The path of the field.
-        message: The error.
         hint: How to fix it.
         reason: Its cause, in one word.
         character: Where in the expression at the path it is; None if the whole expression is meant.
@@ -310,8 +307,6 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     """Suggest the intended name, or list the existing ones.
 
     Args:
-        name: The missing name.
-        names: The existing names.
         what: What they name, such as ``device classes``.
     """
     known = list(names)

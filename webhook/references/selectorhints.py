@@ -235,7 +235,6 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
 
     Args:
         issue: The first error in the expression.
-        expression: The expression.
     """
     if not expression.strip():
         return Advice("the expression is empty")
@@ -427,7 +426,6 @@ def _without_domain(issue: Issue, expression: str, known: str) -> Advice | None:
 
     Args:
         issue: The first error in the expression.
-        expression: The expression.
         known: The only domain that the object's selectors read; empty if that is unclear.
     """
     if issue.code != NO_OVERLOAD:

@@ -25,7 +25,6 @@ def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) ->
     """Return the fixes, by the identity of the finding.
 
     Args:
-        findings: The reported findings.
         artifact: Names a file as SARIF does.
     """
     by_file: dict[str, list[Finding]] = defaultdict(list)

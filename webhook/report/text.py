@@ -48,7 +48,6 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
     """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
 
     Args:
-        findings: The findings.
         color: Whether to colour them by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
     """

@@ -37,11 +37,7 @@ _ERRORS: Final = "nodes fail with different errors, and the scheduler reports th
 
 
 class Answers:
-    """Reports the results of pods, with the reasons; each right after the pod was scheduled.
-
-    Args:
-        scheduler: The scheduler.
-    """
+    """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -67,12 +63,7 @@ class Answers:
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
-        """Return the result of a pod that was not simulated.
-
-        Args:
-            pod: The pod.
-            reason: Why not.
-        """
+        """Return the result of a pod that was not simulated."""
         return {
             "namespace": namespace_of(pod),
             "name": name_of(pod),

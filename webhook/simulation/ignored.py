@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 def concerned(claim: JSONObject, cluster: Cluster) -> bool:
-    """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get.
-
-    Args:
-        claim: The claim.
-        cluster: The cluster.
-    """
+    """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
     allocation = allocation_of(claim)
     if allocation:

@@ -27,7 +27,6 @@ class LeftOut:
 
     Args:
         inventory: The objects of the cluster.
-        settings: The scheduler.
     """
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:

@@ -60,7 +60,6 @@ class Group(NamedTuple):
     """Nodes that refuse a pod for the same reasons.
 
     Args:
-        nodes: Their names.
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
@@ -209,7 +208,6 @@ class Explainer:
         Args:
             funnel: The devices of the first node that are left for the request.
             attempt: The attempt to allocate devices.
-            nodes: The nodes.
             needs: The needs of the pod.
             compete: Whether each request could be met alone.
         """

@@ -29,7 +29,6 @@ def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
     """Provide a chart whose templates see only the served versions.
 
     Args:
-        chart: The chart's directory.
         api_versions: The served versions, and the kinds in each, as Helm spells them.
 
     Yields:

@@ -49,7 +49,6 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
     """Prepare a chart or a kustomization for rendering, which starts when the result is read.
 
     Args:
-        path: Its directory.
         options: How charts are rendered.
         selection: Tells whether the result may be empty.
 

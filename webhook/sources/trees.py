@@ -47,7 +47,6 @@ def read_trees(
     What cannot be rendered below a directory is read as files, and named in a remark.
 
     Args:
-        named: The paths.
         rendered: Those that are rendered themselves.
         stdin: The content of ``-``.
         selection: The files of directories to leave out.
@@ -70,7 +69,6 @@ class _Trees:
     """The charts and kustomizations below directories.
 
     Args:
-        selection: Has found them.
         options: The options of rendering; values are for named charts only.
     """
 

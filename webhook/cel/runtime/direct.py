@@ -30,7 +30,6 @@ class _Direct(NamedTuple):
     Args:
         source: The expression, with the arguments as `{0}` and `{1}` and the result as `{r}`.
         classes: The classes of the arguments; None for any.
-        condition: A further condition.
     """
 
     source: str

@@ -57,11 +57,7 @@ RELEASE: Final = "release"
 
 
 class Later:
-    """The changes to a cluster; each leads to a cluster that is made once for all pods.
-
-    Args:
-        cluster: The cluster.
-    """
+    """The changes to a cluster; each leads to a cluster that is made once for all pods."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
