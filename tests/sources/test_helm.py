@@ -10,7 +10,7 @@ import pytest
 from tests.command import draguard
 from tests.sources.programs import BAD, CLAIM, chart, program
 from webhook.sources import running
-from webhook.sources.capabilities import as_served
+from webhook.sources.rendering import as_served
 
 if TYPE_CHECKING:
     from pathlib import Path
