@@ -50,8 +50,6 @@ class Result:
     """Devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search.
     """
 
@@ -108,8 +106,6 @@ class Failure:
     """No devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search, if there was one.
         complaint: Upstream's error, None if the claims do not fit.
     """

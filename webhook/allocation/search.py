@@ -111,7 +111,6 @@ class Search:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
@@ -362,9 +361,6 @@ def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complai
     """Return upstream's error for a selector that fails.
 
     Args:
-        ask: The request.
-        found: The fault.
-        view: The node.
         index: The place of the device that the selector was evaluated for.
     """
     name = (ask.class_.get("metadata") or {}).get("name", "")

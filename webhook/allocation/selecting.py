@@ -58,7 +58,6 @@ class Fault(str):
     """Why an expression or a pod fails, in upstream's words.
 
     Args:
-        text: The error.
         missing: The key that the expression did not find in a device; empty for other errors.
         has_overload: Whether the types of the values were not the fault.
         is_runtime: Whether the expression compiled, but failed for a device.
@@ -141,7 +140,6 @@ def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, s
 
     Args:
         values: Its attributes or capacity.
-        driver: Its driver.
         read: The name with the domain, the domain, and the name without.
     """
     full, domain, name = read
@@ -383,7 +381,6 @@ class Selectors:
     """The selectors of a cluster: each is compiled once, and evaluated once for each content.
 
     Args:
-        variant: The allocator.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
 

@@ -70,8 +70,6 @@ class CompileError(CelError):
     `str()` gives cel-go's report: for every issue `ERROR: <input>:line:column: message`, the line and a caret.
 
     Args:
-        text: The expression.
-        issues: The errors.
         hidden: The number of further issues.
         most: The largest number of characters in the report; None for any number.
     """
@@ -135,7 +133,6 @@ class CostLimitExceededError(CelError):
     """The evaluation was stopped, most often at its limit of cost; unlike other errors, nothing absorbs this one.
 
     Args:
-        message: What `str()` gives.
         left: The cost left to be spent, less than 0.
     """
 
@@ -161,7 +158,6 @@ class Issues:
     """Collects issues about one text.
 
     Args:
-        text: The expression.
         most: The largest number of characters in a report of the issues; None for any number.
 
     Attributes:

@@ -49,10 +49,8 @@ class Placed(NamedTuple):
     """Devices of one content on one node.
 
     Args:
-        content: Their content.
         node: Their node's name; `EVERYWHERE` if several can use them.
         slice: The slice that publishes them.
-        devices: Their number.
     """
 
     content: Content
@@ -91,7 +89,6 @@ class Sorted(NamedTuple):
     """The devices of a cluster, sorted by the result of selectors.
 
     Args:
-        groups: All of them.
         taken: The groups that they select.
         failing: The groups for which a selector fails, with the error.
     """
@@ -211,7 +208,6 @@ class Fleet:
 
         Args:
             selectors: The selectors of the class; none for all devices.
-            holder: ``attributes`` or ``capacity``.
         """
         key = holder, *(text(each, "cel", "expression") for each in selectors)
         if key not in self._published:
@@ -224,7 +220,6 @@ class Fleet:
         Args:
             of_class: The selectors of the class.
             own: The selectors of the request.
-            content: The device.
         """
         found = self._selectors.chooser(of_class, own).choose(content)
         if found is True:
@@ -242,7 +237,6 @@ class Fleet:
 
         Args:
             requests: The amounts that the request wants, by capacity.
-            content: The device.
         """
         if not requests or not self._features.ConsumableCapacity:
             return None
@@ -300,12 +294,7 @@ def model_of(content: Content) -> str:
 
 
 def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str], set[str]]:
-    """Return the types of the values that devices publish, by domain and name.
-
-    Args:
-        contents: The devices.
-        holder: ``attributes`` or ``capacity``.
-    """
+    """Return the types of the values that devices publish, by domain and name."""
     found: dict[tuple[str, str], set[str]] = {}
     for content in contents:
         for name, value in getattr(content, holder).items():
@@ -334,8 +323,6 @@ class Row(NamedTuple):
 
     Args:
         outcome: ``true``, ``false`` or ``error``.
-        reason: The reason.
-        model: The devices' model.
         unused: The reason why they cannot be used anyway; empty if they can.
         nodes: The nodes that have them.
         devices: The number of devices.
@@ -353,7 +340,6 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
     """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
-        fleet: The devices.
         query: The selectors, and the capacity that is wanted.
         unused: The reasons why the devices of slices cannot be used, by the order of slices.
     """
@@ -375,7 +361,6 @@ def shortened(names: Sequence[str], count: int = 0) -> str:
     """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``.
 
     Args:
-        names: The names.
         count: The number of nodes, if not all are named.
     """
     ordered = sorted(names, key=padded)
@@ -401,7 +386,6 @@ def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str
 
     Args:
         reads: The reads of a selector.
-        contents: The devices.
     """
     return {
         read[:3]

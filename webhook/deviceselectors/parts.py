@@ -42,7 +42,6 @@ class Read(NamedTuple):
     """An attribute or capacity that an expression reads.
 
     Args:
-        holder: ``attributes`` or ``capacity``.
         domain: Its domain, such as the driver's name.
         name: Its name in the domain.
         is_guarded: Whether the expression tests first whether it exists.
@@ -68,7 +67,6 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
-        met: Its value.
         wanted: The value that was wanted.
         alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
@@ -94,7 +92,6 @@ class Parts:
     """A selector, split into parts.
 
     Args:
-        expression: The selector.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
 
@@ -284,7 +281,6 @@ class Ordering(NamedTuple):
     Args:
         subject: The expression that is compared.
         operator: The operator, as in ``subject operator wanted``.
-        wanted: The constant.
     """
 
     subject: Expression

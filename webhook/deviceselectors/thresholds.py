@@ -29,7 +29,6 @@ class Threshold(NamedTuple):
 
     Args:
         text: The new condition, such as ``memory >= 40Gi``.
-        expression: The selector.
     """
 
     text: str
@@ -40,7 +39,6 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
     """Return a selector with lower thresholds, or higher ones where it sets an upper limit; the nearest first.
 
     Args:
-        parts: The selector.
         name: The attribute or capacity, as :class:`~webhook.deviceselectors.parts.Blame` names it.
         values: The values that devices have of it: whole numbers, quantities or versions.
     """
@@ -74,7 +72,6 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
     """Return a selector with a value that devices have, in place of one that is spelled otherwise.
 
     Args:
-        parts: The selector.
         values: Returns the values that devices have of an attribute.
     """
     for read, constant in _equalities(parts):
@@ -87,7 +84,6 @@ def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterat
     """Return a selector with each other value that devices have, in place of one that it wants.
 
     Args:
-        parts: The selector.
         values: Returns the values that devices have of an attribute.
     """
     for read, constant in _equalities(parts):

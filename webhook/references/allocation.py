@@ -196,7 +196,6 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     Args:
         request: The request, or the alternative.
         most: How many matching devices a node has at most.
-        context: The cluster.
     """
     fields = {key: value for key, value in request.items() if key != "name"}
 

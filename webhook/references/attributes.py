@@ -41,7 +41,6 @@ class _Known(NamedTuple):
     """Facts about the devices that a selector is evaluated for.
 
     Args:
-        profile: Their driver's profile.
         devices: The kinds of devices that the class and the other conditions allow.
         is_certain: Whether the selector is only evaluated for devices of that driver.
     """
@@ -55,7 +54,6 @@ class Around:
     """The context of a selector, computed once for all its reads.
 
     Args:
-        selector: The selector.
         context: The context of the rule.
     """
 

@@ -223,7 +223,6 @@ def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
     Args:
         blame: Why the selector is false.
         values: The devices' values of what it compares.
-        expression: The selector.
     """
     name, is_text, wanted = blame.name, blame.met.startswith('"'), _WANTED.match(blame.wanted)
     if wanted and is_text and wanted["other"]:

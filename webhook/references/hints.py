@@ -49,7 +49,6 @@ def hinted(problem: Problem, obj: Any) -> Problem:
 
     Args:
         problem: The API server's finding.
-        obj: The refused object.
     """
     hint, fix = _UNFILLED if has_placeholder(obj, problem.path) else hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
@@ -60,7 +59,6 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
 
     Args:
         problem: The API server's finding.
-        obj: The refused object.
     """
     if problem.reason == "FieldValueDuplicate":
         return _repeated(problem, obj)

@@ -83,12 +83,7 @@ def _split(clause: str, release: str) -> tuple[str, str]:
 
 
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
-    """Return the level of a finding in each release, ``-`` where it is not found.
-
-    Args:
-        finding: The finding.
-        columns: The releases.
-    """
+    """Return the level of a finding in each release, ``-`` where it is not found."""
     by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
     return [finding.problem.level if column in by else _NOT_SAID for column in columns]
 
@@ -98,7 +93,6 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
 
     Args:
         findings: The findings of all of them.
-        columns: The releases.
     """
     if not (findings and columns[1:]):
         return

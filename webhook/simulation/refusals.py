@@ -29,8 +29,6 @@ def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason.
 
     Args:
-        refusal: The refusal.
-        node: The node.
         demand: The demands of the pod.
     """
     if not any("untolerated taint" in reason for reason in refusal.reasons):
@@ -43,7 +41,6 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
 
     Args:
         refusal: The refusal of all nodes.
-        nodes: The nodes.
         demand: The demands of the pod.
     """
     if UNSELECTED not in refusal.reasons:
@@ -101,7 +98,6 @@ def shortages(
 
     Args:
         refusal: The refusal of all nodes.
-        nodes: The nodes.
         demand: The demands of the pod, those of its devices included.
         shares: The part of them that the devices of each request take, by resource.
     """

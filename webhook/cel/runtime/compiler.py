@@ -32,7 +32,6 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
 
     Args:
         analysis: The analysis of the expression.
-        specialised: As for `Generator`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
@@ -49,13 +48,6 @@ def compile_joint(
     layouts: Mapping[str, Layout],
 ) -> Any:  # `webhook.cel.runtime.program.EvaluateJoint`
     """Writes and compiles several expressions; gives the function that evaluates them.
-
-    Args:
-        conditions: As for `webhook.cel.runtime.program.Joint`.
-        checks: As there.
-        variables: As there.
-        skipped: As there.
-        layouts: As for `webhook.cel.runtime.program.Joint.compiled`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.

@@ -110,7 +110,6 @@ class _Dispatcher:
     """The possible overloads of a call; the arguments choose one.
 
     Args:
-        function: The function's name.
         overloads: The overloads, in the order in which they are tried.
     """
 
@@ -172,7 +171,6 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     An argument that is an error is the result. Memory that the call may have built is counted.
 
     Args:
-        function: The function's name.
         overloads: The overloads that may apply; a single one, if the checker could tell.
         arity: The number of arguments.
     """

@@ -78,8 +78,6 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
     """`first == second`: numbers of different types compare by value, other values of different types are unequal.
 
     Args:
-        first: A value.
-        second: Another.
         otherwise: The result where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
             and entries count as equal then (cel-go common/types/list.go and map.go, Equal).
     """

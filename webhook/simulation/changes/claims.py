@@ -45,7 +45,6 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
     """Return the changes to the requests of a pod's claims.
 
     Args:
-        cluster: The cluster.
         claims: The claims; those that have devices are left alone.
         groups: How nodes refuse the pod.
         error: The error that made the scheduler give up on the pod; empty without one.
@@ -98,7 +97,6 @@ class _Request:
     """A request, or an alternative, that may be changed.
 
     Args:
-        cluster: The cluster.
         asks: Its content, as in the API.
         answers: The devices that nodes have left for it.
         place: The place of its claim, and its full name.
@@ -317,12 +315,7 @@ def _halves(most: Quantity) -> list[str]:
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
-    """Return the domains and names of the attributes or capacity that devices publish, in their order.
-
-    Args:
-        cluster: The cluster.
-        holder: ``attributes`` or ``capacity``.
-    """
+    """Return the domains and names of the attributes or capacity that devices publish, in their order."""
     found: dict[tuple[str, str], None] = {}
     for driver, full_name in dict.fromkeys(
         (each.driver, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
@@ -11,9 +12,8 @@ from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
 from webhook.later import cached_property
-from webhook.objects import items, mapping, name_of, text
+from webhook.objects import items, mapping, name_of, number, text
 from webhook.simulation.changes.change import Change
-from webhook.simulation.changes.pools import completed
 from webhook.simulation.cluster import NODE_ALLOCATABLE
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
@@ -21,11 +21,10 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
-    from webhook.simulation.changes.pools import PoolId
     from webhook.simulation.cluster import Cluster, Settings
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
@@ -57,11 +56,7 @@ RELEASE: Final = "release"
 
 
 class Later:
-    """The changes to a cluster; each leads to a cluster that is made once for all pods.
-
-    Args:
-        cluster: The cluster.
-    """
+    """The changes to a cluster; each leads to a cluster that is made once for all pods."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -206,3 +201,34 @@ def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
         for each in every:  # in their order
             inventory.discard("DeviceTaintRule", name_of(each))
             inventory.put(each)
+
+
+PoolId = tuple[str, str]
+"""Driver and name of a pool."""
+
+
+def completed(slices: Iterable[JSONObject]) -> dict[PoolId, list[JSONObject]]:
+    """Return the slices of each pool that is incomplete, with their number as their count.
+
+    Args:
+        slices: The ResourceSlices of a cluster.
+    """
+    pools: defaultdict[PoolId, list[JSONObject]] = defaultdict(list)
+    for each in slices:
+        pools[text(each, "spec", "driver"), text(each, "spec", "pool", "name")].append(each)
+    found = {}
+    for name, pool in pools.items():
+        newest = max(map(_generation, pool))
+        current = [each for each in pool if _generation(each) == newest]
+        if any((number(each, "spec", "pool", "resourceSliceCount") or 0) > len(current) for each in current):
+            found[name] = [_of(each, len(current)) for each in current]
+    return found
+
+
+def _generation(each: JSONObject) -> int:
+    return number(each, "spec", "pool", "generation") or 0
+
+
+def _of(each: JSONObject, count: int) -> JSONObject:
+    spec: Any = each["spec"]
+    return {**each, "spec": {**spec, "pool": {**spec["pool"], "resourceSliceCount": count}}}
