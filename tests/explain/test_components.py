@@ -151,6 +151,11 @@ SAID = [
     (f"{PREPARE}NodePrepareResources: rpc error: code = Unavailable desc = x", [KUBELET], "does not answer"),
     (f"{PREPARE}NodePrepareResources: something else", [KUBELET], "see the log of kubelet"),
     ("unprepare dynamic resources: NodeUnprepareResources failed", [KUBELET], "release devices"),
+    (
+        'unprepare dynamic resources: pod "default/virt-launcher": ResourceClaim not created yet',
+        [KUBELET],
+        "the driver is not the cause",
+    ),
     (f"{PREPARE}old ResourceClaim with same name c and different UID u still exists", [KUBELET], "deleted by force"),
     (
         (

@@ -23,7 +23,7 @@ from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from typing import Any, Final
 
@@ -57,6 +57,49 @@ _PODS: Final[Mapping[str, dict[str, Any]]] = {
 """The pods to try, likewise."""
 _DEVICES: Final[Mapping[str, list[Any]]] = {"": [{"name": "gpu-0"}], "without devices": []}
 """The devices of ResourceSlices to try, likewise."""
+_LABELS: Final = {"app": "a"}
+_SELECTED: Final = {"selector": {"matchLabels": _LABELS}}
+_WORKLOADS: Final[Mapping[tuple[str, str], Callable[[JSONObject], JSONObject]]] = {
+    ("apps/v1", "Deployment"): lambda template: _SELECTED | {"template": template},
+    ("apps/v1", "StatefulSet"): lambda template: _SELECTED | {"template": template, "serviceName": "a"},
+    ("apps/v1", "DaemonSet"): lambda template: _SELECTED | {"template": template},
+    ("apps/v1", "ReplicaSet"): lambda template: _SELECTED | {"template": template},
+    ("v1", "ReplicationController"): lambda template: {"selector": _LABELS, "template": template},
+    ("batch/v1", "Job"): lambda template: {"template": _ending(template)},
+    ("batch/v1", "CronJob"): lambda template: {
+        "schedule": "@daily",
+        "jobTemplate": {"spec": {"template": _ending(template)}},
+    },
+}
+"""The workloads to try, by their pod template."""
+_RULE: Final = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+_ROLE: Final = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+_BACKEND: Final = {"service": {"name": "a", "port": {"number": 80}}}
+_TARGET: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}
+_STORAGE: Final = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+_DISK: Final = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+_OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
+    **{("v1", each): {} for each in ("ConfigMap", "Namespace", "Node", "Secret", "ServiceAccount")},
+    ("v1", "Service"): {"spec": {"ports": [{"port": 80}]}},
+    ("v1", "LimitRange"): {"spec": {"limits": [{"type": "Container"}]}},
+    ("v1", "ResourceQuota"): {"spec": {}},
+    ("v1", "PersistentVolumeClaim"): {"spec": _STORAGE},
+    ("v1", "PersistentVolume"): {"spec": _DISK},
+    ("networking.k8s.io/v1", "Ingress"): {"spec": {"defaultBackend": _BACKEND}},
+    ("networking.k8s.io/v1", "IngressClass"): {"spec": {"controller": "example.com/ingress"}},
+    ("networking.k8s.io/v1", "NetworkPolicy"): {"spec": {"podSelector": {}}},
+    ("policy/v1", "PodDisruptionBudget"): {"spec": {"maxUnavailable": 1, **_SELECTED}},
+    ("autoscaling/v2", "HorizontalPodAutoscaler"): {"spec": {"maxReplicas": 2, "scaleTargetRef": _TARGET}},
+    ("rbac.authorization.k8s.io/v1", "Role"): {"rules": [_RULE]},
+    ("rbac.authorization.k8s.io/v1", "ClusterRole"): {"rules": [_RULE]},
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): {"roleRef": _ROLE},
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): {"roleRef": _ROLE},
+    ("storage.k8s.io/v1", "StorageClass"): {"provisioner": "example.com/disk"},
+    ("scheduling.k8s.io/v1", "PriorityClass"): {"value": 1},
+    ("node.k8s.io/v1", "RuntimeClass"): {"handler": "runc"},
+    ("coordination.k8s.io/v1", "Lease"): {"spec": {}},
+}
+"""The least that the API server accepts of other kinds."""
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
@@ -310,21 +353,28 @@ def _plain() -> Iterator[tuple[str, JSONObject]]:
     spec: dict[str, Any]
     for distinction, requests in _REQUESTS.items():
         spec = {"devices": {"requests": requests}} if requests else {}
-        yield distinction, _object("ResourceClaim", spec)
-        yield distinction, _object("ResourceClaimTemplate", {"spec": spec})
-    yield "", _object("DeviceClass", {})
+        yield distinction, _object("ResourceClaim", spec=spec)
+        yield distinction, _object("ResourceClaimTemplate", spec={"spec": spec})
+    yield "", _object("DeviceClass", spec={})
     for distinction, devices in _DEVICES.items():
         pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
         spec = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": devices}
-        yield distinction, _object("ResourceSlice", spec)
+        yield distinction, _object("ResourceSlice", spec=spec)
     for distinction, pod in _PODS.items():
-        yield distinction, _object("Pod", pod, "v1")
-        workload = {
-            "selector": {"matchLabels": {"app": "a"}},
-            "template": {"metadata": {"labels": {"app": "a"}}, "spec": pod},
-        }
-        yield distinction, _object("Deployment", workload, "apps/v1")
+        yield distinction, _object("Pod", "v1", spec=pod)
+        for (version, kind), around in _WORKLOADS.items():
+            yield distinction, _object(kind, version, spec=around(_template(pod)))
+    for (version, kind), fields in _OTHERS.items():
+        yield "", _object(kind, version, **fields)
 
 
-def _object(kind: str, spec: Mapping[str, Any], version: str = f"{_GROUP}/v1") -> JSONObject:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "example"}, "spec": dict(spec)}
+def _ending(template: JSONObject) -> JSONObject:
+    return template | {"spec": template["spec"] | {"restartPolicy": "Never"}}
+
+
+def _template(pod: JSONObject) -> JSONObject:
+    return {"metadata": {"labels": _LABELS}, "spec": pod}
+
+
+def _object(kind: str, version: str = f"{_GROUP}/v1", **fields: Any) -> JSONObject:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": "example"}, **fields}

@@ -355,6 +355,14 @@ COMPONENTS: Final = (
                 _DRIVER_LOG,
             ),
             (
+                r"unprepare dynamic resources: pod \S+: ResourceClaim not created yet",
+                (
+                    "kubelet finds no claim in the pod's status, and so releases nothing; the pod stays Terminating, "
+                    "and the driver is not the cause"
+                ),
+                "update kubelet: 1.36.0 is known to say this of pods whose devices were never all prepared",
+            ),
+            (
                 r"unprepare dynamic resources: (?P<quoted>.*)",
                 (
                     "the DRA driver fails to release devices of a pod that has ended; the pod stays "
