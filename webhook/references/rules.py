@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-from webhook.allocation import Allocator, Features
 from webhook.budget import current, work
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
-from webhook.objects import at, items, mapping, name_of, text
+from webhook.objects import items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
-from webhook.simulation.cluster import Settings
 from webhook.spelling import near
 
 TYPE_CHECKING = False
@@ -29,49 +27,8 @@ if TYPE_CHECKING:
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
     from webhook.objects import JSONObject
+    from webhook.references.scene import Scene
     from webhook.release import Release
-
-
-class Scene:
-    """A cluster whose devices are all free.
-
-    Args:
-        inventory: The objects of the cluster.
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
-
-    Raises:
-        ValueError: No allocator is known for that release and those gates, or an object is malformed.
-    """
-
-    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
-        slices = [free_of_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
-        self._nodes = inventory.all("Node")
-        self._slices = slices
-        self.allocator = Allocator(
-            [free_of_nulls(each) for each in inventory.all("DeviceClass")],
-            slices,
-            taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
-            features=Features.of(gates, release),
-            release=release,
-            with_lists="DRAListTypeAttributes" in gates,
-        )
-
-    @cached_property
-    def by_name(self) -> dict[str, JSONObject]:
-        """The nodes by name."""
-        return {text(each, "metadata", "name"): each for each in self.nodes}
-
-    @cached_property
-    def nodes(self) -> list[JSONObject]:
-        """The nodes that may have devices; none if unknown, because labels decide and no nodes are known."""
-        if self._nodes:
-            return [each for each in self._nodes if name_of(each)]
-        names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)
-        if any(at(each, "spec", "nodeSelector") or at(each, "spec", "perDeviceNodeSelection") for each in self._slices):
-            return []
-        return [{"metadata": {"name": name}} for name in names]
-
 
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
@@ -216,6 +173,7 @@ class Context:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
         if not self.uses_allocator:
             return None
+        from webhook.references.scene import Scene  # only with slices at hand
 
         try:
             return Scene(self.inventory, self.release, self.gates)
