@@ -84,7 +84,7 @@ class InYaml(str):
 
     json: str
 
-    def __new__(cls, text: str, json: str) -> Self:
+    def __new__(cls, text: str, json: str = "") -> Self:
         """Make the hint."""
         hint = super().__new__(cls, text)
         hint.json = json
