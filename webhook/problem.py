@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from webhook.budget import current
+from webhook.budget import current, work
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -356,6 +356,9 @@ def quoted(text: str) -> str:
 SHOWN: Final = 1000
 """How many characters of a long value are shown in a review's response, or in many findings."""
 
+_BEGUN: Final = 200
+"""The work of showing the beginning of a long value, which a list may need for each of its items."""
+
 
 def shown(value: object) -> str:
     """Show a rejected value as an error message does: strings quoted, numbers plain, the rest as JSON.
@@ -371,6 +374,7 @@ def shown(value: object) -> str:
     text = _begin(value)
     if len(text) > SHOWN:
         if not _is_quotable(0):
+            work(_BEGUN)
             return text[:SHOWN].translate(GO_JSON_ESCAPES) + "\u2026"
         text = _to_json().encode(value)
         current().quotable -= len(text)

@@ -8,28 +8,28 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import sys
+import threading
 import time
 import zlib
-from typing import Literal
+from collections.abc import Callable, Mapping
+from logging.handlers import QueueHandler
+from queue import SimpleQueue
+from typing import Any, Literal
 
+from webhook.admission import Record
 from webhook.admission.enforcement import DENY
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED
-from webhook.server.bounded import BoundedLog
-from webhook.server.monitoring.lines import LONGEST, Lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.admission import Record
-    from webhook.admission.record import Decided, RecordedFinding
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, Decided, RecordedFinding
 
 Format = Literal["auto", "json", "text"]
-SHARE: Final = 0.01
+SHARE = 0.01
 """The share of plainly allowed reviews that is logged as samples; metrics count all of them."""
-
+LONGEST = select.PIPE_BUF
+"""The maximum bytes of a line that a pipe takes as a whole, even if other processes write to it at the same time."""
+_WAITING = 2000
+_PARTING_SECONDS = 1.0
+_AT_ONCE = 10.0
 _LOGGER = "webhook.decisions"
 _LEVELS: Mapping[Decided, int] = {
     ALLOWED: logging.INFO,
@@ -37,7 +37,7 @@ _LEVELS: Mapping[Decided, int] = {
     DENIED: logging.INFO,
     FAILED: logging.ERROR,
 }
-_ADMITTED: Final = frozenset({ALLOWED, EXEMPT})
+_ADMITTED = frozenset({ALLOWED, EXEMPT})
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
     DENIED: "31",
@@ -66,6 +66,99 @@ def configure(style: Format, level: str = "info") -> None:
     else:
         lines.setFormatter(TextFormatter(coloured=terminal and not os.environ.get("NO_COLOR")))
     logging.basicConfig(level=level.upper(), handlers=[lines])
+    os.register_at_fork(after_in_child=lines.begin)
+
+
+class Lines(QueueHandler):
+    """Writes lines from a thread of its own, since a pipe that is not read blocks its writer.
+
+    If too many lines wait, further ones are dropped; a later line states their number.
+
+    Args:
+        file: The descriptor of the file to write to.
+        waiting: How many lines may wait.
+    """
+
+    def __init__(self, file: int = 2, waiting: int = _WAITING) -> None:
+        super().__init__(SimpleQueue())  # whose put() a signal handler may interrupt that logs, too
+        self._file = file
+        self._limit = waiting
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without lines and a thread: a forked process does not inherit its parent's."""
+        self.queue: SimpleQueue[Any] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._dropped = 0
+
+    def prepare(self, record: logging.LogRecord) -> Any:
+        """Write the line here, as what it shows may change."""
+        return self.format(record).encode(errors="backslashreplace") + b"\n"
+
+    def enqueue(self, record: Any) -> None:
+        """Queue a line, or drop it."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_all, name="log", daemon=True)
+            self._thread.start()
+        if self.queue.qsize() >= self._limit:
+            self._dropped += 1
+        else:
+            self.queue.put_nowait(record)
+
+    def close(self) -> None:
+        """Write the waiting lines, unless nothing reads them."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self.queue.put_nowait(None)
+            thread.join(_PARTING_SECONDS)
+        super().close()
+
+    def _write_all(self) -> None:
+        while (line := self.queue.get()) is not None:
+            self._write(line)
+            if self._dropped:
+                dropped, self._dropped = self._dropped, 0
+                text = "%d lines were dropped: standard error was not read in time"
+                self._write(self.prepare(logging.LogRecord(__name__, logging.WARNING, "", 0, text, (dropped,), None)))
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            try:
+                line = line[os.write(self._file, line) :]
+            except BlockingIOError:  # another process that shares the file made it so
+                select.select((), (self._file,), ())
+            except OSError:  # its reader is gone
+                return
+
+
+class BoundedLog:
+    """Writes up to ten warnings at once, then one a second, with the number of warnings dropped before it.
+
+    Args:
+        log: The logger.
+        clock: Returns the time in seconds, from any moment on.
+    """
+
+    def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._allowed = _AT_ONCE
+        self._checked_at = clock()
+        self._left_out = 0
+
+    def warning(self, message: str, *arguments: object) -> None:
+        """Log a warning unless there were too many."""
+        now = self._clock()
+        self._allowed = min(_AT_ONCE, self._allowed + now - self._checked_at)
+        self._checked_at = now
+        if self._allowed < 1:
+            self._left_out += 1
+            return
+        self._allowed -= 1
+        if self._left_out:
+            message = f"{message} ({self._left_out} such lines before it were left out)"
+            self._left_out = 0
+        self._log.warning(message, *arguments)
 
 
 class DecisionLog:
