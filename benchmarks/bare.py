@@ -37,7 +37,7 @@ def main() -> None:
     directory = Path(sys.argv[2])
     logging.basicConfig(level=logging.INFO)
     certificate = server.Certificate.of_files(directory / certs.CERTIFICATE, directory / certs.KEY)
-    server.serve(server.create_app(review), "127.0.0.1", 0, certificate)
+    server.Server(server.Reviews(review), server.listen("127.0.0.1", 0), certificate).run()
 
 
 if __name__ == "__main__":

@@ -21,14 +21,11 @@ from webhook.certificates import certs
 from webhook.documents import Document, read
 from webhook.optional import install
 from webhook.policy.load import load
-from webhook.server import Certificate, Reloaded, create_app
-from webhook.server.http.connection import Connection
-from webhook.server.http.crowd import Crowd
-from webhook.server.http.limits import Limits
-from webhook.server.http.port import Port
-from webhook.server.monitoring.logs import DecisionLog
-from webhook.server.monitoring.metrics import Metrics
-from webhook.server.monitoring.observing import Metered
+from webhook.server import Certificate, Limits, Reloaded, Reviews, listen
+from webhook.server.connection import Connection
+from webhook.server.logs import DecisionLog
+from webhook.server.metrics import Metrics
+from webhook.server.port import Port
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,11 +102,15 @@ async def measured(review: Review, path: str, bodies: list[bytes]) -> tuple[floa
     loop = asyncio.get_running_loop()
     pair = certs.ephemeral(["localhost"])
     certificate = Certificate(pair.certificate, pair.key)
-    metered = Metered(DecisionLog(), Metrics(certificate, Reloaded("policies", tuple, ReviewOptions)))
-    app = create_app(review, observe=metered.reviewed, refused=metered.refused)
-    limits = Limits()
-    crowd = Crowd(limits.connections, limits.connections_per_address, limits.unread_bytes)
-    port = Port(app, limits, crowd)
+    log, metrics = DecisionLog(), Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
+
+    def observe(record: Record, seconds: float) -> None:
+        log.reviewed(record, seconds)
+        metrics.reviewed(record, seconds)
+
+    app = Reviews(review, observe=observe, refused=metrics.refused)
+    with listen("localhost", 0) as listener:
+        port = Port(app, listener, Limits(), Connection)
     connections = [Connection(port) for _ in range(CONNECTIONS)]
     for connection in connections:
         connection.connection_made(Wire())

@@ -19,10 +19,8 @@ import pytest
 
 from webhook.admission import Answer, Call
 from webhook.certificates import certs
-from webhook.server import Adapter, Certificate, Reloaded
-from webhook.server.http.limits import Limits
-from webhook.server.process.listening import listen
-from webhook.server.process.running import Server
+from webhook.server import Certificate, Limits, Reloaded, Reviews, Server, listen
+from webhook.server.connection import Connection
 
 JSON = {"Content-Type": "application/json"}
 SOON = 30.0
@@ -44,7 +42,7 @@ class Served:
     @property
     def connections(self) -> int:
         """The number of open connections."""
-        return len(self.server.port.connections)
+        return sum(isinstance(each, Connection) for each in self.server.port.crowd)
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.ca)
@@ -84,12 +82,12 @@ class Served:
 
 @contextmanager
 def serving(
-    app: Adapter, limits: Limits | None = None, certificate: Certificate | None = None, **options: Any
+    app: Reviews, limits: Limits | None = None, certificate: Certificate | None = None, **options: Any
 ) -> Iterator[Served]:
     """Serve an application on a free port of this machine, with a certificate of its own, until the block ends.
 
     Args:
-        app: The application from ``webhook.server.create_app``.
+        app: The application.
         limits: The limits of connections.
         certificate: Another certificate to serve with.
         options: More options of the server.

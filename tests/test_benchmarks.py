@@ -18,8 +18,7 @@ from benchmarks.reviews import reviews, varied
 from benchmarks.served import served
 from tests.reviews import recorded
 from tests.serving import echo, serving
-from webhook import admission
-from webhook.server import create_app
+from webhook import admission, server
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +197,7 @@ def test_an_exception_in_the_log_is_shown_with_the_line_before_it(tmp_path: Path
 
 
 def test_a_soak_finds_no_fault_in_the_webhook() -> None:
-    with serving(create_app(partial(admission.answer, options=admission.ReviewOptions()))) as served:
+    with serving(server.Reviews(partial(admission.answer, options=admission.ReviewOptions()))) as served:
         soaked = soak.Soak(REVIEWS, f"https://localhost:{served.port}", served.trust())
         soaked.send(range(200))
     assert soaked.faults == []
@@ -207,7 +206,7 @@ def test_a_soak_finds_no_fault_in_the_webhook() -> None:
 
 
 def test_a_soak_finds_faults_in_another_server() -> None:
-    with serving(create_app(echo)) as served:
+    with serving(server.Reviews(echo)) as served:
         soaked = soak.Soak(REVIEWS, f"https://localhost:{served.port}", served.trust())
         soaked.send(range(20))
     assert len(soaked.faults) == 20

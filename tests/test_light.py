@@ -14,7 +14,7 @@ import pytest
 from tests.command import ROOT
 from webhook.cli import missing
 
-OF_EXTRAS = ("cryptography", "flask", "helm_python", "httptools", "uvloop")
+OF_EXTRAS = ("cryptography", "helm_python", "httptools", "prometheus_client", "uvloop")
 BLOCKER = f"""
 import sys
 class Blocker:

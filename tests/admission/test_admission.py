@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from tests.admission.reviews import CLAIM, POD, SLICE, asked, with_spec
 from tests.reviews import recorded
 from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
-from webhook.admission.requests import owner_of
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 
 
@@ -444,24 +443,6 @@ def test_of_what_is_late_the_user_has_groups_of_256_kib(groups: list[str], statu
     options = ReviewOptions(enforcement=Enforcement(exempt_groups=["admins"]))
     asks = json.dumps(asked(POD, userInfo={"groups": groups}), separators=(",", ":")).encode()
     assert answer(asks, Call("validate", deadline=0.0), options).status == status
-
-
-@pytest.mark.parametrize(
-    ("head", "owner"),
-    [
-        ({"namespace": "team", "userInfo": {"username": "jane"}}, "team"),
-        ({"namespace": "", "userInfo": {"username": "jane", "groups": 1, "extra": 2}}, "jane"),
-        ({"namespace": "", "userInfo": None}, ""),
-        ({"namespace": 1}, ""),
-    ],
-)
-def test_an_owner_is_read_without_objects_groups_and_other_details(head: dict[str, Any], owner: str) -> None:
-    assert owner_of(json.dumps(asked(POD, **head)).encode()) == owner
-
-
-@pytest.mark.parametrize("body", [b"", b"{}", b"[" * 10_000, b'{"request": null}'])
-def test_what_is_no_review_has_no_owner(body: bytes) -> None:
-    assert owner_of(body) == ""
 
 
 def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:

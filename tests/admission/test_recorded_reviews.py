@@ -13,7 +13,7 @@ import pytest
 from tests.reviews import Recorded, recorded
 from tests.serving import Served, serving
 from webhook.admission import ReviewOptions, answer
-from webhook.server import create_app
+from webhook.server import Reviews
 
 REVIEWS = recorded()
 CLIENTS = 2
@@ -23,7 +23,7 @@ CLIENTS = 2
 def responses() -> Iterator[list[tuple[Recorded, int, dict[str, Any]]]]:
     """Post each review once, each client over one connection."""
     with (
-        serving(create_app(partial(answer, options=ReviewOptions()))) as served,
+        serving(Reviews(partial(answer, options=ReviewOptions()))) as served,
         ThreadPoolExecutor(CLIENTS) as clients,
     ):
         shares = [clients.submit(_post, served, REVIEWS[share::CLIENTS]) for share in range(CLIENTS)]

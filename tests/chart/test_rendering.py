@@ -304,8 +304,7 @@ class TestPods:
         assert rendered(values).container["resources"]["limits"].keys() == {"memory"}
 
     def test_a_pod_is_given_the_time_that_it_takes_to_stop(self) -> None:
-        from webhook.server import SHUTDOWN_DELAY  # noqa: PLC0415 - what serves is only needed here
-        from webhook.server.http.limits import Limits  # noqa: PLC0415
+        from webhook.server import SHUTDOWN_DELAY, Limits  # noqa: PLC0415 - what serves is only needed here
 
         assert rendered().options["shutdown-delay"] == f"{SHUTDOWN_DELAY:g}"
         for values in ("defaults", "everything differs"):

@@ -404,3 +404,22 @@ def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest
     found = tried(spec(MUTATING, matchConstraints=matched, mutations=patches), MUTATING_BINDING)
     assert "take more work than draguard allows" in found[0][1]
     assert 10 < len(mutations) - len(found) < 60
+
+
+@pytest.mark.parametrize(
+    ("resource", "expression", "about"),
+    [
+        ("configmaps", "object.data.size() < 3", "a ConfigMap without data"),
+        ("services", "object.spec.selector.size() > 0", "a Service without selector"),
+        ("cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),
+        ("statefulsets", "object.spec.volumeClaimTemplates.size() < 3", "a StatefulSet without volumeClaimTemplates"),
+        ("services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", None),
+        ("storageclasses", "object.reclaimPolicy == 'Delete'", None),
+        ("networkpolicies", "'Ingress' in object.spec.policyTypes", None),
+    ],
+)
+def test_other_kinds_are_tried_with_their_defaults(resource: str, expression: str, about: str | None) -> None:
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
+    given = policy(rules=[rule], validations=[{"expression": expression}])
+    messages = [message for _, message, _ in tried(given)]
+    assert [message.startswith(f"fails when {about}") for message in messages] == [True] * bool(about)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -24,7 +23,6 @@ from webhook.engine.prescheduled import RULE
 from webhook.fast.shortcut import OFTEN
 from webhook.policy.evaluation.quick import Quick
 from webhook.policy.load import load
-from webhook.server.http.inline import ExceededError
 
 LIBRARY = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
 IMAGES = [
@@ -218,21 +216,6 @@ def test_many_policies_are_prepared_one_by_one(monkeypatch: pytest.MonkeyPatch) 
         answer(BODY, Call("validate"), options)
         assert len(prepared) == max(0, number + 1 - OFTEN)
     assert is_short(BODY, options)
-
-
-def test_what_is_interrupted_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    options, tried = ReviewOptions(), list[int]()
-
-    def interrupt(*_: object) -> None:
-        tried.append(1)
-        raise ExceededError
-
-    monkeypatch.setattr("webhook.fast.shortcut.reading_like", interrupt)
-    for number in range(3 * OFTEN):
-        with pytest.raises(ExceededError) if number == OFTEN - 1 else nullcontext():
-            answer(BODY, Call("validate"), options)
-    assert tried == [1]
-    compare(BODY, options)
 
 
 def test_exempt_requests_are_recorded_as_such() -> None:

@@ -24,9 +24,8 @@ from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from webhook.certificates import certs, issuing
-from webhook.server import Certificate, Clients, ServerError, create_app
-from webhook.server.bounded import BoundedLog
-from webhook.server.http.limits import Limits
+from webhook.server import Certificate, Clients, Limits, Reviews, ServerError
+from webhook.server.logs import BoundedLog
 
 pytestmark = pytest.mark.process
 
@@ -61,7 +60,7 @@ class Guarded:
 
     @contextmanager
     def serving(self, limits: Limits | None = None) -> Iterator[Served]:
-        with serving(create_app(echo), limits, self.certificate) as running:
+        with serving(Reviews(echo), limits, self.certificate) as running:
             yield Served(running.server, self.ca)
 
 
@@ -113,12 +112,12 @@ class TestAuthorities:
         assert guarded.certificate.failed_handshakes == 1
 
     def test_few_clients_may_stop_in_their_last_messages(self, guarded: Guarded) -> None:
-        with guarded.serving(Limits(finishing=2)) as served, ExitStack() as stack:
+        with guarded.serving(Limits(half_read=2)) as served, ExitStack() as stack:
             trust = guarded.identity().present(served.trust())
             begun = [stack.enter_context(stopped(served, trust)) for _ in range(3)]
             assert [each.recv(1) for each in begun[:2]] == [b"", b""]
             assert statuses(answer(served, trust)) == [200]
-            assert eventually(lambda: len(served.server.port.finishing) == 0)
+            assert eventually(lambda: len(served.server.port.half_read) == 0)
 
     @VERSIONS
     def test_a_client_with_very_many_authorities_is_refused_before_they_are_read(

@@ -10,9 +10,8 @@ import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from webhook.admission import Answer, Call
-from webhook.server import create_app
-from webhook.server.http.crowd import Crowd
-from webhook.server.http.limits import Limits
+from webhook.server import Limits, Reviews
+from webhook.server.crowd import Crowd
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -23,15 +22,26 @@ class Member:
     def __init__(self, address: str = "a", *, is_busy: bool = False) -> None:
         self.address = address
         self.is_busy = is_busy
-        self.closed = False
+        self.due = float("inf")
+        self.unread = self.counted = 0
+        self.closed = self.dropped = False
 
     def abort(self) -> None:
         self.closed = True
 
+    def expire(self) -> None:
+        self.closed = True
+
+    def shutdown(self) -> None:
+        self.closed = True
+
+    def drop_body(self) -> None:
+        self.dropped = True
+
 
 class TestCrowd:
     def test_the_longest_idle_goes(self) -> None:
-        crowd, members = Crowd(3, 3, 100), [Member() for _ in range(5)]
+        crowd, members = Crowd(3, 3), [Member() for _ in range(5)]
         for member in members[:3]:
             crowd.enter(member)
         crowd.stir(members[0])
@@ -41,13 +51,13 @@ class TestCrowd:
         assert len(crowd) == 3
 
     def test_those_that_wait_for_an_answer_stay(self) -> None:
-        crowd, busy, idle, new = Crowd(2, 2, 100), Member(is_busy=True), Member(), Member()
+        crowd, busy, idle, new = Crowd(2, 2), Member(is_busy=True), Member(), Member()
         for member in (busy, idle, new):
             crowd.enter(member)
         assert [busy.closed, idle.closed, new.closed] == [False, True, False]
 
     def test_an_address_that_has_too_many_loses_its_own(self) -> None:
-        crowd, other, members = Crowd(10, 2, 100), Member("b"), [Member() for _ in range(3)]
+        crowd, other, members = Crowd(10, 2), Member("b"), [Member() for _ in range(3)]
         for member in (other, *members):
             crowd.enter(member)
         assert [other.closed, *(member.closed for member in members)] == [False, True, False, False]
@@ -55,20 +65,43 @@ class TestCrowd:
             crowd.leave(member)
         assert len(crowd) == 0
 
-    def test_the_connection_with_the_oldest_unread_answers_is_closed(self) -> None:
-        crowd, members = Crowd(10, 10, 100), [Member() for _ in range(4)]
+    def test_the_connection_with_most_unread_answers_is_closed(self) -> None:
+        crowd, members = Crowd(10, 10, unread_bytes=100), [Member() for _ in range(4)]
+        for member, size in zip(members, (40, 50, 20, 10), strict=True):
+            crowd.enter(member)
+            crowd.count_unread(member, size)
+            if member is members[0]:
+                crowd.count_unread(member, 0)
+        assert not any(member.closed for member in members)
+        crowd.count_unread(members[2], 45)
+        assert [member.closed for member in members] == [False, True, False, False]
+        crowd.count_unread(members[1], 90)  # it does not know yet
+        assert crowd.unread == 55
+
+    def test_the_body_that_has_been_coming_in_longest_is_given_up(self) -> None:
+        crowd, members = Crowd(10, 10, bodies_bytes=100), [Member() for _ in range(3)]
+        for member, size in zip(members, (60, 30, 20), strict=True):
+            crowd.enter(member)
+            if member is members[1]:
+                crowd.count_body(members[0], 0, is_coming=False)  # it waits for its answer
+            crowd.count_body(member, size, is_coming=True)
+        assert [member.dropped for member in members] == [False, True, False]
+        crowd.leave(members[0])
+        assert crowd.bodies == 50
+
+    def test_deadlines_are_looked_at(self) -> None:
+        crowd, members = Crowd(10, 10), [Member(), Member()]
         for member in members:
             crowd.enter(member)
-            crowd.leaves_unread(member, 40)
-            if member is members[0]:
-                crowd.has_read(member)
-        assert [member.closed for member in members] == [False, True, False, False]
+        members[0].due = 0.0
+        crowd.expire()
+        assert [member.closed for member in members] == [True, False]
 
 
 class TestServer:
     @pytest.mark.parametrize("limits", [Limits(connections=4), Limits(connections_per_address=4)])
     def test_silent_clients_go_first(self, limits: Limits) -> None:
-        with serving(create_app(echo), limits) as served, ExitStack() as stack:
+        with serving(Reviews(echo), limits) as served, ExitStack() as stack:
             silent = [stack.enter_context(socket.create_connection((served.host, served.port), SOON)) for _ in range(3)]
             assert eventually(lambda: len(served.server.port.crowd) == 3)
             for number in range(4):
@@ -81,7 +114,7 @@ class TestServer:
             assert len(served.server.port.crowd) <= 4
 
     def test_handshakes_that_fail_leave_nothing_behind(self) -> None:
-        with serving(create_app(echo)) as served:
+        with serving(Reviews(echo)) as served:
             for _ in range(3):
                 with socket.create_connection((served.host, served.port), SOON) as plain:
                     plain.sendall(b"no TLS at all")
@@ -90,17 +123,17 @@ class TestServer:
             assert served.get("/healthz")[0] == 200
             assert eventually(lambda: len(served.server.port.crowd) == 0)
 
-    def test_unread_answers_are_bounded_together(self) -> None:
+    def test_unread_answers_are_bounded_together(self, caplog: pytest.LogCaptureFixture) -> None:
         def talk(_body: bytes, _call: Call) -> Answer:
             return Answer(200, b"x" * 2**20, "application/json")
 
-        with serving(create_app(talk), Limits(unread_bytes=5 << 20)) as served, ExitStack() as stack:
+        with serving(Reviews(talk), Limits(unread_bytes=5 << 20)) as served, ExitStack() as stack:
             for _ in range(8):
                 connection = stack.enter_context(served.socket())
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 connection.sendall(post("Content-Length: 0\r\n") * 20)
                 time.sleep(0.05)
-            assert eventually(lambda: served.server.port.crowd.closed["unread"] > 0)
+            assert eventually(lambda: "bytes are unread" in caplog.text)
             assert served.connections <= 6
             assert served.post("/validate", b"{}")[0] == 200
 

@@ -18,8 +18,7 @@ import pytest
 from tests.cli.reviews import review
 from tests.serving import JSON, Served, eventually, post, serving, statuses
 from webhook import admission
-from webhook.server import create_app
-from webhook.server.http.limits import Limits
+from webhook.server import Limits, Reviews
 
 pytestmark = pytest.mark.process
 
@@ -137,7 +136,7 @@ def test_an_ordinary_client_is_answered_among_hostile_ones(caplog: pytest.LogCap
     options = admission.ReviewOptions()
     answers = Counter[tuple[int, bool]]()
     started = time.monotonic()
-    with serving(create_app(lambda body, call: admission.answer(body, call, options)), HURRY) as served:
+    with serving(Reviews(lambda body, call: admission.answer(body, call, options)), HURRY) as served:
         attackers = [threading.Thread(target=repeat, args=[attack]) for attack in ANSWERS]
         for attacker in attackers:
             attacker.start()

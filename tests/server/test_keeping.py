@@ -7,21 +7,18 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.serving import Served, echo, eventually, exchange, post, serving
-from webhook.admission import Answer, Call, Endpoint, ReviewOptions, answer
+from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.policy.load import load
-from webhook.server import create_app
-from webhook.server.http.inline import ExceededError, Inline
-from webhook.server.keeping import kept_survivors
+from webhook.server import Reviews
+from webhook.server.memory import kept_survivors
 
 
 class Cyclic:
@@ -51,38 +48,11 @@ def test_what_survives_a_full_collection_is_not_looked_at_again() -> None:
     assert looked_at() == 1
 
 
-def test_a_review_that_takes_too_long_is_interrupted_after_what_it_collects() -> None:
-    def collect(_body: bytes, _call: Call) -> Answer:
-        while True:
-            gc.collect()
-
-    begun, done = Counter[str](), Counter[str]()
-
-    def lasting(phase: str, _info: Mapping[str, int]) -> None:
-        begun[phase] += 1
-        until = time.process_time() + 0.1  # more than a review may take
-        while begun[phase] == 1 and time.process_time() < until:
-            pass
-        done[phase] += 1
-
-    inline = Inline(collect, lambda _: 0.0)
-    inline.watch()
-    gc.callbacks.append(lasting)
-    try:
-        with kept_survivors(), pytest.raises(ExceededError):
-            inline.answer(b"", Call("validate"), time.monotonic())
-    finally:
-        gc.callbacks.remove(lasting)
-        inline.unwatch()
-    assert done == begun
-    assert done["start"] == done["stop"]
-
-
 RELEASING = """
 import gc, sys, weakref
 from pathlib import Path
 from webhook.server import Reloaded
-from webhook.server.keeping import keep, kept_survivors
+from webhook.server.memory import keep, kept_survivors
 
 class Cyclic:
     def __init__(self):
@@ -151,7 +121,7 @@ def test_nothing_of_a_connection_needs_collecting() -> None:
                 pass
         assert eventually(lambda: len(served.server.port.crowd) == 0)
 
-    with serving(create_app(echo)) as served:
+    with serving(Reviews(echo)) as served:
         for _ in range(3):
             connect(served)
         gc.collect()

@@ -19,8 +19,7 @@ import pytest
 from tests.admission.reviews import asked
 from webhook.admission import Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
-from webhook.server.monitoring.lines import LONGEST, Lines
-from webhook.server.monitoring.logs import DecisionLog, JsonFormatter, TextFormatter
+from webhook.server.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
 
 Read = Callable[[], str]
 
@@ -143,10 +142,10 @@ class TestLines:
 
     def test_other_lines_go_the_same_way(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
-            logging.getLogger("webhook.server.tls.certificate").warning("a %s", "handshake\n")
+            logging.getLogger("webhook.server.certificate").warning("a %s", "handshake\n")
             line = json.loads(read())
         del line["time"]
-        assert line == {"level": "warning", "logger": "webhook.server.tls.certificate", "message": "a handshake\n"}
+        assert line == {"level": "warning", "logger": "webhook.server.certificate", "message": "a handshake\n"}
 
     def test_of_a_long_exception_the_end_is_kept(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
@@ -344,7 +343,7 @@ class TestReaders:
 
 PROCESS = """
 import logging, os
-from webhook.server.monitoring.logs import configure
+from webhook.server.logs import configure
 configure({options})
 log = logging.getLogger("webhook.trial")
 log.info("parent")

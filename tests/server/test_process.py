@@ -11,11 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
-from webhook.server import Chore, create_app
-from webhook.server.http.limits import Limits
-from webhook.server.http.pages import Pages
-from webhook.server.http.probes import make_probes
-from webhook.server.process.listening import listen
+from webhook.server import Limits, Pages, Reloaded, Reviews, listen, probes
 
 pytestmark = pytest.mark.process
 
@@ -27,7 +23,7 @@ def beside(limits: Limits | None = None) -> Iterator[tuple[Served, int]]:
     """Serve with a plain port, too."""
     with listen("localhost", 0) as listener:
         port = listener.getsockname()[1]
-        with serving(create_app(echo), limits, beside=(Pages(make_probes(tuple)), listener)) as served:
+        with serving(Reviews(echo), limits, beside=(Pages(probes(tuple)), listener)) as served:
             yield served, port
 
 
@@ -75,32 +71,30 @@ class TestPlainPort:
                 assert idle.recv(1) == b""
 
 
-class TestEachSecond:
-    def test_chores_do_not_block_reviews_and_ticks_know_the_connections(self) -> None:
-        done = threading.Event()
-        connections: list[int] = []
+class Changing(Reloaded[int]):
+    """Files that have changed whenever they are looked at."""
 
-        begun = threading.Event()
+    def __init__(self) -> None:
+        super().__init__("values", tuple, int)
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+        self.times = 0
 
-        def do() -> None:
-            begun.set()
-            assert done.wait(SOON)
+    def may_have_changed(self) -> bool:
+        return True
 
-        chore = Chore(lambda: True, do)
-        with serving(create_app(echo), chores=[chore], tick=connections.append) as served, served.socket():
-            assert begun.wait(SOON)
-            assert served.post("/validate", b"{}")[0] == 200
-            assert eventually(lambda: connections[-1:] == [1])
-            done.set()
+    def follow(self) -> None:
+        self.times += 1
+        self.begun.set()
+        assert self.may_go_on.wait(SOON)
 
-    def test_chores_are_done_while_they_are_due(self) -> None:
-        due, done = iter([False, True]), list[int]()
-        asked: list[int] = []
 
-        def is_due() -> bool:
-            asked.append(1)
-            return next(due, False)
-
-        with serving(create_app(echo), chores=[Chore(is_due, lambda: done.append(len(asked)))]):
-            assert eventually(lambda: len(asked) == 3)
-        assert done == [2]
+def test_files_are_read_beside_reviews_and_ticks_know_the_connections() -> None:
+    connections: list[int] = []
+    changing = Changing()
+    with serving(Reviews(echo), reloaded=[changing], tick=connections.append) as served, served.socket():
+        assert changing.begun.wait(SOON)
+        assert served.post("/validate", b"{}")[0] == 200
+        assert eventually(lambda: connections[-2:] == [1, 1])
+        assert changing.times == 1
+        changing.may_go_on.set()
+        assert eventually(lambda: changing.times > 1)

@@ -69,15 +69,15 @@ class TestFollowing:
         assert (len(made), followed.generation) == (1, 1)
 
     def test_files_that_have_settled_are_not_read_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
+        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
         followed = reloaded(directory)
-        monkeypatch.setattr("webhook.server.process.reloading._digest", lambda _path: pytest.fail("it was read"))
+        monkeypatch.setattr("webhook.server.reloading._digest", lambda _path: pytest.fail("it was read"))
         look(followed)
 
     def test_it_is_due_while_files_change(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         followed = reloaded(directory)
         assert followed.may_have_changed()
-        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
+        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
         look(followed)
         assert not followed.may_have_changed()
         (directory / "b").write_text("345", encoding="utf-8")
@@ -86,7 +86,7 @@ class TestFollowing:
         assert not followed.may_have_changed()
 
     def test_it_is_always_due_with_many_files(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.server.process.reloading._UNSETTLED_SECONDS", -1)
+        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
         for number in range(100):
             (directory / f"{number}").touch()
         assert reloaded(directory).may_have_changed()

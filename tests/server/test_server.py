@@ -22,10 +22,7 @@ import pytest
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.certificates import certs
-from webhook.server import Adapter, Certificate, ServerError, create_app, serve
-from webhook.server.http.limits import Limits
-from webhook.server.http.probes import make_probes
-from webhook.server.process.listening import listen
+from webhook.server import Certificate, Limits, Reviews, Server, ServerError, listen
 
 pytestmark = pytest.mark.process
 
@@ -35,7 +32,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with serving(create_app(echo, body_limit=LIMIT)) as running:
+    with serving(Reviews(echo, body_limit=LIMIT)) as running:
         yield running
 
 
@@ -55,7 +52,7 @@ class TestEndpoints:
             deadlines.append(call.deadline - time.monotonic())
             return echo(body, call)
 
-        with serving(create_app(review)) as served:
+        with serving(Reviews(review)) as served:
             assert served.post(f"/validate?timeout={stated}", b"{}")[0] == 200
         assert 0.2 * held < deadlines[0] < held
 
@@ -81,7 +78,7 @@ class TestEndpoints:
         assert served.get("/readyz?verbose") == (200, b"ok\n")
 
     def test_it_says_why_it_is_not_ready(self) -> None:
-        with serving(create_app(echo, unready=lambda: ["no policies", "no certificate"])) as served:
+        with serving(Reviews(echo, unready=lambda: ["no policies", "no certificate"])) as served:
             assert served.get("/readyz") == (503, b"not ready: no policies\nnot ready: no certificate\n")
             assert served.get("/healthz") == (200, b"ok\n")
 
@@ -107,7 +104,7 @@ class TestEndpoints:
         assert served.post("/validate", b"{}")[0] == 200
 
     def test_other_bodies_than_reviews_are_a_400(self) -> None:
-        with serving(create_app(partial(answer, options=ReviewOptions()))) as served:
+        with serving(Reviews(partial(answer, options=ReviewOptions()))) as served:
             for body in (b"", b"{}", b"null", b"\xff\xfe", b"[" * 2**20, b'{"a":' * 2**18, b"NaN", b"1" * 2**20):
                 assert served.post("/validate", body)[0] == 400
                 assert served.post("/mutate", body)[0] == 400
@@ -144,7 +141,7 @@ class TestBodies:
         connection.close()
 
     def test_the_default_limit_is_six_mebibytes(self) -> None:
-        with serving(create_app(echo)) as served:
+        with serving(Reviews(echo)) as served:
             assert served.post("/validate", b"x" * 6 * 2**20)[0] == 200
             assert served.post("/validate", b"x" * 7 * 2**20)[0] == 413
 
@@ -163,7 +160,7 @@ class TestBodies:
             reviewed.append(body)
             return echo(body, call)
 
-        with serving(create_app(remember)) as served:
+        with serving(Reviews(remember)) as served:
             with served.socket() as connection:
                 connection.sendall(post("")[:-2] + how.encode())
             assert served.post("/validate", b"whole")[0] == 200
@@ -179,7 +176,7 @@ class TestOverload:
             time.sleep(0.3)  # more than a quarter of a second, for which the second one waits
             return echo(body, call)
 
-        with serving(create_app(slow)) as served, ExitStack() as stack:
+        with serving(Reviews(slow)) as served, ExitStack() as stack:
             connections = [stack.enter_context(served.socket()) for _ in range(6)]
             for connection, timeout in zip(connections, [30, 1, 1, 1, 1, 30], strict=True):
                 connection.sendall(post("Content-Length: 2\r\n", b"{}", f"/validate?timeout={timeout}s"))
@@ -192,19 +189,19 @@ class TestOverload:
         assert "overloaded, answering 503: the review has waited for " in caplog.text
 
     def test_bodies_on_their_way_take_bounded_memory_and_the_longest_is_given_up_for_others(self) -> None:
-        app = Adapter(echo, make_probes(tuple), body_limit=LIMIT, bodies_limit=300_000)
-        with serving(app) as served:
+        with serving(Reviews(echo, body_limit=LIMIT), Limits(bodies_bytes=300_000)) as served:
+            crowd = served.server.port.crowd
             with served.socket() as first, served.socket() as second:
                 first.sendall(post("Content-Length: 290000\r\n", b"x" * 250_000))
-                assert eventually(lambda: app.bodies.held == 250_000)
+                assert eventually(lambda: crowd.bodies == 250_000)
                 second.sendall(post("Content-Length: 80000\r\n", b"x" * 70_000))
-                assert eventually(lambda: app.bodies.held == 70_000)
+                assert eventually(lambda: crowd.bodies == 70_000)
                 assert served.post("/validate", b"{}")[0] == 200
                 second.sendall(b"x" * 10_000)
                 assert statuses(answered(second)) == [200]
                 first.sendall(b"x" * 30_000)
                 assert statuses(answered(first)) == [503]
-            assert eventually(lambda: app.bodies.held == 0)
+            assert eventually(lambda: crowd.bodies == 0)
 
 
 class TestListening:
@@ -224,7 +221,7 @@ class TestListening:
 
 class TestShutdown:
     def test_connections_are_accepted_and_given_up_one_after_the_other(self) -> None:
-        with serving(create_app(echo)) as served, served.socket() as kept:
+        with serving(Reviews(echo)) as served, served.socket() as kept:
             kept.sendall(GET)
             assert b"close" not in answered(kept)
             served.server.stop(1.5)
@@ -238,7 +235,7 @@ class TestShutdown:
             assert eventually(lambda: refused(served))
 
     def test_a_request_that_has_begun_is_answered(self) -> None:
-        with serving(create_app(echo)) as served, served.socket() as idle, ThreadPoolExecutor(2) as clients:
+        with serving(Reviews(echo)) as served, served.socket() as idle, ThreadPoolExecutor(2) as clients:
             idle.sendall(GET)
             assert statuses(answered(idle)) == [200]
             requests = [post("Content-Length: 2\r\n"), post("Content-Length: 2\r\n")[:20]]
@@ -258,7 +255,7 @@ class TestShutdown:
 
     def test_a_new_connection_has_a_moment_to_send_its_request(self) -> None:
         limits = Limits(closing_seconds=0.5)
-        with serving(create_app(echo), limits) as served, served.socket() as late, served.socket() as silent:
+        with serving(Reviews(echo), limits) as served, served.socket() as late, served.socket() as silent:
             assert eventually(lambda: served.connections == 2)
             served.server.stop(0)
             assert eventually(lambda: refused(served))
@@ -267,7 +264,7 @@ class TestShutdown:
             assert silent.recv(1) == b""
 
     def test_a_handshake_at_the_end_harms_nothing(self) -> None:
-        with serving(create_app(echo), Limits(handshake_seconds=0.5)) as served:
+        with serving(Reviews(echo), Limits(handshake_seconds=0.5)) as served:
             silent = socket.create_connection((served.host, served.port), SOON)
             assert served.get("/healthz")[0] == 200
             served.server.stop(0)
@@ -276,7 +273,7 @@ class TestShutdown:
 
     def test_it_does_not_wait_for_ever(self) -> None:
         limits = Limits(header_seconds=60, grace_seconds=1)
-        with serving(create_app(echo), limits) as served, served.socket() as stuck:
+        with serving(Reviews(echo), limits) as served, served.socket() as stuck:
             stuck.sendall(b"GET /heal")
             time.sleep(0.1)
             began = time.monotonic()
@@ -295,7 +292,14 @@ class TestShutdown:
             urls.append(url)
             os.kill(os.getpid(), number)
 
-        serve(create_app(echo), "localhost", 0, Certificate(pair.certificate, pair.key), delay, ready=ready)
+        server = Server(
+            Reviews(echo),
+            listen("localhost", 0),
+            Certificate(pair.certificate, pair.key),
+            shutdown_delay=delay,
+            ready=ready,
+        )
+        server.run()
         assert urls[0].startswith("https://127.0.0.1:")
         assert signal.getsignal(number) is before
 
@@ -308,7 +312,7 @@ class TestShutdown:
             os.kill(os.getpid(), signal.SIGINT)
 
         with caplog.at_level(logging.INFO):
-            serve(create_app(echo), "localhost", 0, Certificate(pair.certificate, pair.key), ready=ready)
+            Server(Reviews(echo), listen("localhost", 0), Certificate(pair.certificate, pair.key), ready=ready).run()
         assert [each for each in logged if "listening" in each] == []
         assert "listening on https://" in caplog.text
 
@@ -334,7 +338,8 @@ def slow(body, call):
 
 directory, delay = Path(sys.argv[1]), float(sys.argv[2])
 certificate = server.Certificate.of_files(directory / "tls.crt", directory / "tls.key")
-server.serve(server.create_app(slow), "127.0.0.1", 0, certificate, delay, ready=lambda url: print(url, flush=True))
+listener, ready = server.listen("127.0.0.1", 0), lambda url: print(url, flush=True)
+server.Server(server.Reviews(slow), listener, certificate, shutdown_delay=delay, ready=ready).run()
 """
 
 

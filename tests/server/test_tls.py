@@ -20,8 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.serving import Served, answered, echo, eventually, serving, statuses
 from webhook.certificates import certs
-from webhook.server import Certificate, ServerError, create_app
-from webhook.server.tls.validity import not_after
+from webhook.server import Certificate, Reviews, ServerError
+from webhook.server.certificate import not_after
 
 pytestmark = pytest.mark.process
 
@@ -30,7 +30,7 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with serving(create_app(echo)) as running:
+    with serving(Reviews(echo)) as running:
         yield running
 
 
@@ -193,7 +193,7 @@ class TestRotation:
     ) -> None:
         certs.issue(tmp_path)
         certificate = Certificate.of_files(tmp_path / "tls.crt", tmp_path / "tls.key")
-        with caplog.at_level(logging.INFO, "webhook"), serving(create_app(echo), certificate=certificate) as running:
+        with caplog.at_level(logging.INFO, "webhook"), serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
             before = served.socket()
             old = before.getpeercert()
@@ -212,7 +212,7 @@ class TestRotation:
         for name in ("tls.crt", "tls.key"):
             (mount / name).symlink_to(f"..data/{name}")
         certificate = Certificate.of_files(mount / "tls.crt", mount / "tls.key")
-        with serving(create_app(echo), certificate=certificate) as running:
+        with serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
             old = serving_now(served)
             shutil.copytree(first, second)
@@ -230,7 +230,7 @@ class TestRotation:
         key = tmp_path / "tls.key"
         certificate = Certificate.of_files(tmp_path / "tls.crt", key)
         good = key.read_bytes()
-        with serving(create_app(echo), certificate=certificate) as running:
+        with serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
             old = serving_now(served)
             for broken, result in (

@@ -84,23 +84,9 @@ class _Review(msgspec.Struct, omit_defaults=True, gc=False):
     request: _Head | None = None
 
 
-class _Named(msgspec.Struct, gc=False):
-    username: str | None = None
-
-
-class _Owned(msgspec.Struct, gc=False):
-    namespace: str | None = None
-    userInfo: _Named | None = None
-
-
-class _OwnedReview(msgspec.Struct, gc=False):
-    request: _Owned | None = None
-
-
 _decode = msgspec.json.Decoder().decode
 _decode_head = msgspec.json.Decoder(_Review).decode
 _decode_groups = msgspec.json.Decoder(list[str | None] | None).decode
-_decode_owned = msgspec.json.Decoder(_OwnedReview).decode
 
 
 class MalformedReviewError(ValueError):
@@ -157,17 +143,6 @@ def _groups(written: Any) -> Any:
     if len(written) > MAX_GROUPS:
         raise ValueError(f"the user's groups have more than {MAX_GROUPS >> 10} KiB")
     return _decode_groups(written)
-
-
-def owner_of(body: bytes) -> str:
-    """Return the namespace of a review's object, or else the user; empty if the body cannot be read."""
-    try:
-        request = _decode_owned(body).request
-    except (ValueError, RecursionError):
-        return ""
-    if request is None:
-        return ""
-    return request.namespace or (request.userInfo and request.userInfo.username) or ""
 
 
 def _fault(body: bytes) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 
 from webhook.cli.options.certificate import manager_of
-from webhook.server.monitoring.logs import configure
+from webhook.server.logs import configure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

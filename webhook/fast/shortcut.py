@@ -178,7 +178,6 @@ class Shortcut:
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
             del self._met[kind]
-            self._usual[kind] = None  # also if this is interrupted, as it takes too long
             self._usual[kind] = self._made(request)
 
     def _made(self, request: Mapping[str, Any]) -> _Usual | None:

@@ -68,14 +68,9 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         """The address in its canonical form, RFC 5952."""
-        if self.bits == _V4_BITS:
-            return ".".join(str(self.number >> shift & _MAX_OCTET) for shift in (24, 16, 8, 0))
-        fields = [self.number >> shift & 0xFFFF for shift in range(112, -1, -16)]
-        start, length = _longest_zeros(fields)
-        if not length:
-            return ":".join(f"{field:x}" for field in fields)
-        before, after = fields[:start], fields[start + length :]
-        return "::".join(":".join(f"{field:x}" for field in part) for part in (before, after))
+        from ipaddress import IPv4Address, IPv6Address  # few expressions print addresses
+
+        return str((IPv4Address if self.bits == _V4_BITS else IPv6Address)(self.number))
 
 
 class Prefix(NamedTuple):
@@ -95,20 +90,6 @@ class Prefix(NamedTuple):
     def __str__(self) -> str:
         """The network in CIDR notation."""
         return f"{self.address}/{self.length}"
-
-
-def _longest_zeros(fields: list[int]) -> tuple[int, int]:
-    """The start of the first of the longest runs of at least two zeros, and its length."""
-    best, length = 0, 1
-    start = 0
-    while start < len(fields):
-        end = start
-        while end < len(fields) and not fields[end]:
-            end += 1
-        if end - start > length:
-            best, length = start, end - start
-        start = end + 1
-    return (best, length) if length > 1 else (0, 0)
 
 
 class _Refused(ValueError):  # noqa: N818 - caught where it is raised

@@ -14,9 +14,7 @@ from webhook.certificates.exposure import exposures
 from webhook.cli.options.certificate import managing
 from webhook.cli.serve.following import faults, reloaded_options
 from webhook.optional import install
-from webhook.server.http.probes import make_monitoring_pages
-from webhook.server.monitoring.logs import SHARE, DecisionLog, configure
-from webhook.server.monitoring.observing import Metered, Monitoring
+from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.usage import UsageError
 
 TYPE_CHECKING = False
@@ -65,6 +63,7 @@ def _serve(arguments: Namespace) -> int:
         return admission.answer(body, call, answering.value)
 
     host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
+    server.open_many_files()
     try:
         with ExitStack() as stack:
             # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
@@ -77,39 +76,44 @@ def _serve(arguments: Namespace) -> int:
                 certificate, ready = _made_on_the_fly(host, clients)
             else:
                 certificate = _from_files(arguments, clients)
-            heavy = server.Heavy(forks)
-            metered = None
+            lane = server.Lane(forks)
+            metrics = None
             if arguments.monitoring_port is not None:
-                from webhook.server.monitoring.metrics import Metrics  # needed only when metered
+                from webhook.server.metrics import Metrics  # needed only when metered
 
                 release = answering.value.kubernetes
-                metrics = Metrics(certificate, answering, release, lambda: heavy.ended, version=__version__)
-                metered = Metered(log, metrics)
-            monitoring = metered or Monitoring(log)
-            app = server.create_app(
+                metrics = Metrics(certificate, answering, release, lambda: lane.ended, version=__version__)
+
+            def observe(record: admission.Record, seconds: float) -> None:
+                log.reviewed(record, seconds)
+                if metrics:
+                    metrics.reviewed(record, seconds)
+
+            app = server.Reviews(
                 review,
-                heavy=heavy,
-                observe=monitoring.reviewed,
-                refused=monitoring.refused,
+                lane=lane,
+                observe=observe,
+                refused=metrics.refused if metrics else lambda _status: None,
                 unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
                 body_limit=arguments.body_limit or server.BODY_LIMIT,
             )
-            plain = None
-            if metered:
-                pages = make_monitoring_pages(app.reasons, metered.exposition)
-                plain = server.Plain(arguments.monitoring_host or host, arguments.monitoring_port, pages)
-            server.serve(
+            listener = stack.enter_context(server.listen(host, arguments.port))
+            beside = None
+            if metrics:
+                pages = {"/": lambda _request: server.OVERVIEW, "/metrics": metrics.page, **server.probes(app.reasons)}
+                where = arguments.monitoring_host or host, arguments.monitoring_port
+                beside = server.Pages(pages), stack.enter_context(server.listen(*where, "--monitoring-"))
+            server.Server(
                 app,
-                host,
-                arguments.port,
+                listener,
                 certificate,
-                delay,
+                shutdown_delay=delay,
                 limits=server.Limits(connections_per_address=arguments.connections_per_address),
-                plain=plain,
-                chores=[server.Chore(answering.may_have_changed, answering.follow)],
-                tick=monitoring.tick,
+                beside=beside,
+                reloaded=[answering],
+                tick=metrics.tick if metrics else lambda _connections: None,
                 ready=ready,
-            )
+            ).run()
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0

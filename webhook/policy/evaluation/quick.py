@@ -63,7 +63,7 @@ class Quick:
         """Make the function now."""
         if self._joint is None:
             return
-        self.evaluate = _never  # also if the compiler is interrupted, as it would be again
+        self.evaluate = _never
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
                 self.evaluate = self._joint.compiled(self._layouts)

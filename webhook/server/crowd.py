@@ -1,0 +1,130 @@
+"""The connections of a port: how many there may be, and which one closes first."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Protocol
+
+from webhook.server.logs import BoundedLog
+
+_log = BoundedLog(logging.getLogger(__name__))
+
+
+class Member(Protocol):
+    """A connection, in its TLS handshake or after it."""
+
+    address: str
+    """The address of its client."""
+    due: float
+    """When its client must have done what the connection waits for, by ``time.monotonic``."""
+    is_busy: bool
+    """Whether a request is being answered, so that it is not idle."""
+    unread: int
+    """The bytes of answers that its client has not read."""
+    counted: int
+    """The bytes that its bodies take."""
+
+    def expire(self) -> None:
+        """Do what follows from the deadline's passing."""
+
+    def drop_body(self) -> None:
+        """Give up the body that is coming in."""
+
+    def shutdown(self) -> None:
+        """Close it as the server stops, unless a request is on its way."""
+
+    def abort(self) -> None:
+        """Close it at once."""
+
+
+class Crowd:
+    """The connections of a port, those that have been idle longest first.
+
+    New connections are never refused: if there are too many in all or of one address, the longest idle goes.
+
+    Args:
+        most: The maximum number of connections.
+        most_of_address: The maximum for one address.
+        unread_bytes: The maximum of unread answers; of more, the connection that holds most is closed.
+        bodies_bytes: The maximum of bodies; of more, the one is given up that has been coming in longest.
+    """
+
+    def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
+        self._most, self._most_of_address = most, most_of_address
+        self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
+        self._members: dict[Member, None] = {}
+        self._of_address: dict[str, dict[Member, None]] = {}
+        self.unread = 0
+        """The bytes of answers that clients have not read."""
+        self.bodies = 0
+        """The bytes of bodies that are coming in or wait."""
+        self._incoming: dict[Member, None] = {}
+        """The connections whose bodies are coming in, the oldest first."""
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[Member]:
+        """Iterate over a copy of them."""
+        return iter(tuple(self._members))
+
+    def enter(self, member: Member) -> None:
+        """Add a connection; another may be closed for it."""
+        neighbours = self._of_address.setdefault(member.address, {})
+        self._members[member] = neighbours[member] = None
+        for members, most, where in (
+            (neighbours, self._most_of_address, "of its address"),
+            (self._members, self._most, "in all"),
+        ):
+            if len(members) > most:
+                self._close(next(each for each in members if not each.is_busy), f"{len(members)} are open {where}")
+
+    def leave(self, member: Member) -> None:
+        """Forget a connection."""
+        if member in self._members:
+            self.unread -= member.unread
+            self.count_body(member, -member.counted, is_coming=False)
+            del self._members[member], self._of_address[member.address][member]
+            if not self._of_address[member.address]:
+                del self._of_address[member.address]
+
+    def stir(self, member: Member) -> None:
+        """Note that a client has sent something: its connection is the least idle now."""
+        if member in self._members:
+            for members in (self._members, self._of_address[member.address]):
+                del members[member]
+                members[member] = None
+
+    def count_unread(self, member: Member, unread: int) -> None:
+        """Note how many bytes a client has not read; the connection with most may have to be closed."""
+        if member in self._members:  # else it was closed for others, and does not know yet
+            self.unread += unread - member.unread
+            member.unread = unread
+            if self.unread > self._unread_bytes:
+                self._close(max(self._members, key=lambda each: each.unread), f"{self.unread} bytes are unread")
+
+    def count_body(self, member: Member, more: int, *, is_coming: bool) -> None:
+        """Note how many more bytes the bodies of a connection take, and whether one is coming in."""
+        if member in self._members:
+            self.bodies += more
+            member.counted += more
+            if is_coming:
+                self._incoming.setdefault(member)
+            else:
+                self._incoming.pop(member, None)
+            if self.bodies > self._bodies_bytes and self._incoming:
+                next(iter(self._incoming)).drop_body()
+
+    def expire(self) -> None:
+        """Tell those connections whose deadline has passed."""
+        now = time.monotonic()
+        for member in [each for each in self._members if each.due < now]:
+            member.expire()
+
+    def _close(self, member: Member, why: str) -> None:
+        _log.warning("closed a connection of %s to make room: %s", member.address, why)
+        self.leave(member)
+        member.abort()

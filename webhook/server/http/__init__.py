@@ -1,1 +1,0 @@
-"""HTTP: connections with deadlines and bounds, reviews and pages."""

@@ -1,0 +1,366 @@
+"""Answers heavy reviews in processes that the kernel ends at the deadline.
+
+The process that serves has threads, connections and the key of its certificate, so it cannot fork. Before it has any of
+these, it forks a nursery, whose only work is to fork on request. A process of the nursery shares unchanged memory,
+starts within milliseconds, and answers one review after the other; an alarm ends even code in C that holds every lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import logging
+import os
+import resource
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from typing import Any, NoReturn
+from weakref import WeakSet
+
+from webhook.admission import Answer, Call, Record
+from webhook.admission.record import RecordedFinding
+from webhook.admission.requests import part, text_in
+from webhook.problem import cut
+from webhook.server.memory import bound, keep
+
+_TOGETHER = 2
+"""The reviews that are answered at a time; the chart grants 512 MiB."""
+_WAITING = 64
+"""The reviews that may wait, those that are being answered included."""
+_LONG = 0.25
+"""The processor time from which a review takes long."""
+_BYTES = 1 << 26
+"""The bytes that these may have."""
+_ROOM = 128 << 20
+"""The bytes that a process may take beside what it shares: twice the need of the largest review."""
+_GROWTH = 64 << 20
+"""The bytes from which it is replaced once it has answered."""
+_EARLIER = 0.05
+"""How many seconds before its deadline a review ends by itself, as far as it looks at the clock."""
+_NICE = 10
+"""The niceness of these processes: others come first where processors are scarce."""
+_LONGEST = 1000
+"""The characters of a request's text that metrics and the log may need."""
+_LENGTHS = struct.Struct("!II")
+_FORK, _FOLLOW = b"f", b"r"
+_log = logging.getLogger(__name__)
+
+
+class FullError(Exception):
+    """Too many heavy reviews are waiting."""
+
+
+class Lane:
+    """The heavy reviews, answered in the order in which they came.
+
+    Args:
+        forks: Makes the processes.
+    """
+
+    def __init__(self, forks: Forks) -> None:
+        self.forks = forks
+        self._free = asyncio.Semaphore(_TOGETHER)
+        self._long: WeakSet[object] = WeakSet()
+        """The clients whose last review took long; of theirs one is answered at a time (``selectors-padded``)."""
+        self._long_free = asyncio.Semaphore(1)
+        self._idle: list[_Process] = []
+        self._bytes = 0
+        self.count = 0
+        """The number of reviews that wait, those that are being answered included."""
+        self.ended = 0
+        """The number of processes that had to be ended."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a review need not wait."""
+        return self.count < _TOGETHER
+
+    async def answer(self, body: bytes, call: Call, client: object) -> tuple[Answer, float]:
+        """Answer a review; return the seconds of processor time that this took, too.
+
+        Raises:
+            FullError: Too many wait.
+            TimeoutError: It takes too long, or more memory than it may.
+            OSError: No process can be made.
+        """
+        if self.count >= _WAITING or self._bytes + len(body) > _BYTES:
+            raise FullError("too many heavy reviews are waiting")
+        self.count += 1
+        self._bytes += len(body)
+        try:
+            async with asyncio.timeout((call.deadline or 0.0) - time.monotonic()):
+                async with self._long_free if client in self._long else nullcontext(), self._free:
+                    self._long.add(client)
+                    answer, seconds = await self._ask(body, call)
+            if seconds < _LONG:
+                self._long.discard(client)
+            return answer, seconds
+        finally:
+            self.count -= 1
+            self._bytes -= len(body)
+
+    def close(self) -> None:
+        """End the processes that wait for reviews."""
+        while self._idle:
+            self._idle.pop().close()
+
+    async def _ask(self, body: bytes, call: Call) -> tuple[Answer, float]:
+        process = await self._process()
+        try:
+            answer, seconds, is_last = await process.answer(body, call)
+        except BaseException as error:
+            self.ended += 1
+            process.close()
+            if isinstance(error, EOFError | ConnectionError):
+                raise TimeoutError("a process was ended with the review that it had") from error
+            raise
+        if is_last:
+            process.close()
+        else:
+            self._idle.append(process)
+        return answer, seconds
+
+    async def _process(self) -> _Process:
+        generation = self.forks.generation()
+        while self._idle:
+            process = self._idle.pop()
+            if process.generation == generation and not process.reader.at_eof():
+                return process
+            process.close()
+        reader, writer = await asyncio.open_unix_connection(sock=self.forks.fork())
+        return _Process(reader, writer, generation)
+
+
+class _Process:
+    """A process that answers reviews, as the lane sees it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int) -> None:
+        self.reader, self._writer, self.generation = reader, writer, generation
+
+    async def answer(self, body: bytes, call: Call) -> tuple[Answer, float, bool]:
+        """Answer a review; return the processor time that it took, and whether it was the last.
+
+        Raises:
+            EOFError: The process has ended.
+            ConnectionError: The same.
+        """
+        self._writer.write(_frame((call.endpoint, call.fail_open, call.deadline), body))
+        lengths = await self.reader.readexactly(_LENGTHS.size)
+        return read_answer(lengths + await self.reader.readexactly(sum(_LENGTHS.unpack(lengths))))
+
+    def close(self) -> None:
+        """End it."""
+        self._writer.transport.abort()
+
+
+class Forks:
+    """Makes processes with the same policies as this one; make it before there are threads, keys or connections.
+
+    Args:
+        review: Answers the body of a review, given how the webhook was called.
+        follow: Reloads changed files, in the process that calls it.
+        generation: Returns a number that changes whenever this process has reloaded files.
+    """
+
+    def __init__(
+        self,
+        review: Callable[[bytes, Call], Answer],
+        follow: Callable[[], None] = lambda: None,
+        generation: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.generation = generation
+        self._forked_at = generation()
+        self._has_stopped = False
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        keep()
+        with theirs:
+            self._nursery = os.fork()
+            if self._nursery == 0:
+                self._control.close()
+                _as_child(lambda: _fork_on_request(theirs, review, follow))
+        self._control.settimeout(0)
+
+    def fork(self) -> socket.socket:
+        """Make a process; return the socket through which it takes a review.
+
+        Raises:
+            OSError: The nursery has ended, or is too busy.
+        """
+        if (now := self.generation()) != self._forked_at:
+            self._control.send(_FOLLOW)
+            self._forked_at = now
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                socket.send_fds(self._control, [_FORK], [theirs.fileno()])
+        except OSError:
+            ours.close()
+            raise
+        return ours
+
+    def look(self) -> None:
+        """Stop this process, to be restarted, if the nursery has ended; call it each second."""
+        try:
+            is_gone = not self._control.recv(1, socket.MSG_PEEK)  # it sends nothing
+        except BlockingIOError:
+            return
+        except OSError:
+            is_gone = True
+        if is_gone and not self._has_stopped:  # a second signal would end reviews, too
+            self._has_stopped = True
+            _log.critical("the process that forks others is gone: stopping, to be restarted")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def close(self) -> None:
+        """End the nursery, and all that it has forked."""
+        self._control.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._nursery, 0)
+
+
+def _as_child(work: Callable[[], None]) -> NoReturn:
+    """Run a function in a process that was just forked, and exit."""
+    code = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN)  # the parent decides on these; children are reaped automatically
+        signal.set_wakeup_fd(-1)
+        faulthandler.disable()
+        work()
+        code = 0
+    except BaseException:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
+        _log.exception("a process for heavy reviews has failed")
+    finally:
+        logging.shutdown()
+        os._exit(code)
+
+
+def _fork_on_request(
+    control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]
+) -> None:
+    """Fork until the other end is closed, then kill all."""
+    os.setsid()  # a group of its own, which a terminal's signals do not reach
+    _warm_up(review)
+    while True:
+        command, files, _, _ = socket.recv_fds(control, 1, 1)
+        if command == _FOLLOW:
+            follow()
+            _warm_up(review)
+        elif command == _FORK:
+            with socket.socket(fileno=files[0]) as connection:
+                if os.fork() == 0:
+                    control.close()
+                    _as_child(lambda: _answer(connection, review))
+        else:
+            os.killpg(0, signal.SIGKILL)
+
+
+def _warm_up(review: Callable[[bytes, Call], Answer]) -> None:
+    """Answer a review of each usual kind, so that a forked process need not compile their types and policies first."""
+    for kind, version, spec in _SAMPLES:
+        group, _, of_group = version.rpartition("/")
+        named = {"group": group, "version": of_group}
+        request = {
+            "uid": "",
+            "operation": "CREATE",
+            "kind": named | {"kind": kind},
+            "resource": named | {"resource": f"{kind.lower()}s"},
+            "object": {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec},
+            "userInfo": {},
+        }
+        body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        review(json.dumps(body).encode(), Call("validate"))
+    keep()
+
+
+_EXPRESSION = "''.matches('a') && device.driver == 'a'"
+_EXACTLY = {"deviceClassName": "a", "selectors": [{"cel": {"expression": _EXPRESSION}}]}
+_DEVICE = {"name": "a", "attributes": {"a": {"int": 1}}, "capacity": {"a": {"value": "1"}}}
+_SAMPLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("Pod", "v1", {"containers": [], "resourceClaims": []}),
+    ("ResourceClaim", "resource.k8s.io/v1", {"devices": {"requests": [{"name": "a", "exactly": _EXACTLY}]}}),
+    ("ResourceSlice", "resource.k8s.io/v1", {"devices": [_DEVICE]}),
+)
+
+
+def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
+    """Answer reviews until the other end is closed."""
+    os.nice(_NICE)
+    bound(_ROOM)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    before, is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, False
+    with connection.makefile("rb") as file, suppress(ConnectionError):
+        while not is_last and (lengths := file.read(_LENGTHS.size)):
+            (endpoint, fail_open, deadline), body = _read_frame(lengths + file.read(sum(_LENGTHS.unpack(lengths))))
+            signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
+            began = time.process_time()
+            answer = review(body, Call(endpoint, fail_open, deadline - _EARLIER))
+            is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
+            connection.sendall(write_answer(answer, time.process_time() - began, is_last=is_last))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            del body, answer
+
+
+# What the processes say to each other: data, never code
+
+
+def _frame(head: Any, body: bytes) -> bytes:
+    written = json.dumps(head).encode()
+    return b"".join((_LENGTHS.pack(len(written), len(body)), written, body))
+
+
+def _read_frame(data: bytes) -> tuple[Any, bytes]:
+    head, body = _LENGTHS.unpack_from(data)
+    start = _LENGTHS.size + head
+    return json.loads(data[_LENGTHS.size : start]), data[start : start + body]
+
+
+def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
+    """Write an answer with its record for metrics and logs, never the object.
+
+    Args:
+        answer: The answer.
+        seconds: The processor time that it took.
+        is_last: Whether the process ends now.
+    """
+    record = answer.record
+    recorded = record and (
+        *(record.endpoint, record.decision, _shown(record), record.found),
+        *(record.patched, record.warnings, record.cost, record.message),
+    )
+    return _frame((answer.status, answer.content_type, recorded, seconds, is_last), answer.body)
+
+
+def read_answer(data: bytes) -> tuple[Answer, float, bool]:
+    """Read what :func:`write_answer` has written."""
+    (status, content_type, recorded, seconds, is_last), body = _read_frame(data)
+    if recorded:
+        recorded[3] = [RecordedFinding(*each) for each in recorded[3]]
+    return Answer(status, body, content_type, recorded and Record(*recorded)), seconds, is_last
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    """Return the part of a request that is recorded; a client may state texts of any length."""
+    if not record.request:
+        return {}
+    kind, group, version = record.kind
+    texts = {
+        "uid": record.uid,
+        "operation": record.operation,
+        "subResource": text_in(record.request, "subResource"),
+        "namespace": record.namespace,
+        "name": record.name,
+        "kind": {"kind": kind, "group": group, "version": version},
+        "resource": {name: part(record.request, "resource", name) for name in ("group", "resource")},
+        "userInfo": {"username": record.user},
+    }
+    return _cut(texts) | {"dryRun": record.dry_run}
+
+
+def _cut(texts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: cut(each, _LONGEST) if isinstance(each, str) else _cut(each) for name, each in texts.items()}

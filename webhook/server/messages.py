@@ -1,0 +1,129 @@
+"""Requests and answers over HTTP, and what a client may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import NamedTuple
+
+PLAIN = "text/plain; charset=utf-8"
+_OF_HOSTS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-./:;=@[]_~"  # as httpguts has it
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of the connections of a port.
+
+    Args:
+        handshake_seconds: For the TLS handshake.
+        header_seconds: For the header of a request, from the handshake or from its first byte.
+        body_seconds: For the body of a request, from the end of its header.
+        idle_seconds: Between requests; longer than the 90 s after which an API server closes an idle connection, since
+            the client must be the side that closes.
+        stalled_seconds: For a client to read some of its pending answers.
+        closing_seconds: For a client to close its side after the server has, and to send the first request of a
+            connection when the server stops.
+        grace_seconds: For the requests in flight when the server stops.
+        header_bytes: Of a header.
+        header_fields: Of the requests that are sent together, including trailers; an API server sends about ten.
+        small_pieces: Of their bodies below 512 bytes, each of which takes as long as many bytes.
+        requests: Sent over a connection before the first is answered; API servers, kubelet and Prometheus send one.
+        connections: Open at a time, as far as the process may open files.
+        connections_per_address: Open at a time from one address.
+        half_read: Connections with a message of their handshake half read, for which OpenSSL makes room of 130 KB where
+            the client states such a length. Of one address half as many.
+        unread_bytes: Of answers that clients have not read, over all connections.
+        bodies_bytes: Of all bodies that are coming in or wait; those of up to 64 KiB are always taken.
+    """
+
+    handshake_seconds: float = 10.0
+    header_seconds: float = 10.0
+    body_seconds: float = 5.0
+    idle_seconds: float = 120.0
+    stalled_seconds: float = 10.0
+    closing_seconds: float = 2.0
+    grace_seconds: float = 20.0
+    header_bytes: int = 1 << 16
+    header_fields: int = 200
+    small_pieces: int = 200
+    requests: int = 4
+    connections: int = 1000
+    connections_per_address: int = 500
+    half_read: int = 64
+    unread_bytes: int = 1 << 26
+    bodies_bytes: int = 1 << 26
+
+
+class Page(NamedTuple):
+    """An answer.
+
+    Args:
+        status: Its status.
+        body: Its body.
+        content_type: The body's type.
+        headers: Further header lines, each with its line end.
+        is_last: Whether the connection closes after it.
+    """
+
+    status: int
+    body: bytes
+    content_type: str = PLAIN
+    headers: str = ""
+    is_last: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """A request, whose body may still be coming in.
+
+    Args:
+        method: Its method.
+        path: The path of its target, unescaped.
+        query: The query of its target, as it was sent.
+        headers: Its headers by lower-case name; values of equal names are joined.
+        keeps: Whether the client may send another request over the connection.
+        refusal: Why it is not answered, if that is known before it is complete.
+    """
+
+    method: bytes
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    keeps: bool = True
+    refusal: Page | None = None
+    pieces: list[bytes] = field(default_factory=list)
+    """The pieces of its body that have arrived."""
+    size: int = 0
+    """Their bytes, also of those that were dropped."""
+    counted: int = 0
+    """How many of them count towards what all bodies may take."""
+    is_answered: bool = False
+    """Whether its refusal was sent before it was complete."""
+    arrived: float = 0.0
+    """When it was complete, by ``time.monotonic``."""
+
+    @property
+    def body(self) -> bytes:
+        """Its body."""
+        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+
+
+def refusal(status: HTTPStatus, reason: str, headers: str = "", *, is_last: bool = False) -> Page:
+    """Make the page of a refusal, with its reason."""
+    return Page(status, f"{status.phrase}: {reason}\n".encode(), PLAIN, headers, is_last)
+
+
+def fault_of(version: str, headers: dict[bytes, bytes]) -> Page | None:
+    """Return the refusal of a header that violates HTTP where the parser does not look, as Go's net/http does."""
+    host, coding = headers.get(b"host"), headers.get(b"transfer-encoding")
+    if version not in {"1.0", "1.1"}:
+        return refusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here")
+    if host is None and version == "1.1":
+        return refusal(HTTPStatus.BAD_REQUEST, "the header Host is missing")
+    if host and host.translate(None, _OF_HOSTS):
+        return refusal(HTTPStatus.BAD_REQUEST, "the header Host is malformed")
+    if coding is not None and version == "1.0":  # its end is uncertain (RFC 9112, section 6.1)
+        return refusal(HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding")
+    if coding is not None and coding.rstrip(b" \t").lower() != b"chunked":
+        return refusal(HTTPStatus.NOT_IMPLEMENTED, "the only supported Transfer-Encoding is chunked")
+    return None

@@ -1,1 +1,0 @@
-"""Logs and metrics of a running server."""

@@ -1,0 +1,192 @@
+"""A port: its listening socket, and what its connections share."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+
+from webhook.server.app import Pages
+from webhook.server.certificate import Certificate, ServerError
+from webhook.server.crowd import Crowd
+from webhook.server.messages import Limits
+
+_BACKLOG = 4096
+"""The backlog of connections that are not accepted yet, as far as the kernel allows."""
+_UNREAD = 1 << 15
+"""The kernel's receive buffer of a connection, in bytes; it doubles the number."""
+_KEPT = 1 << 16
+"""The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too. By default, it grows
+to megabytes for a client that has read quickly so far, which count as the container's memory."""
+_ROOM = 1 << 16
+"""The bytes that are read at once; the kernel buffers about as many per connection."""
+_FLIGHT = 1 << 12
+"""The bytes of a handshake that are read at once, and kept until its turn: most clients send less than a thousand."""
+_TOGETHER = 16
+"""The connections that are accepted in a turn of the event loop."""
+_HANDSHAKES = 0.005
+"""The seconds of handshakes in a turn of the event loop; a step of one takes 0.4 ms (the attack ``hellos``)."""
+_TCP_INFO = getattr(socket, "TCP_INFO", None)
+_ESTABLISHED = b"\1"
+"""The first byte of the kernel's ``struct tcp_info`` while neither side has closed."""
+
+
+def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
+    """Open the socket to serve on.
+
+    Args:
+        host: A name or address of this machine; ``::`` takes IPv4, too.
+        port: The port; 0 takes a free one.
+        prefix: The prefix of the options ``host`` and ``port``, for the error message.
+
+    Raises:
+        ServerError: The address cannot be listened on.
+    """
+    if port not in range(1 << 16):
+        raise ServerError(f"cannot listen on port {port}: give {prefix}port 1 to 65535, or 0 for a free one")
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, (address, *_) = found[0][0], found[0][4]
+        both = address == "::" and socket.has_dualstack_ipv6()
+        listener = socket.create_server((str(address), port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+    except (OSError, UnicodeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise ServerError(
+            f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
+        ) from error
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT)
+    return listener
+
+
+class Port:
+    """Accepts connections on a listening socket.
+
+    Args:
+        app: Answers requests.
+        listener: The socket; :meth:`close` closes it.
+        limits: What a connection may take.
+        protocol: Makes the protocol of a connection.
+        certificate: The serving certificate; None without TLS.
+    """
+
+    def __init__(
+        self,
+        app: Pages,
+        listener: socket.socket,
+        limits: Limits,
+        protocol: Callable[[Port], asyncio.BufferedProtocol],
+        certificate: Certificate | None = None,
+    ) -> None:
+        self.app = app
+        self.limits = limits
+        self.seconds = {"": limits.idle_seconds, "header": limits.header_seconds, "body": limits.body_seconds}
+        """The deadline of each phase of a request."""
+        self.request_bytes = 2 * app.body_limit + limits.header_bytes
+        """The longest request as sent: header and body, which the framing of chunks may double."""
+        self.crowd = Crowd(limits.connections, limits.connections_per_address, limits.unread_bytes, limits.bodies_bytes)
+        self.half_read = Crowd(limits.half_read, limits.half_read // 2)
+        """The connections with a message of their handshake half read."""
+        self.certificate = certificate
+        self.room = memoryview(bytearray(_ROOM))
+        """The buffer for input until it is parsed, used by one connection at a time."""
+        self.sealed = memoryview(bytearray(_ROOM))
+        """The buffer for input until it is decrypted, used likewise."""
+        self.begun = self.sealed[:_FLIGHT]
+        """Its part for a connection in its handshake."""
+        self.headers = ""
+        """The first header lines of each answer."""
+        self.is_closed = False
+        self.url = url_of(listener, "https" if certificate else "http")
+        self._listener = listener
+        self._protocol = protocol
+        self._is_accepting = False
+        self._beginning: set[asyncio.Task[object]] = set()
+        self._handshakes: deque[Callable[[], None]] = deque()
+        """What goes on when its turn comes."""
+        listener.settimeout(0)
+
+    def look(self) -> None:
+        """Look at all deadlines and at the clock, and accept connections; called some times a second."""
+        date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
+        self.headers = f"date: {date}\r\nserver: draguard\r\n"
+        self.crowd.expire()
+        if not (self._is_accepting or self.is_closed):
+            self._is_accepting = True
+            asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def close(self) -> None:
+        """Accept no more connections, and close those on which no request is on its way."""
+        self.is_closed = True
+        self._pause()
+        self._listener.close()
+        for each in self.crowd:
+            each.shutdown()
+
+    def _accept(self) -> None:
+        for _ in range(_TOGETHER):
+            try:
+                connection, _ = self._listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError:  # most likely the process may open no more files: try again soon
+                self._pause()
+                return
+            if is_open(connection):
+                task = asyncio.get_running_loop().create_task(self._begin(connection))
+                self._beginning.add(task)
+                task.add_done_callback(self._beginning.discard)
+            else:
+                connection.close()
+
+    def _pause(self) -> None:
+        if self._is_accepting:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._is_accepting = False
+
+    async def _begin(self, connection: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: self._protocol(self), connection)
+        except OSError:  # closed meanwhile
+            connection.close()
+
+    def put_off(self, handshake: Callable[[], None]) -> None:
+        """Let a handshake go on when its turn comes: hundreds may have sent something in a turn of the event loop."""
+        self._handshakes.append(handshake)
+        if len(self._handshakes) == 1:
+            asyncio.get_running_loop().call_soon(self._shake_hands)
+
+    def _shake_hands(self) -> None:
+        end = time.monotonic() + _HANDSHAKES
+        while self._handshakes and time.monotonic() < end:
+            self._handshakes.popleft()()
+        if self._handshakes:
+            asyncio.get_running_loop().call_soon(self._shake_hands)
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Return whether neither side has closed, as far as the kernel tells; only Linux does.
+
+    A client may connect and close thousands of times a second; the kernel drops new connections once it keeps too many
+    that are not accepted, so those must cost little (the attack ``crowds-reconnecting``).
+    """
+    if _TCP_INFO is None:
+        return True
+    try:
+        return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
+    except OSError:
+        return False
+
+
+def address_of(transport: asyncio.BaseTransport) -> str:
+    """Return the address at the other end; empty if it is closed already."""
+    peer = transport.get_extra_info("peername")
+    return str(peer[0]) if peer else ""
+
+
+def url_of(listener: socket.socket, scheme: str = "https") -> str:
+    """Return the URL of a listening socket, without a path."""
+    address, port = listener.getsockname()[:2]
+    return f"{scheme}://[{address}]:{port}" if ":" in address else f"{scheme}://{address}:{port}"

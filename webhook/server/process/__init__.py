@@ -1,1 +1,0 @@
-"""Processes: serving, reloading files, workers for heavy reviews."""

@@ -1,0 +1,183 @@
+"""Serves until a signal comes: the event loop, reloading, and a graceful end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import uvloop
+
+from webhook.server.app import Pages, Reviews
+from webhook.server.certificate import Certificate
+from webhook.server.connection import Connection
+from webhook.server.memory import keep, kept_survivors, return_freed
+from webhook.server.messages import Limits
+from webhook.server.port import Port
+from webhook.server.reloading import Reloaded
+from webhook.server.tls import Tls
+
+SHUTDOWN_DELAY = 5.0
+"""Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
+_TICK = 0.1
+"""Seconds between two looks at deadlines, and at whether to stop."""
+_PROBES = 200
+"""The maximum connections to the plain port: from kubelet, Prometheus, and others."""
+_PROBE_SECONDS = 5.0
+_OTHER_FILES = 100
+"""Open files other than connections."""
+_log = logging.getLogger(__name__)
+
+
+class Server:
+    """The event loop of the webhook.
+
+    Args:
+        app: Answers reviews.
+        listener: A listening socket, which the server closes.
+        certificate: The serving certificate, which is followed if it is from files.
+        shutdown_delay: Seconds of accepting connections after SIGTERM, not ready any more, each answer the last of its
+            connection; SIGINT comes from a person and ends the server at once.
+        limits: The limits of connections.
+        beside: Pages without TLS, and their listening socket, which the server closes.
+        reloaded: What is made anew in a thread when its files change.
+        tick: Called each second, with the number of open connections.
+        ready: Called once connections are accepted, with the URL.
+    """
+
+    def __init__(
+        self,
+        app: Reviews,
+        listener: socket.socket,
+        certificate: Certificate,
+        *,
+        shutdown_delay: float = SHUTDOWN_DELAY,
+        limits: Limits = Limits(),  # noqa: B008 - immutable
+        beside: tuple[Pages, socket.socket] | None = None,
+        reloaded: Sequence[Reloaded[Any]] = (),
+        tick: Callable[[int], None] = lambda _connections: None,
+        ready: Callable[[str], object] = lambda _url: None,
+    ) -> None:
+        self._app, self._certificate, self._shutdown_delay = app, certificate, shutdown_delay
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files != resource.RLIM_INFINITY:
+            limits = replace(limits, connections=max(1, min(limits.connections, files - _OTHER_FILES)))
+        self._limits = limits
+        self.port = Port(app, listener, limits, lambda port: Tls(port, certificate, Connection(port)), certificate)
+        self._ports = [self.port]
+        if beside:  # limits of its own: a client that fills up one port leaves the other open
+            seconds = min(limits.header_seconds, _PROBE_SECONDS)
+            fewer = replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
+            self._ports.append(Port(*beside, fewer, Connection))
+        self._reloaded = reloaded
+        self._following: threading.Thread | None = None
+        self._tick = tick
+        self._ready = ready
+        self._end: float | None = None
+
+    @property
+    def url(self) -> str:
+        """Its URL, without a path."""
+        return self.port.url
+
+    def run(self) -> None:
+        """Serve until :meth:`stop` is called or a signal comes; a second signal ends the process at once."""
+        is_main = threading.current_thread() is threading.main_thread()  # other threads get no signals
+        numbers = (signal.SIGINT, signal.SIGTERM) if is_main else ()
+        before = {number: signal.signal(number, self._stop_by_signal) for number in numbers}
+        sys.setswitchinterval(0.001)  # with a thread that reads policies, the loop gets its turn after 1 ms, not 5
+        return_freed()
+        keep()
+        try:
+            with kept_survivors():
+                uvloop.run(self._serve())
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop(self, delay: float) -> None:
+        """Begin the end; may be called from any thread or signal handler.
+
+        Args:
+            delay: Seconds for which connections are still accepted.
+        """
+        self._app.is_stopping = True
+        for port in self._ports:
+            port.app.is_closing = True
+        self._end = time.monotonic() + delay
+
+    async def _serve(self) -> None:
+        self._look()
+        self._ready(self.url)  # before the log lines, which another thread writes
+        for port in self._ports[1:]:
+            _log.info("metrics and probes on %s", port.url)
+        _log.info("listening on %s", self.url)
+        second = 0.0
+        while self._end is None or time.monotonic() < self._end:
+            self._look()
+            if second <= time.monotonic():
+                second = time.monotonic() + 1
+                self._each_second()
+            await asyncio.sleep(_TICK)
+        await self._finish()
+
+    def _look(self) -> None:
+        for port in self._ports:
+            port.look()
+
+    def _each_second(self) -> None:
+        self._certificate.follow()
+        is_following = self._following is not None and self._following.is_alive()
+        if not is_following and any(each.may_have_changed() for each in self._reloaded):
+            self._following = threading.Thread(target=self._follow, daemon=True)
+            self._following.start()
+        if self._app.lane:
+            self._app.lane.forks.look()
+        self._tick(len(self.port.crowd))
+
+    def _follow(self) -> None:
+        for each in self._reloaded:
+            each.follow()
+
+    async def _finish(self) -> None:
+        """Accept nothing more, and wait for the requests in flight, and for handshakes."""
+        for port in self._ports:
+            port.close()
+        end = time.monotonic() + self._limits.grace_seconds
+        while any(len(port.crowd) for port in self._ports) and time.monotonic() < end:
+            self._look()
+            await asyncio.sleep(_TICK / 4)
+        for port in self._ports:
+            for each in port.crowd:
+                each.abort()
+        if self._app.lane:
+            self._app.lane.close()
+        await asyncio.sleep(0)
+
+    def _stop_by_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Begin the end on the first signal; exit at once on the second."""
+        if self._app.is_closing:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+            os._exit(128 + number)  # the first process of a container is not killed by its own signals
+        delay = 0.0 if number == signal.SIGINT else self._shutdown_delay
+        _log.info("received %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
+        self.stop(delay)
+
+
+def open_many_files() -> None:
+    """Raise the process's limit of open files to the maximum."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

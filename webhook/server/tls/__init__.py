@@ -1,1 +1,0 @@
-"""TLS: settings, the serving certificate, client certificates."""
