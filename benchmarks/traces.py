@@ -65,8 +65,8 @@ def command(*arguments: str) -> Callable[[], object]:
 
 def review(asked: dict[str, object]) -> Callable[[], object]:
     """Return a function that answers a review with all rules and the policies of the library."""
-    documents = [each for each in read([POLICIES]) if isinstance(each, Document)]
-    options = ReviewOptions(policies=load(documents))
+    library = load(each.data for each in read([POLICIES]) if isinstance(each, Document))
+    options = ReviewOptions(policies=library)
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
     return lambda: answer(body, Call("validate"), options)
 
