@@ -56,6 +56,17 @@ def jsonpatch(name: str, path: str, value: str, **fields: Any) -> dict[str, Any]
     return MUTATING | {"metadata": {"name": name}, "spec": MUTATING["spec"] | stated}
 
 
+def test_a_change_that_does_not_fit_a_default_is_found() -> None:
+    path = "/spec/devices/requests/0/firstAvailable/0/allocationMode"
+    only = {"name": "only", "expression": "object.spec.?devices.requests[0].firstAvailable.hasValue()"}
+    rules = {"matchConstraints": {"resourceRules": [CLAIMS]}, "matchConditions": [only]}
+    found = [message for _, message, _ in tried(jsonpatch("m", path, "'All'", **rules), MUTATING_BINDING)]
+    field = "spec.devices.requests[0].firstAvailable[0].count"
+    refusal = f"{field}: Invalid value: 1: must not be specified when allocationMode is 'All'"
+    start = "makes a ResourceClaim with firstAvailable one that the API server refuses without further changes: "
+    assert start + refusal in found
+
+
 def test_what_another_policy_adds_is_not_missing() -> None:
     use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
     claim = jsonpatch("claim", "/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]")

@@ -296,4 +296,4 @@ def evaluate(
     verdict = change.mutation.verdict
     if verdict.allowed:
         verdict = _validated(change, authorizer, budget).after(verdict)
-    return verdict._replace(object=change.manifest)
+    return verdict._replace(object=change.manifest, judged=change.judged)

@@ -214,7 +214,7 @@ class _Trials:
                         yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
-                    for refusal in self._refusals(verdict.object, obj, budget)[:1]:
+                    for refusal in self._refusals(verdict.judged, obj, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
                         yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
@@ -227,7 +227,7 @@ class _Trials:
         alone = list(made_invalid(changed, obj, None, "", self._policies.kinds))
         if not alone or self._has_unknown_changes(obj):
             return []
-        final = evaluate(obj, None, policies=self._together, budget=budget).object
+        final = evaluate(obj, None, policies=self._together, budget=budget).judged
         return [each for each in made_invalid(final, obj, None, "", self._policies.kinds) if each in alone]
 
     def _has_unknown_changes(self, obj: JSONObject) -> bool:
