@@ -317,6 +317,16 @@ def quoted(text: str) -> str:
     return f'"{text.translate(GO_QUOTED)}"'
 
 
+_MADE: Final = 30
+"""The work of making a finding, of naming and sorting it, and of writing it."""
+
+
+def made() -> None:
+    """Spend the work of a finding in a review; offline, all are listed."""
+    if not (budget := current()).is_offline:
+        budget.spend(_MADE)
+
+
 SHOWN: Final = 1000
 """How many characters of a long value are shown in a review's response, or in many findings."""
 
@@ -404,4 +414,5 @@ def _with(summary: str, detail: str) -> str:
 
 
 def _error(reason: str, path: Path, message: str, rule: str = "") -> Problem:
+    made()
     return Problem(ERROR, rule, reason, path, message)
