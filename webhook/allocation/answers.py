@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Protocol
 
-from webhook.allocation.demand import Complaint
+from webhook.allocation.demand import Complaint, Demand
+from webhook.allocation.devices import Device
 from webhook.allocation.outcome import allocation
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation.demand import Demand
-    from webhook.allocation.devices import Device
-    from webhook.allocation.search import SearchResult
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
+from webhook.allocation.search import SearchResult
+from webhook.allocation.selecting import Fault
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 
 UPSTREAM_SECONDS: Final = 10
 """How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
@@ -49,8 +44,6 @@ class Result:
     """Devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search.
     """
 
@@ -107,8 +100,6 @@ class Failure:
     """No devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search, if there was one.
         complaint: Upstream's error, None if the claims do not fit.
     """
@@ -140,7 +131,7 @@ class Failure:
             item = names[complaint.item].rpartition("/")[2]
         elif complaint.kind == "node":
             item = view.node
-        return f"{subject}{complaint.before}{item}{complaint.after}"
+        return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
 
     @property
     def scope(self) -> str | None:

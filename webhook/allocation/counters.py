@@ -7,15 +7,11 @@ only on the devices picked from it, so it is worked out once for each such choic
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
 
 Key = tuple[int, str, str]
 """A counter: the place of its pool, its counter set and its name."""
@@ -53,7 +49,6 @@ class Counters:
     """The counters of a node's devices.
 
     Args:
-        view: The node.
         available: Returns what is left of the counters of a pool, by its place.
         work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
     """
@@ -172,7 +167,6 @@ class Counters:
         """Return the rest of a group.
 
         Args:
-            number: The group.
             picked: The devices picked from it, ascending.
         """
         found = self._rests.get((number, picked))

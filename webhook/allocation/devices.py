@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count, repeat
 from sys import intern
+from typing import Final, TypeVar
 
 import msgspec
 
-from webhook.formats import decode_quantity, parse_quantity, whole_quantity
+from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-    from typing import Final, TypeVar
-
-    from webhook.formats import Quantity
-    from webhook.objects import JSONObject
-
-    Result = TypeVar("Result")
+Result = TypeVar("Result")
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""
@@ -161,7 +156,6 @@ def keep(results: list[Result | None], content: Content, result: Result) -> Resu
 
     Args:
         results: The results so far; None where there is none.
-        content: The content.
         result: Its result, which is returned.
     """
     if len(results) <= content.index:
@@ -174,7 +168,6 @@ class Device:
     """A device of a slice.
 
     Args:
-        name: Its name.
         slice_: The slice that publishes it.
         content: The content that it shares with equal devices.
     """

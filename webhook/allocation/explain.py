@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any, Final
 
 from webhook.allocation.compatibility import Common
-from webhook.allocation.constraints import UNKNOWN, Distinct, DistinctDevices, Match
-from webhook.allocation.demand import Stop
-from webhook.allocation.devices import quantity_text
-from webhook.allocation.drawing import together
+from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
+from webhook.allocation.demand import Ask, Demand, Stop
+from webhook.allocation.devices import Content, Device, quantity_text
+from webhook.allocation.drawing import Counter as SharedCounter
+from webhook.allocation.drawing import Together, together
 from webhook.allocation.lacks import Lack, lack_of_capacity
+from webhook.allocation.unused import Unused
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.constraints import Attribute, Constraint, Value
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.devices import Content, Device
-    from webhook.allocation.drawing import Counter as SharedCounter
-    from webhook.allocation.drawing import Together
-    from webhook.allocation.unused import Unused
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
 
 CLASS: Final = "class"
 SELECTOR: Final = "selector"
@@ -46,9 +38,6 @@ class DeviceReason(NamedTuple):
     """Why a request cannot have a device.
 
     Args:
-        driver: The device's driver.
-        pool: Its pool.
-        device: Its name.
         stage: The stage that rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
             ``counters`` or ``constraint``; empty if none does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
@@ -75,7 +64,6 @@ class Funnel:
         names: The claims, as namespace/name.
         demand: The requests of the claims.
         ask: The request, or the subrequest of ``firstAvailable``.
-        view: The node.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
         known: The stages of requests on nodes so far; nodes with equal keys share them.

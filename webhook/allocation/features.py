@@ -6,15 +6,11 @@ supports all features that are on.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
+from typing import Final
 
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Final
-
 
 STABLE: Final = "stable"
 INCUBATING: Final = "incubating"
@@ -104,7 +100,6 @@ class Implementation:
         name: ``stable``, ``incubating`` or ``experimental``.
         release: The Kubernetes release, as the minor of 1.x.
         features: The features that are on.
-        patch: The patch release.
     """
 
     name: str
@@ -195,7 +190,6 @@ def implementation(features: Features, release: Release, among: Collection[str] 
         features: The features that are on.
         release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
-        patch: The patch release.
 
     Raises:
         ValueError: No implementation supports all features.

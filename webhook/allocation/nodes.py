@@ -5,17 +5,14 @@ Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
 from webhook import formats
 from webhook.inventory.affinity import as_int64
+from webhook.objects import JSONObject
 from webhook.problem import aggregate, quoted
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 _SETS: Final = ("In", "NotIn")
 _PRESENCE: Final = ("Exists", "DoesNotExist")
@@ -31,8 +28,6 @@ def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) 
     """Tell whether a slice or a device is for a node (``NodeMatches``).
 
     Args:
-        node: The node's name.
-        labels: Its labels.
         spec: A mapping that may have ``nodeName``, ``allNodes`` and ``nodeSelector``.
 
     Raises:

@@ -8,23 +8,19 @@ branches that cannot succeed are cut (``bounds``), unless upstream's steps are t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final
+
 from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.counters import Counters
-from webhook.allocation.demand import LIMIT, Complaint, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.memory import Memories, SearchPosition
+from webhook.allocation.selecting import SelectorFault
 from webhook.allocation.state import Pick, State
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
 from webhook.budget import check_deadline
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.selecting import SelectorFault
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -111,7 +107,6 @@ class Search:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
@@ -351,7 +346,6 @@ class Search:
         return self._enter(frame.position, frame.place, 0, 0)
 
 
-_NO_KEY: Final = "no such key:"
 _ADVICE: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
     " fields"
@@ -363,18 +357,16 @@ def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complai
     """Return upstream's error for a selector that fails.
 
     Args:
-        ask: The request.
-        found: The fault.
-        view: The node.
         index: The place of the device that the selector was evaluated for.
     """
     name = (ask.class_.get("metadata") or {}).get("name", "")
     claim = None if found.of_class else ask.claim
     before = f"{f'class {name}' if found.of_class else ''}: selector #{found.place}"
-    if not view.variant.names_devices or not found.is_runtime:
-        return Complaint(claim, f"{before}: {found.detail}")
-    advice = _ADVICE if _NO_KEY in found.detail else ""
-    return Complaint(claim, f"{before} on device ", "device", index, f": {found.detail}{advice}")
+    if not view.variant.names_devices or not found.detail.is_runtime:
+        return Complaint(claim, f"{before}: {found.detail}", missing=found.detail.missing)
+    missing = found.detail.missing
+    after = f": {found.detail}{_ADVICE if missing else ''}"
+    return Complaint(claim, f"{before} on device ", "device", index, after, missing=missing)
 
 
 def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from webhook.allocation.pools import GatherError, ignored, is_relevant, whole
+from collections.abc import Mapping, Sequence
+
+from webhook.allocation.devices import Catalog, Content, PoolId, Slice
+from webhook.allocation.features import Implementation
+from webhook.allocation.pools import GatherError, Pool, ignored, is_relevant, whole
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from webhook.allocation.devices import Catalog, Content, PoolId, Slice
-    from webhook.allocation.features import Implementation
-    from webhook.allocation.pools import Pool
 
 
 class Unused(NamedTuple):
     """A pool with devices that cannot be used, or some of them.
 
     Args:
-        pool: Driver and name.
         why: The reason, such as ``incomplete: 1 of 2 slices of generation 3``.
         contents: The contents of the devices, each once.
         devices: The number of devices.
@@ -34,7 +29,6 @@ class Aside(NamedTuple):
     """A slice whose devices are not used, even if the rest of its pool is.
 
     Args:
-        slice: The slice.
         why: The reason, as of its pool.
         is_outdated: Whether the reason is that its pool has a newer generation. Nodes that do not see it may use the
             slice all the same.
@@ -70,8 +64,6 @@ def unused_on(
     """Return the pools that have devices for a node but cannot be used there, or not with all of these.
 
     Args:
-        node: The node's name.
-        labels: Its labels.
         pools: The pools that the node sees.
         catalog: The slices of the cluster.
         aside: The result of `set_aside`.

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
-from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.documents import Document
 from webhook.documents.source import JSON, MARKDOWN
-from webhook.engine.manifests import review
+from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import ERROR, WARNING, Problem
+from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.check.namespaces import Namespaces
     from webhook.check.oldstate import OldState
-    from webhook.documents import Document
     from webhook.documents.placeholders import Blanks
-    from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
     from webhook.workloads import Locations
 
@@ -339,7 +336,6 @@ def _not_asked(blanks: Blanks) -> Problem:
     return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
 
 
-_OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
@@ -353,11 +349,9 @@ _HINTS: Final = {
 
 def _worded(problem: Problem, document: Document) -> Problem:
     """Put a hint into the words of the file's language."""
-    if not problem.hint or not document.source.endswith(JSON):
+    if not isinstance(problem.hint, InYaml) or not document.source.endswith(JSON):
         return problem
-    from webhook.documents.jsonwords import in_json  # most manifests are YAML
-
-    return problem._replace(hint=in_json(problem.hint))
+    return problem._replace(hint=problem.hint.json)
 
 
 def _converted(obj: Any, release: str) -> str:
@@ -377,7 +371,7 @@ def _converted(obj: Any, release: str) -> str:
 
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may follow."""
-    return finding.problem.hint in _OF_NAMESPACES
+    return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
 
 
 def is_everywhere(served: Served) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from webhook.records import NamedTuple
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from webhook.configuration.reading import Configuration
 
 _MERGED = frozenset({"feature_gates", "runtime_config", "namespace_labels"})
@@ -58,7 +57,7 @@ def _fill(arguments: Any, configuration: Configuration, sources: dict[str, str])
     from webhook.configuration.keys import OPTIONS
 
     for name, option in OPTIONS.items():
-        if name not in configuration.values or option not in arguments:
+        if name not in configuration.values or not hasattr(arguments, option):
             continue
         value, stated = configuration.option(name), getattr(arguments, option)
         if option in _MERGED:

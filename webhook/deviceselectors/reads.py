@@ -9,17 +9,14 @@ is false and the other an error, and ``||`` is true if one side is true (cel-go 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
 from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.parts import Read, holder_of, read_of
 from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.problem import Advice, Fix
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
 
 CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
@@ -31,11 +28,7 @@ _DRIVER: Final = ("", "", "")
 
 
 def reads(node: Expression) -> list[Read]:
-    """List the attributes and capacity of the device that an expression reads.
-
-    Args:
-        node: The expression.
-    """
+    """List the attributes and capacity of the device that an expression reads."""
     return list(_reads(node, _NONE))
 
 
@@ -181,7 +174,6 @@ def with_constant(expression: str, call: Call, value: str, *, safe: bool = True)
     """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
 
     Args:
-        expression: The expression.
         call: The call, of a literal.
         value: The intended text; empty if it is unclear.
         safe: Whether it is intended beyond doubt.

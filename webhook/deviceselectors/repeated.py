@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from webhook.objects import mapping
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, mapping
 
 
 def published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:
     """Return the names that a device publishes both plainly and with its driver's domain, with different values.
 
     Both name the same, and upstream takes the one that it comes to last, in the random order of a Go map.
-
-    Args:
-        device: The device.
-        driver: Its driver.
-        holder: ``attributes`` or ``capacity``.
     """
     values = mapping(device, holder)
     for name, value in values.items():

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import MutableSequence
 from io import StringIO
 from itertools import accumulate
+from typing import Final
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.later import cached_property
+from webhook.problem import Fix, InYaml
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence
-    from typing import Final
-
-    from webhook.problem import Fix
-
+_IN_JSON: Final = {"a flow sequence": "an array", "a flow mapping": "an object", "a block mapping": "an object"}
+"""What to say in JSON, by what libyaml says."""
 STDIN: Final = "-"
 """Standard input, as users name it."""
 JSON: Final = ".json"
@@ -140,7 +138,7 @@ class Source:
         """Report a reading error, with its line."""
         place = self.position(offset)
         if self.name.endswith(JSON):
-            from webhook.documents.jsonwords import in_json  # most manifests are YAML, and readable
-
-            message, hint = in_json(message), in_json(hint)
+            for yaml, json in _IN_JSON.items():
+                message = message.replace(yaml, json)
+            hint = hint.json if isinstance(hint, InYaml) else hint
         return Unreadable(self.name, place.line, place.column, message, hint, self.excerpt(place.line))

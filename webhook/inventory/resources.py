@@ -5,18 +5,13 @@ Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/schedu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.formats import decode_quantity
-from webhook.objects import items, mapping, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, mapping, text
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
@@ -66,20 +61,12 @@ def container_requests(container: JSONObject) -> JSONObject:
 
 
 def requests(pod: JSONObject) -> dict[str, int]:
-    """Return a pod's requests of its node, by resource.
-
-    Args:
-        pod: The pod.
-    """
+    """Return a pod's requests of its node, by resource."""
     return _total(pod, container_requests)
 
 
 def limits(pod: JSONObject) -> dict[str, int]:
-    """Return a pod's limits, by resource.
-
-    Args:
-        pod: The pod.
-    """
+    """Return a pod's limits, by resource."""
     return _total(pod, lambda container: mapping(container, "resources", "limits"))
 
 
@@ -87,7 +74,6 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
     """Sum up what the containers of a pod state, or the pod as a whole.
 
     Args:
-        pod: The pod.
         of: Returns what a container states; a pod's spec is one, too.
     """
     spec = mapping(pod, "spec")

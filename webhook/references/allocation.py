@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any, Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import amount
@@ -16,21 +18,11 @@ from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
-from webhook.objects import at, items, mapping, namespace_of, text
-from webhook.problem import JUDGED_AS, NOTE
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
+from webhook.problem import NOTE, Problem, Remark
 from webhook.records import NamedTuple
-from webhook.references.requests import field_of, requests_of, requests_of_capacity, sorted_out
-from webhook.references.rules import finding, listed, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.requests import Request
-    from webhook.references.rules import Context
+from webhook.references.requests import Request, field_of, requests_of, requests_of_capacity, sorted_out
+from webhook.references.rules import Context, finding, listed, rule
 
 _NODES_MOST: Final = 2_000
 """How many nodes are tried for one claim."""
@@ -65,8 +57,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
-    hint = "; ".join(filter(None, (hint, f"{JUDGED_AS} 1.{context.release}")))
-    return finding(path, message, hint, "NeverAllocated")
+    release = Remark(f"judged as Kubernetes 1.{context.release}")
+    return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
 
 
 def _too_many(claim: JSONObject, context: Context) -> str:
@@ -196,7 +188,6 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     Args:
         request: The request, or the alternative.
         most: How many matching devices a node has at most.
-        context: The cluster.
     """
     fields = {key: value for key, value in request.items() if key != "name"}
 

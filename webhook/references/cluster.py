@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
-from webhook.objects import mapping
-from webhook.problem import WARNING, value_at
+from webhook.objects import JSONObject, mapping
+from webhook.problem import WARNING, Problem, value_at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
 from webhook.references.views import pod_view
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
 
 
 class Surroundings:
     """The objects of a cluster, against which requests are checked.
 
     Args:
-        inventory: The objects.
         kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
         feature_gates: Its feature gates that differ from the release's defaults; None if unknown.
     """

@@ -6,14 +6,13 @@ Formats are imported on first use, so that the command line's parser can list th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from webhook.report.model import Report
 
 
@@ -69,7 +68,6 @@ def make(name: str, style: Style) -> Format:
     """Make a format.
 
     Args:
-        name: One of :data:`FORMATS`.
         style: The style, where the format leaves it open.
     """
     made: Format = getattr(import_module(f"webhook.report.{name}"), FORMATS[name])(style)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import STDIN_NAME
-from webhook.problem import JUDGED_AS, ONCE_DECODED
+from webhook.problem import Fix, Remark
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
-    from webhook.problem import Fix
 
 MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""
@@ -54,7 +53,7 @@ def help_of(finding: Finding) -> str:
 
 def label_of(finding: Finding) -> str:
     """Return the label of a hint: a note, if it does not say what to do."""
-    return "note" if finding.problem.hint.startswith((JUDGED_AS, ONCE_DECODED)) else "help"
+    return "note" if isinstance(finding.problem.hint, Remark) else "help"
 
 
 def full_text(finding: Finding) -> str:

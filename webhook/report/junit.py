@@ -9,7 +9,9 @@ policies and suites themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import filterfalse
+from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -17,10 +19,7 @@ from webhook.report import Format
 from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.summary import noted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from webhook.findings import Finding, Identity
     from webhook.report.model import Report, Tested
 
@@ -29,13 +28,9 @@ class _Case(NamedTuple):
     """A test case.
 
     Args:
-        class_name: Its class.
-        name: Its name.
-        file: Its file.
         line: The line; 0 if it is not known.
         outcome: The element of its result, if any.
         why: The text of the result.
-        output: Further output.
     """
 
     class_name: str

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from webhook.findings import Finding, by_place, found
+from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from webhook.documents import Document
     from webhook.engine.suites import SuiteResult
-    from webhook.findings import Identity
     from webhook.policy.tools.coverage import Covered
 
 
@@ -87,7 +84,6 @@ class Judged(NamedTuple):
     Args:
         file: The file's name as it was given.
         document: The number of the document in the file, from 1.
-        identity: The object.
     """
 
     file: str
@@ -99,9 +95,7 @@ class SuiteRun(NamedTuple):
     """A suite that was run.
 
     Args:
-        suite: The suite's document.
         kubernetes: The release for which it was run, such as ``1.36``.
-        result: Its result.
     """
 
     suite: Document

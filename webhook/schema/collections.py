@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from webhook.patterns import Pattern
 from webhook.problem import (
     DUPLICATE,
     TOO_LONG,
     TOO_MANY,
+    WRITE_LIST,
     Advice,
     Fix,
+    InYaml,
     Key,
     Path,
     Problem,
@@ -19,18 +23,9 @@ from webhook.problem import (
     required,
     too_many,
 )
-from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from webhook.schema.decoding import SchemaFinding
-    from webhook.schema.fields import Change, Place, Walk
-    from webhook.schema.target import Target
-
+from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, SchemaFinding, apart, refuses, under, wrong_type
+from webhook.schema.fields import EMPTY, NOTHING, Change, CompiledField, Field, Place, Walk, most
+from webhook.schema.target import Target
 
 DUPLICATE_AT_ITEM_SINCE = 35
 """From Kubernetes 1.35 a repeated item is reported at ``list[i]``, before at ``list[i].key``."""
@@ -141,7 +136,7 @@ class Array(Field):
 
     def _advice(self, value: object, item: CompiledField) -> Advice | None:
         """Advise how a value becomes the list, if it cannot be an item itself; None if it can."""
-        struct, hint = item.struct, "write a list: a `-` before each entry"
+        struct, hint = item.struct, WRITE_LIST
         if not isinstance(value, dict):
             return Advice(hint) if struct is not None and type(value) not in struct.type.shorthand else None
         if struct is None:
@@ -152,7 +147,13 @@ class Array(Field):
         is_by_key = bool(value) and all(each is None or isinstance(each, dict) for each in value.values())
         if not key or not is_by_key:
             return Advice(hint)
-        return Advice(f"write a list: `- {key}: …` in place of `…:`", Fix("list", key))
+        return Advice(
+            InYaml(
+                f"write a list: `- {key}: …` in place of `…:`",
+                f'write an array: [{{"{key}": …}}] in place of {{…: …}}',
+            ),
+            Fix("list", key),
+        )
 
     def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
         """Return the findings for an absent list, and for an empty one."""

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
+from typing import Any, Final
 
 from webhook.later import cached_property
-from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, Path, Problem, invalid, required
+from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, InYaml, Path, Problem, invalid, required
+from webhook.release import Release
 from webhook.schema.compiled import compile_struct
-from webhook.schema.decoding import Misfit, wrong_type
-from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.release import Release
-    from webhook.schema.declarations import Struct
-    from webhook.schema.decoding import SchemaFinding
-    from webhook.schema.fields import Place
-    from webhook.schema.target import Target
-    from webhook.schema.view import View
-
+from webhook.schema.declarations import Struct
+from webhook.schema.decoding import Misfit, SchemaFinding, wrong_type
+from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field, Place
+from webhook.schema.target import Target
+from webhook.schema.view import View
 
 _NAMED: Final = 4
 """How many fields of a struct a hint names."""
@@ -79,7 +72,8 @@ class Nested(Field):
             meant = self.type.shorthand.get(type(value), "")
             is_clear = len(set(self.type.shorthand.values())) == 1
             fix = Fix("wrap", meant, safe=is_clear) if meant else None
-            hint = f"write a map: {_in_braces(meant)}" if meant else f"write a map, with {_some(struct.wire)}"
+            what = f": {_in_braces(meant)}" if meant else f", with {_some(struct.wire)}"
+            hint = InYaml(f"write a map{what}", f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:

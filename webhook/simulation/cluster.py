@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from datetime import datetime
 from itertools import islice
+from typing import Any, Final
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
@@ -12,27 +15,18 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import Blocked, allocation_of, claims_of, is_pod
+from webhook.inventory import Inventory
+from webhook.inventory.claims import Blocked, Consumer, allocation_of, claims_of, is_pod
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
 from webhook.simulation.binding import EPOCH, time_of, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, amount_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
-    from typing import Any, Final
-
-    from webhook.inventory import Inventory
-    from webhook.inventory.claims import Consumer
-    from webhook.objects import JSONObject
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
@@ -62,7 +56,6 @@ class Settings(NamedTuple):
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
-        patch: The patch release.
         stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 
@@ -139,7 +132,6 @@ class Cluster:
 
     Args:
         inventory: The objects. Scheduling adds and replaces claims; it changes no object in place.
-        settings: The scheduler.
     """
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
@@ -193,9 +185,6 @@ class Cluster:
 
     def variant(self, settings: Settings) -> Cluster:
         """Return a cluster with the present objects and other settings, which shares its nodes with this one.
-
-        Args:
-            settings: The scheduler.
 
         Raises:
             ValueError: No allocator of the release supports the feature gates.
@@ -259,12 +248,7 @@ class Cluster:
         return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
-        """Describe how much pods use of resources of a node: the pod that uses most of each, and the number of others.
-
-        Args:
-            node: The node.
-            resources: The resources.
-        """
+        """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""
         demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
         for name in resources:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
+from webhook.inventory import Inventory
 from webhook.inventory.claims import MADE
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster, Settings
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.simulation.cluster import Cluster, Settings
 
 
 def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
@@ -37,7 +33,6 @@ def refusal(claim: JSONObject, cluster: Cluster) -> str:
     Objects in a cluster were accepted once, but the label that admin access requires is checked again.
 
     Args:
-        claim: The claim.
         cluster: The cluster, with the claim; a namespace that it does not have counts as labelled.
 
     Returns:
@@ -69,7 +64,6 @@ def assumed(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
     """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others.
 
     Args:
-        claim: The claim.
         inventory: The objects that may include its namespace.
         settings: The release and its feature gates.
     """

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import allocation_of, is_pod, named
-from webhook.objects import at, full_name_of, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
+from webhook.simulation.cluster import Cluster
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Final
+DeviceID = tuple[str, str, str]
 
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-
-    DeviceID = tuple[str, str, str]
-    """A device: its driver, pool and name."""
+"""A device: its driver, pool and name."""
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""
@@ -44,8 +40,6 @@ class Held:
 
         Args:
             claim: The claim, as namespace/name.
-            devices: The devices.
-            node: The node.
         """
         self._devices[claim].update(devices)
         self._nodes[claim][node] = None
@@ -54,7 +48,6 @@ class Held:
         """Describe the claims, the largest first, with their nodes unless these are all.
 
         Args:
-            cluster: The cluster.
             examined: The number of nodes that were looked at.
         """
         nodes = {name: [] if len(each) == examined else list(each) for name, each in self._nodes.items()}
@@ -66,7 +59,6 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     """Describe a claim that has devices which a pod wants.
 
     Args:
-        cluster: The cluster.
         name: The claim, as namespace/name.
         devices: The number of such devices.
     """
@@ -120,12 +112,7 @@ def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
 
 
 def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
-    """Explain why the devices of an allocated claim cannot be used on a node.
-
-    Args:
-        cluster: The cluster.
-        claim: The claim.
-    """
+    """Explain why the devices of an allocated claim cannot be used on a node."""
     name = f"claim {full_name_of(claim)}"
     devices = awaited(claim, cluster.now) if cluster.settings.has_binding_conditions else []
     if troubled := [each.text for each in devices if each.is_unavailable]:

@@ -7,23 +7,19 @@ resources of a pod as a whole (``spec.resources``) are not compared with those t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.resources import amounts
-from webhook.objects import at, full_name_of, items, mapping, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
+Taken = dict[tuple[str, str], Counter[str]]
 
-    from webhook.objects import JSONObject
-
-    Taken = dict[tuple[str, str], Counter[str]]
-    """The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
-    resources."""
+"""The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
+resources."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
 """The name of the field in 1.36; `nodeAllocatableResources` holds more."""
@@ -32,11 +28,7 @@ _NANOS: Final = 10**9
 
 
 class NodeAllocatable:
-    """The resources that devices take of their nodes.
-
-    Args:
-        slices: The ResourceSlices.
-    """
+    """The resources that devices take of their nodes."""
 
     def __init__(self, slices: Iterable[JSONObject]) -> None:
         self._devices: dict[tuple[str, str, str], JSONObject] = {}
@@ -52,8 +44,6 @@ class NodeAllocatable:
         """Yield a pod's claims with their devices, and the number of containers that use each.
 
         Args:
-            pod: The pod.
-            claims: Its claims.
             made: The allocations of those that have none yet, and that of its claim for extended resources.
         """
         used, made = mentions(pod), iter(made)
@@ -69,8 +59,6 @@ class NodeAllocatable:
         """Return the amounts that a pod's devices take of a node, by request and resource.
 
         Args:
-            pod: The pod.
-            claims: Its claims.
             made: The allocations of those that have none yet, and that of its claim for extended resources.
         """
         found: Taken = {}
@@ -84,12 +72,7 @@ class NodeAllocatable:
         return found
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
-        """Explain why a pod cannot use claims that other pods use; empty if it can.
-
-        Args:
-            claims: The pod's claims.
-            uid: The pod's UID.
-        """
+        """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
             devices = [self._device(each) for each in items(allocation_of(claim), "devices", "results")]

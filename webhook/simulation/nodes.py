@@ -6,21 +6,17 @@ nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from webhook.allocation.devices import quantity_text
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, requests
-from webhook.objects import at, items, mapping, number, text
+from webhook.objects import JSONObject, at, items, mapping, number, text
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.release import Release
-
-    Delegated = Callable[[str, Mapping[str, int]], bool]
+Delegated = Callable[[str, Mapping[str, int]], bool]
 
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
@@ -59,10 +55,8 @@ class Demand(NamedTuple):
     """The demands of a pod on a node, read once for all nodes.
 
     Args:
-        spec: The pod's spec.
         requests: Its requests, by resource.
         ports: The host ports that it wants.
-        tolerations: Its tolerations.
     """
 
     spec: JSONObject
@@ -121,11 +115,7 @@ class NodeState:
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
 
     def untolerated(self, tolerations: list[JSONObject]) -> list[JSONObject]:
-        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node.
-
-        Args:
-            tolerations: The pod's tolerations.
-        """
+        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerates(tolerations, each)]
 
@@ -189,7 +179,6 @@ def amount_text(name: str, amount: int) -> str:
     """Write an amount of a resource as a quantity.
 
     Args:
-        name: The resource.
         amount: The amount: cpu in millicores, others in whole units.
     """
     return quantity_text(amount * (_MILLI if name == CPU else _NANO))

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError
 from webhook.inventory.claims import source
-from webhook.objects import items, name_of, namespace_of
+from webhook.objects import JSONObject, items, name_of, namespace_of
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.scheduler import Placement, Scheduler
+from webhook.simulation.scheduler import Placement, Scheduler
 
 MOST: Final = 20_000
 """The count stops at this number: without a limit, pods would fit forever."""
@@ -47,7 +42,6 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
 
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
-        pod: The pod.
         progress: Takes the number that fit so far.
     """
     nodes: Counter[str] = Counter()
@@ -67,11 +61,7 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
 
 
 def shared(pod: JSONObject) -> str:
-    """Say which claims the copies of a pod share; empty if each has its own.
-
-    Args:
-        pod: The pod.
-    """
+    """Say which claims the copies of a pod share; empty if each has its own."""
     names = [name for each in items(pod, "spec", "resourceClaims") if (name := source(each, "resourceClaimName"))]
     if not names:
         return ""

@@ -6,8 +6,10 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
+from typing import Final
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
@@ -22,22 +24,15 @@ from webhook.inventory.claims import (
     uid_of,
 )
 from webhook.inventory.extended import created, leftover
-from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named, selects
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.conditions import Condition
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.conditions import Condition
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _STARTS: Final = (
@@ -56,7 +51,6 @@ class Placement(NamedTuple):
     """The placement of a pod.
 
     Args:
-        pod: The pod.
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
         claims: Its claims after scheduling.
@@ -65,7 +59,6 @@ class Placement(NamedTuple):
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
-        notes: Further notes.
         awaited: The devices that it waits for.
     """
 
@@ -94,11 +87,7 @@ class Scheduler:
         self._verdicts: dict[str, Verdicts] = {}
 
     def schedule(self, pod: JSONObject) -> Placement:
-        """Schedule a pod, with the retries that the scheduler itself would make at once.
-
-        Args:
-            pod: The pod.
-        """
+        """Schedule a pod, with the retries that the scheduler itself would make at once."""
         cluster = self.cluster
         if refused := creation.refusal_of_pod(pod, cluster):
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
@@ -199,12 +188,7 @@ class Scheduler:
         return Placement(pod, None, None, claims, reason=reason)
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
-        """Check all nodes for a pod, without binding it.
-
-        Args:
-            pod: The pod.
-            uses: Its claims.
-        """
+        """Check all nodes for a pod, without binding it."""
         cluster = self.cluster
         demand = Demand.of(pod)
         claims = tuple(use.claim for use in uses)

@@ -6,28 +6,19 @@ pods or devices have changed are checked again.
 
 from __future__ import annotations
 
-from webhook.allocation import Failure
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from webhook.allocation import Attempt, Failure, Result
 from webhook.budget import check_deadline
-from webhook.inventory.claims import allocation_of, uid_of
-from webhook.objects import items, mapping, text
+from webhook.inventory.claims import Consumer, allocation_of, uid_of
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE
-from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import INSUFFICIENT, Refusal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation import Attempt, Result
-    from webhook.inventory.claims import Consumer
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.nodeallocatable import Taken
-    from webhook.simulation.nodes import Demand
+from webhook.simulation.cluster import EVERYWHERE, Cluster
+from webhook.simulation.nodeallocatable import Taken, total
+from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
@@ -41,7 +32,6 @@ class Needs(NamedTuple):
     """The needs of a pod.
 
     Args:
-        pod: The pod.
         demand: Its demands on a node, devices aside.
         claims: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
@@ -81,7 +71,6 @@ class Round:
     """One check of nodes for a pod, while the cluster does not change.
 
     Args:
-        cluster: The cluster.
         needs: The needs of the pod.
     """
 
@@ -239,7 +228,6 @@ class Verdicts:
     """The verdicts of all nodes on pods of one shape.
 
     Args:
-        cluster: The cluster.
         names: The names of the only nodes to check; None for all.
     """
 
@@ -259,7 +247,6 @@ class Verdicts:
         """Check the nodes that changed since their last check.
 
         Args:
-            round_: The check.
             at_most: The number of nodes to check; None for all.
 
         Raises:

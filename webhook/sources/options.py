@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Final
-
-    from webhook.release import Release
+from webhook.release import Release
 
 CHART: Final = "Chart.yaml"
 """The file that makes a directory a Helm chart."""
@@ -49,8 +43,6 @@ class RenderOptions(NamedTuple):
     Args:
         values: Files of values, as for ``helm --values``.
         sets: Single values, as for ``helm --set``.
-        namespace: The release's namespace.
-        release: The cluster's release.
         runtime_config: Which API versions it serves, as kube-apiserver takes it; None for the defaults.
         progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
         texts: Receives the rendered texts, by the file of the template or the kustomization.

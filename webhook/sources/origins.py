@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from textwrap import dedent
+from typing import Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.limits import MAX_BYTES
-from webhook.objects import mapping
+from webhook.objects import JSONObject, mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 _LISTS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name files and other kustomizations."""
@@ -53,7 +48,6 @@ class _Patch(NamedTuple):
     Args:
         kind: The kind of the patched objects; empty for any.
         name: Their name, or a pattern; empty for any.
-        document: The patch.
     """
 
     kind: str
@@ -102,7 +96,6 @@ class Origins:
         """Return the patch with a built value, and the path there; None if no file has it.
 
         Args:
-            built: The built object.
             path: The path of the value.
         """
         value, (kind, name, _) = value_at(built.data, path), _identity(built)
@@ -120,7 +113,6 @@ class Origins:
         """Collect the objects of a kustomization, and of those that it names.
 
         Args:
-            file: The kustomization's file.
             names: The prefixes and suffixes of the kustomizations around it, the outermost first.
             seen: The kustomizations around it.
         """

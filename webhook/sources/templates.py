@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Final
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
 
 _ACTION: Final = "{{"
 _OUTPUT: Final = re.compile(r"(?:\s*\{\{-|\{\{).*?(?:-\}\}\s*|\}\})")
@@ -39,7 +36,6 @@ class TemplatePlace(NamedTuple):
     Args:
         line: The line, from 1.
         column: The column, in characters from 1.
-        text: The line itself.
     """
 
     line: int
@@ -51,8 +47,6 @@ def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlac
     """Find the place in a template that a place of its output comes from.
 
     Args:
-        template: The template's text.
-        rendered: Its output.
         line: The line in the output, from 1.
         column: The column, in characters from 1.
 

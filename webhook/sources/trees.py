@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from time import monotonic
+from typing import BinaryIO, Final
 
 from webhook.documents import Document, Selection, Unreadable
 from webhook.documents.content import decoded
@@ -19,11 +21,6 @@ from webhook.sources.bases import Inputs, inputs_of
 from webhook.sources.options import CHART, NoRendererError, RenderOptions, SourceError, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import BinaryIO, Final
 
 _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""
@@ -49,7 +46,6 @@ def read_trees(
     program is there to render it with, unless it is a chart that is named.
 
     Args:
-        named: The paths.
         rendered: Those that are rendered themselves.
         stdin: The content of ``-``.
         selection: The files of directories to leave out.
@@ -79,7 +75,6 @@ class _Trees:
     """The charts and kustomizations below directories.
 
     Args:
-        selection: Has found them.
         options: The options of rendering; values are for named charts only.
     """
 

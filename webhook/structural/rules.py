@@ -6,36 +6,32 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema/cel`` (compilation.go, va
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import CompileError, CostLimitExceededError, EvaluationError, Library, Meter, ProgramError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.declarations import type_of, value_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.cel import Environment, Program, StructType
-    from webhook.cel.types.base import Type
-    from webhook.objects import JSONObject
-    from webhook.release import Release
     from webhook.structural.schema import Structural
 
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
-_NO_OVERLOAD: Final = "no such overload"
 _STEP: Final = Pattern(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 _FIELDS: Final = Pattern(r"(?<![.\w])self\.\??(\w+)")
 _QUOTED: Final = Pattern(r"\\(.)")
@@ -179,11 +175,11 @@ class Evaluation:
 
     def _holds(self, rule: Rule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str) -> bool:
         """Tell whether a rule holds; an error is reported, and counts as if it did."""
-        error = ""
+        error: EvaluationError | None = None
         try:
             holds = program.evaluate(bindings, meter=self._meter) is True
         except EvaluationError as failure:
-            holds, error = True, str(failure)
+            holds, error = True, failure
         except CostLimitExceededError as failure:
             detail = f"'{failure}': no further validation rules will be run due to call cost exceeds limit for rule: "
             self._stop(invalid(path, type_, detail + rule.name))
@@ -191,7 +187,7 @@ class Evaluation:
             self._stop(invalid(path, type_, f"validation {_OUT_OF_BUDGET}"))
         if not self._reports_errors:
             return holds
-        if error.startswith(_NO_OVERLOAD):
+        if error and not error.has_overload:
             detail = f"'{error}': {_MISMATCH}"
             self.found.append(invalid(path, type_, detail + rule.name))
         elif error:

@@ -6,16 +6,14 @@ policy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.spelling import did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
     from webhook.findings import Finding
 
 POLICY: Final = "policy/"
@@ -80,8 +78,6 @@ def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:
     """Tell whether any of some names matches the rule of a finding.
 
     Args:
-        rules: The names.
-        finding: The finding.
         used: Receives the names that do.
     """
     matching = [name for name in rules if names(name, finding)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
 from webhook.suppression.names import any_names
 from webhook.suppression.statements import UNUSED, finding_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
     from webhook.documents.globs import Globs
 
 PATH: Final = "path"
@@ -23,12 +22,9 @@ class PathIgnore(NamedTuple):
 
     Args:
         patterns: The patterns, as written.
-        globs: The same, compiled.
         rules: The names of the rules.
         reason: Why they are ignored.
         file: The file with the setting.
-        line: The line there.
-        text: That line.
         used: The rules of which it has suppressed a finding.
     """
 
@@ -56,11 +52,7 @@ class PathIgnore(NamedTuple):
 
 
 class PathIgnores:
-    """All settings for paths.
-
-    Args:
-        ignores: The settings.
-    """
+    """All settings for paths."""
 
     def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
         self.all = ignores

@@ -8,6 +8,8 @@ document: ``# draguard: ignore[unknown-field] the driver reads it``. An annotati
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.limits import MOST_FINDINGS
@@ -16,11 +18,7 @@ from webhook.problem import WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
 from webhook.suppression.names import any_names, is_known, names_in, suggestion
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
     from webhook.documents import Document
 
 MARK: Final = "draguard:"
@@ -55,7 +53,6 @@ class StatementScope(NamedTuple):
     """The scope of a statement.
 
     Args:
-        file: The file.
         document: The document in it, counted from 1; 0 for all of them.
         line: The line; 0 for all of them.
         identity: The object; None for all of them.
@@ -71,10 +68,8 @@ class Statement(NamedTuple):
     """A comment or annotation that suppresses rules.
 
     Args:
-        kind: ``inline`` or ``annotation``.
         rules: The names of the rules.
         reason: Why they are ignored here.
-        place: Its scope.
         finding: The place of the statement; its problem is not used.
         used: The rules of which it has suppressed a finding.
     """
@@ -111,7 +106,6 @@ class Misread(NamedTuple):
     """A comment that draguard cannot read.
 
     Args:
-        text: The comment.
         place: Its scope, if it is meant to suppress findings.
         finding: The place of the comment; its problem is not used.
     """

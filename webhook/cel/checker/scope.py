@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, Signature, StructType, Validator
 from webhook.cel.checker.inference import type_parameters
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Final, Self, TypeVar
-
-    from webhook.cel.checker.declarations import Function, Validator
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
-    from webhook.cel.types.base import Type
 
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
@@ -34,7 +31,6 @@ class Checked(NamedTuple):
 
     Args:
         text: The expression as it was written.
-        root: Its tree.
         type: The type of its value; `dyn` if it was not checked.
         is_checked: Whether types were checked.
     """
@@ -49,7 +45,6 @@ class Scope:
     """The meanings of names: the functions, variables, types and macros of libraries; immutable.
 
     Args:
-        libraries: The libraries.
         variables: Variables and their types.
         options: The options of the environment.
     """
@@ -141,7 +136,6 @@ class Scope:
         """The overloads of a function for one form of call.
 
         Args:
-            function: Its full name.
             arity: The number of arguments, the target of a member counted.
             member: Whether it is called on a target.
         """

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from webhook.cel.cost.calls import REGEX_FACTOR, STRING_FACTOR
+from webhook.cel.types.base import Type
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.cel.types.base import Type
 
 MOST: Final = 2**64 - 1
 """Means "no bound": cel-go counts in 64 bits, up to this number."""
@@ -59,7 +55,6 @@ class EstimatedNode(NamedTuple):
     """A part of an expression as estimates see it.
 
     Args:
-        type: Its type.
         path: Its path from a variable: field names, `@items`, `@keys`, `@values`; empty if there is none.
         literal: Its value, if it is a literal whole number.
         size: Its size, if the expression itself determines it.

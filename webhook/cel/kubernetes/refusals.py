@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from webhook.budget import work
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.cel.errors import CompileError
     from webhook.issues import Issue
     from webhook.release import Release
@@ -22,7 +21,6 @@ class Refusal(NamedTuple):
     """The API server's refusal of a selector.
 
     Args:
-        detail: The error.
         is_internal: Whether it counts as an internal error.
         issues: The errors in the text of the selector.
     """

@@ -5,10 +5,7 @@ Follows the stack of Go's regexp/syntax/parse.go: its merging and flattening dec
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
+from typing import Final, NoReturn
 
 MAX_REPEAT: Final = 1000
 MAX_HEIGHT: Final = 1000
@@ -49,11 +46,7 @@ class Node:
 
 
 class Stack:
-    """The parts that have been read, but not closed.
-
-    Args:
-        text: The expression.
-    """
+    """The parts that have been read, but not closed."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.meter import TOO_DEEP
+from webhook.cel.runtime.meter import TOO_DEEP, Meter
+from webhook.cel.types.values import Value
 from webhook.later import cached_property
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Protocol
-
     from webhook.cel.runtime.constants import Analysis
-    from webhook.cel.runtime.meter import Meter
-    from webhook.cel.types.values import Value
     from webhook.extent import Extent
     from webhook.layout import Layout
 
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
             Args:
                 meter: Counts the memory that is built; the caller counts costs.
                 left: The cost that may be spent.
-                mark: As for `webhook.cel.runtime.meter.look`.
                 bindings: As for `Program.evaluate`, without `variables`.
 
             Returns:
@@ -55,7 +52,6 @@ class Program:
 
     Args:
         analysis: The analysis of the expression.
-        specialised: As for `Generator`.
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
@@ -135,7 +131,6 @@ class Joint:
 
         Args:
             extent: The extent of the variable.
-            variable: Its name.
 
         Raises:
             BudgetExceededError: That was more work than the budget in force allows.

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.layout import PLAIN, Layout, common
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
-
     from webhook.cel.checker.scope import Scope
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.values import Value
@@ -54,7 +52,6 @@ class Operand(NamedTuple):
     """A value in the source: a local variable or a constant, and the facts known about it.
 
     Args:
-        text: Its name.
         cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
@@ -108,7 +105,6 @@ class Writer(ABC):
         """Writes the evaluation of a node.
 
         Args:
-            node: The node.
             caught: Whether an error becomes the value; else it is raised.
         """
 

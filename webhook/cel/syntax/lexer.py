@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, compress
+from typing import Final
 
-from webhook.cel.errors import UNRECOGNIZED
+from webhook.cel.errors import UNRECOGNIZED, Issues
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.errors import Issues
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ESCAPE: Final = r"\\(?:[abfnrtv\"'\\?`]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})"
@@ -90,8 +85,6 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     """Splits a text into tokens; other characters are reported and skipped.
 
     Args:
-        text: The expression.
-        issues: Takes the errors.
         knows_quotes: Whether there are names in backquotes.
 
     Raises:

@@ -6,16 +6,12 @@ The expansion of a macro decides types, errors and costs, so it is cel-go's, nod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from webhook.cel.errors import NOT_A_FIELD
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.cel.syntax.ast import Expression
 
 
 class MacroError(Exception):
@@ -89,7 +85,6 @@ class Macro(NamedTuple):
     """A call that is rewritten while parsing.
 
     Args:
-        name: The function's name.
         arity: The number of arguments that it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
         expand: Takes a `Builder` and the operands: the target of a member, then the arguments; gives the rewritten

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.budget import current
-from webhook.cel.syntax.ast import Call, Ident, Literal, Select, Shared
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.ast import Call, Expression, Ident, Literal, Select, Shared
 
 Path = tuple[str, ...]
 
@@ -23,10 +19,6 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
 
     A path ends where a step is computed, so that everything below it may be read: `("attributes",)`. Each occurrence of
     the variable in the text has one.
-
-    Args:
-        root: The expression.
-        variable: The variable's name.
 
     Raises:
         BudgetExceededError: The walk is more work than the budget in force allows.

@@ -7,18 +7,23 @@ and report no more errors until a token fits again. This module does the same by
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, NoReturn
+
 from webhook.cel import limits
-from webhook.cel.errors import EXTRANEOUS, MISMATCHED, MISSING, NO_ALTERNATIVE, TOO_MANY_RECOVERIES, StopParsingError
+from webhook.cel.errors import (
+    EXTRANEOUS,
+    MISMATCHED,
+    MISSING,
+    NO_ALTERNATIVE,
+    TOO_MANY_RECOVERIES,
+    Issues,
+    StopParsingError,
+)
 from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, IN_CHOICE, NOTHING, OPERAND
-from webhook.cel.syntax.lexer import END, escape
+from webhook.cel.syntax.lexer import END, Tokens, escape
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
-    from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.lexer import Tokens
 
 _ORDER: Final = (
     *("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
@@ -49,13 +54,7 @@ class MemberEndedError(Exception):
 
 
 class TokenStream:
-    """Yields tokens one by one and reports those that do not fit.
-
-    Args:
-        tokens: The tokens.
-        issues: Takes the errors.
-        source: The text.
-    """
+    """Yields tokens one by one and reports those that do not fit."""
 
     def __init__(self, tokens: Tokens, issues: Issues, source: str) -> None:
         self._kinds, self._texts, self._offsets, self._skipped = tokens
@@ -118,9 +117,6 @@ class TokenStream:
     def entry_ended(self, closing: str) -> bool:
         """Looks at what comes after an entry: the closing bracket, or a comma.
 
-        Args:
-            closing: The closing bracket.
-
         Returns:
             Whether the closing bracket must come next; if not, its construct has ended.
         """
@@ -154,7 +150,6 @@ class TokenStream:
         """Takes the token of this kind, or inserts it if it is missing.
 
         Args:
-            kind: The kind.
             following: The tokens that can follow it.
             stop: The tokens that can follow the rule that has it.
             place: What it is a part of, if its kind does not tell.

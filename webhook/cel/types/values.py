@@ -8,22 +8,24 @@ A type of a library is a class of its own with a class or instance attribute `ce
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+Value: TypeAlias = Any
 
-    Value: TypeAlias = Any
-    """A value of CEL."""
+"""A value of CEL."""
 
-    class _Typed(Protocol):
-        cel_type: ClassVar[Type]
 
-    OwnClass = TypeVar("OwnClass", bound=type[_Typed])
-    ReceiverClass = TypeVar("ReceiverClass", bound=type)
+class _Typed(Protocol):
+    cel_type: ClassVar[Type]
+
+
+OwnClass = TypeVar("OwnClass", bound=type[_Typed])
+
+ReceiverClass = TypeVar("ReceiverClass", bound=type)
 
 
 INT_MIN: Final = -(2**63)
@@ -48,7 +50,6 @@ class Timestamp:
     """A point in time, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
     Args:
-        nanos: The nanoseconds.
         offset: The zone in which it was written and is printed, in seconds east of UTC.
 
     Raises:
@@ -116,7 +117,6 @@ class Struct(dict[str, "Value"]):
     """A value of a declared struct type: the fields that are set, by name.
 
     Args:
-        type_: Its type.
         fields: The fields that are set.
     """
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Path, quoted
+from webhook.release import Release
 from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, as_reported, wrong_type
+from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 from webhook.schema.derive.whole import whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.release import Release
-    from webhook.schema.decoding import Misfit
 
 
 _IDENTITY: Final = ("apiVersion", "kind")
@@ -88,7 +84,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     if wrong := [misfit for misfit in new if misfit.refuses]:
         raise DecodingError(as_reported(wrong)[0].problem().message)
     if new:
-        unknown = (misfit.problem().message.removeprefix(STRICT) for misfit in new)
+        unknown = (misfit.problem().detail for misfit in new)
         raise DecodingError(STRICT + ", ".join(unknown))
 
 

@@ -5,52 +5,42 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
-from webhook.objects import metadata_of, text
+from webhook.cel.types.values import Struct
+from webhook.objects import JSONObject, metadata_of, text
 from webhook.policy.change.decoding import DecodingError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
-from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.convert import convert
-from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.request import DELETE, UPDATE
+from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
+from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
-from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, WARN
-from webhook.problem import BAD_REQUEST, quoted
+from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
+from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
+from webhook.problem import BAD_REQUEST, Path, quoted
+from webhook.release import Release
 from webhook.schema.derive.plain import plain
+from webhook.schema.derive.shape import Structure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.cel.types.values import Struct
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.params import PolicyFault
-    from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.model import Mutation
-    from webhook.problem import Path
-    from webhook.release import Release
-    from webhook.schema.derive.shape import Structure
 
 _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
@@ -75,7 +65,16 @@ def _unchanged(obj: JSONObject | None) -> JSONObject | None:
 
 
 class MutationError(Exception):
-    """A mutation fails; the failure policy decides what that means."""
+    """A mutation fails; the failure policy decides what that means.
+
+    Args:
+        message: The error.
+        fault: Why it fails, if that is explained to authors.
+    """
+
+    def __init__(self, message: str, fault: Fault | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 def mutate(
@@ -238,7 +237,7 @@ class _Mutator:
             return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self._failed(invocation, met.error, policy.condition(met.failed))
+            self._failed(invocation, met.error, policy.condition(met.failed), fault=met.fault)
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
@@ -249,7 +248,7 @@ class _Mutator:
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:
-                    self._failed(invocation, outcome.error, mutation.path)
+                    self._failed(invocation, outcome.error, mutation.path, fault=outcome.fault)
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
                 self._expect_own_version(matched.kind)
@@ -298,7 +297,8 @@ class _Mutator:
     def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
-        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID)
+        fault = error.fault if isinstance(error, MutationError) else None
+        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID, fault=fault)
         if ends:
             raise error
 
@@ -306,7 +306,8 @@ class _Mutator:
         """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"
-        self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
+        is_of_binding = invocation.binding is not None
+        self._failed(invocation, message, reason="Forbidden", missing=fault.missing, is_of_binding=is_of_binding)
 
     def _failed(
         self,
@@ -314,7 +315,10 @@ class _Mutator:
         message: str,
         path: Path | None = None,
         reason: str = INVALID,
+        *,
         missing: str = "",
+        is_of_binding: bool = False,
+        fault: Fault | None = None,
     ) -> None:
         policy = invocation.hook.policy
         decision = Decision(
@@ -328,6 +332,8 @@ class _Mutator:
             params=invocation.params,
             refuses=True,
             missing=missing,
+            is_of_binding=is_of_binding,
+            fault=fault,
         )
         self.decisions.append(decision)
         for action in decision.actions:
@@ -379,7 +385,7 @@ def _changed(
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
-        raise MutationError(str(error)) from None
+        raise MutationError(str(error), Fault(str(error), is_work=True)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
     return custom.completed(changed, policies.release) if custom else changed
@@ -425,7 +431,8 @@ def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) ->
     except TestFailedError:
         return obj
     except PatchError as error:
-        raise MutationError(f"JSON Patch: {error}") from None
+        text = f"JSON Patch: {error}"
+        raise MutationError(text, Fault(text, patch=error.missing)) from None
     if seen is not obj:
         with suppress(PatchError):
             return apply_patch(obj, operations)

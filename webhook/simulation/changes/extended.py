@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
+from typing import Final
 
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.inventory.resources import requests as pod_requests
-from webhook.objects import items, mapping, text
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.changes.change import Change
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.rejections import Group
+from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.rejections import Group
-    from webhook.simulation.verdicts import Needs
 
 _SIZE: Final = 2
 
@@ -29,8 +24,6 @@ class _Asking(NamedTuple):
     """A container that wants an extended resource.
 
     Args:
-        container: The container's name.
-        resource: The resource.
         wanted: The count that it wants.
         is_only: Whether no other container of the pod wants the resource.
     """
@@ -59,7 +52,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     """Return changes to smaller counts of extended resources, each as many as some node could provide; and near names.
 
     Args:
-        cluster: The cluster.
         needs: The needs of the pod.
         groups: How nodes refuse the pod.
     """
