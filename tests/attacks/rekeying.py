@@ -21,7 +21,7 @@ from tests.attacks.target import Target, together, trusting
 DEMANDS: Final = 2400
 """How many fill the server's buffer of a connection."""
 _CIPHER: Final = "TLS_AES_256_GCM_SHA384"
-_DATA, _HANDSHAKE = b"\x17", b"\x16"
+_DATA, HANDSHAKE = b"\x17", b"\x16"
 _KEY_UPDATE: Final = b"\x18\0\0\1\1"
 
 
@@ -38,7 +38,7 @@ class Keys:
 
     def demand(self) -> bytes:
         """Demand new keys; what follows is encrypted by them."""
-        written = self.record(_KEY_UPDATE, _HANDSHAKE)
+        written = self.record(_KEY_UPDATE, HANDSHAKE)
         self._begin(self._expand(b"traffic upd", len(self._secret)))
         return written
 

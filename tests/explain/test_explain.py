@@ -147,7 +147,7 @@ class TestOtherVersions:
         default = "default 1 if allocationMode is ExactCount"
         with_class = f"{default} and deviceClassName is given since 1.33"
         assert section(lines, "OTHER VERSIONS") == [
-            "  v1beta2   1.33 to 1.37  spec.devices.requests.exactly.count",
+            "  v1beta2   1.33 to 1.38  spec.devices.requests.exactly.count",
             f"  v1beta1   1.32 to 1.37  spec.devices.requests.count  {default} in 1.32, {with_class}",
             f"  v1alpha3  1.31 to 1.33  spec.devices.requests.count  {default} until 1.32, {with_class}",
             "  v1alpha2  1.27 to 1.30  not there",
@@ -185,7 +185,7 @@ class TestOtherVersions:
                 "resource.k8s.io/v1",
                 "  v1alpha3  1.33          spec.devices.basic.taints  4 items at most",
             ),
-            ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.37  DeviceTaintRule"),
+            ("DeviceTaintRule", "resource.k8s.io/v1beta2", "  v1alpha3  1.33 to 1.38  DeviceTaintRule"),
         ],
     )
     def test_the_other_values_are_listed(self, field: str, api_version: str, line: str) -> None:

@@ -6,10 +6,11 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
-from tests.attacks.rekeying import Keys, keyed, send_sealed
+from tests.attacks.rekeying import HANDSHAKE, Keys, keyed, send_sealed
 from tests.server.test_hostile import everything
 from tests.serving import SOON, Served, echo, eventually, post, serving, statuses
 from webhook.server import Reviews
@@ -76,4 +77,17 @@ def test_a_connection_that_closes_keeps_nothing_of_what_has_arrived(
     connection, keys = ready
     send_sealed(connection, b"".join(keys.record(b"%c" % byte) for byte in LAST + GET * 9))
     assert statuses(everything(connection)) == [200]
+    assert eventually(lambda: not served.connections)
+
+
+def test_part_of_a_demand_for_new_keys_ends_its_own_connection_alone(
+    served: Served, ready: tuple[ssl.SSLSocket, Keys]
+) -> None:
+    connection, keys = ready
+    send_sealed(connection, keys.record(GET) + keys.record(b"\x18\0\0\1", HANDSHAKE))  # OpenSSL cannot write then
+    with served.socket() as other:
+        other.sendall(GET)
+        assert statuses(other.recv(4096)) == [200]
+    with suppress(OSError):
+        everything(connection)
     assert eventually(lambda: not served.connections)

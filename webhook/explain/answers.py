@@ -59,7 +59,7 @@ def explain_reason(reason: str) -> str:
     Args:
         reason: The reason, such as ``UnexpectedAdmissionError``.
     """
-    return "\n\n".join(_explained(reason, None))
+    return "\n\n".join(_explained(reason[:_LONGEST], None))
 
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:

@@ -650,11 +650,11 @@ COMPONENTS: Final = (
     ),
     Component(
         "API server, for its policies",
-        re.compile(r"\w+AdmissionPolicy '?[\w.-]+'? with binding"),
+        re.compile(r"\b\w+AdmissionPolicy '?[\w.-]+'? with binding"),
         (),
         _sayings(
             (
-                r"(\w+AdmissionPolicy) '?([\w.-]+)'? with binding(?P<quoted>.*)",
+                r"\b(\w+AdmissionPolicy) '?([\w.-]+)'? with binding(?P<quoted>.*)",
                 r"\1 \2 of the cluster refuses the object, in the words of the policy",
                 "`draguard validate --policies POLICIES MANIFESTS` shows the expression",
             ),

@@ -197,9 +197,13 @@ class Tls(asyncio.BufferedProtocol):
         """Encrypt data and send it, unless the connection is closing."""
         if self._is_closing:
             return
-        sent = self._tls.write(data)
-        while sent < len(data):  # a record is full
-            sent += self._tls.write(memoryview(data)[sent:])
+        try:
+            sent = self._tls.write(data)
+            while sent < len(data):  # a record is full
+                sent += self._tls.write(memoryview(data)[sent:])
+        except ssl.SSLError:  # OpenSSL writes nothing while part of a message of the client's TLS is still to come
+            self.abort()
+            return
         self._raw.write(self._outgoing.read())
 
     def close(self) -> None:

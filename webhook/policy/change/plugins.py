@@ -24,6 +24,8 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
 
+_DIGITS_OF_64_BITS: Final = 18
+"""The largest number of digits that surely fit."""
 _POD: Final = Kind("", "v1", "Pod")
 _NODE: Final = Kind("", "v1", "Node")
 _VOLUME: Final = Kind("", "v1", "PersistentVolume")
@@ -508,9 +510,15 @@ def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | 
         if each is None or not each.sign:
             yield f"{start}, but no {what} is specified or {what} is 0"
             return
-    request, limit = (Fraction(each.decimal()) for each in amounts if each)
-    if limit / request > Fraction(enforced.decimal()):
+    request, limit, most = (_in_64_bits(each) for each in (*amounts, enforced) if each)
+    if limit / request > most:
         yield f"{start}, but provided ratio is {float(limit / request):f}"
+
+
+def _in_64_bits(amount: Quantity) -> Fraction:
+    """Return an amount as the plugin counts it: what is too large for 64 bits is the largest number of these."""
+    too_large = len(amount.digits) + amount.power > _DIGITS_OF_64_BITS
+    return Fraction((1 << 63) - 1) if too_large else Fraction(amount.decimal())
 
 
 def _containers(spec: JSONObject) -> Iterator[JSONObject]:
