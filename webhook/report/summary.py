@@ -140,7 +140,7 @@ def not_read(left_out: Mapping[str, int], *, renders: bool) -> str:
 
 def _suppressed(report: Report) -> str:
     kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
-    return ", ".join(f"{count} {_SUPPRESSED[kind]}" for kind, count in kinds.items())
+    return ", ".join(f"{kinds[kind]} {said}" for kind, said in _SUPPRESSED.items() if kinds[kind])
 
 
 _SUPPRESSED = {

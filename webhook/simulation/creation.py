@@ -8,6 +8,8 @@ from webhook.objects import at, items, mapping, name_of, namespace_of, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from webhook.inventory import Inventory
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster, Settings
@@ -29,6 +31,22 @@ def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
     if not why:
         cluster.quotas.charge_pod(pod)
     return why
+
+
+def create(claims: Iterable[JSONObject], cluster: Cluster) -> None:
+    """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses.
+
+    Args:
+        claims: The claims, in their order.
+        cluster: The cluster, with the claims.
+    """
+    extended = cluster.settings.counts_extended_resources
+    for claim in claims:
+        if why := cluster.quotas.refusal(claim, extended=extended):
+            cluster.delete(claim)
+            cluster.refused[namespace_of(claim), name_of(claim)] = why
+        else:
+            cluster.quotas.charge(claim, extended=extended)
 
 
 def refusal(claim: JSONObject, cluster: Cluster) -> str:

@@ -49,7 +49,7 @@ examples:
 
 A suite is a YAML document with cases, in a file beside the policies. It tests the policies in its
 directory, or those that it names. docs/policies.md describes suites, and `draguard schema suite`
-prints their JSON schema. A validation that is true in no case, or false in no case, is a warning; if
+prints their JSON schema. A validation that no case makes true, or false, is a warning; if
 you name files, only validations of the policies in them are. --output is that of `draguard
 validate`; JSON has the suites with their cases, and the coverage, too.
 """
