@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import signal
 import sys
@@ -35,6 +36,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 NEEDED = {"report/test_in_browser.py": BROWSERS, "sources/test_kubectl.py": ("kubectl",)}
 """Programs of which one must be there, by the tests that run it."""
 collect_ignore = [file for file, programs in NEEDED.items() if not any(map(shutil.which, programs))]
+if os.environ.get("DRAGUARD_FAST") == "0":
+    collect_ignore.append("fast")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,7 +16,7 @@ from docs.generate import built, committed
 from tests.cli.reviews import review
 from tests.command import ROOT, draguard
 from tests.sources.programs import CLAIM, chart, program
-from webhook.cli.arguments import make_parser
+from webhook.cli.parser import make_parser
 
 pytestmark = pytest.mark.no_cover
 

@@ -145,7 +145,7 @@ def test_no_kind_is_listed_twice() -> None:
 
 OF_OLDER_CLAIMS = "webhook/migration/classic.py"
 """The successors of each kind of v1alpha2; a kind may have several."""
-CHOICES = "webhook/cli/arguments/migration.py"
+CHOICES = "webhook/configuration/options.py"
 """The choices of an option, which are there before any type is; tests/migration/ holds them to the types."""
 
 

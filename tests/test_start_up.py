@@ -80,8 +80,11 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook.records",
         "webhook.spelling",
         "webhook.cli",
-        "webhook.cli.arguments",
-        "webhook.cli.arguments.parsing",
+        "webhook.cli.parser",
+        "webhook.configuration",
+        "webhook.configuration.options",
+        "webhook.configuration.shapes",
+        "webhook.report",
     }
 
 

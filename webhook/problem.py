@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from json import JSONEncoder
-    from typing import Any, Final, Literal, TypeAlias
+    from typing import Any, Final, Literal, Self, TypeAlias
 
     from webhook.issues import Issue
     from webhook.release import Release
@@ -40,12 +40,8 @@ TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
 NOT_DECODED = frozenset({BAD_REQUEST, "NotFound"})
 """The reasons of errors about an object that cannot be decoded: nothing else is found in it."""
-JUDGED_AS: Final = "judged as Kubernetes"
-"""The beginning of the hint of findings whose release matters."""
 IMMUTABLE_FIELD: Final = "field is immutable"
 """The detail of a refusal of every change of a field."""
-ONCE_DECODED: Final = "the API server reports this once it can decode the object"
-"""The hint on findings in an object that cannot be decoded."""
 
 
 _LONGEST_PATH: Final = 4000
@@ -62,6 +58,46 @@ class Verbatim(str):
     """A rejected value that the API server shows in a special form, not as JSON."""
 
     __slots__ = ()
+
+
+class Remark(str):
+    """A hint that does not say what to do."""
+
+    __slots__ = ()
+
+
+class Meant(str):
+    """A hint that suggests one of the known names."""
+
+    __slots__ = ()
+
+
+class InYaml(str):
+    """A hint about YAML, with the same in the words of JSON.
+
+    Args:
+        text: The hint.
+        json: What to say of a file that is meant to be JSON.
+    """
+
+    __slots__ = ("json",)
+
+    json: str
+
+    def __new__(cls, text: str, json: str = "") -> Self:
+        """Make the hint."""
+        hint = super().__new__(cls, text)
+        hint.json = json
+        return hint
+
+    def __reduce__(self) -> tuple[type[InYaml], tuple[str, str]]:
+        """Return how a copy is made."""
+        return InYaml, (str(self), self.json)
+
+
+ONCE_DECODED: Final = Remark("the API server reports this once it can decode the object")
+"""The hint on findings in an object that cannot be decoded."""
+WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", "write an array: the entries between [ and ]")
 
 
 class Path(tuple["str | int", ...]):
@@ -184,7 +220,7 @@ class Problem(NamedTuple):
     def lacks_advice(self) -> bool:
         """Whether this is a refusal without advice; about a pod of an unknown kind, refusals are warnings."""
         is_refusal = self.level == ERROR or self.reason.startswith("FieldValue")
-        return is_refusal and self.hint in {"", ONCE_DECODED}
+        return is_refusal and (not self.hint or isinstance(self.hint, Remark))
 
     @property
     def is_of_change(self) -> bool:
@@ -220,28 +256,28 @@ def refused(reason: str, path: Path, message: str) -> Problem:
 
 def required(path: Path, detail: str = "") -> Problem:
     """Report a value that must be given."""
-    return _error(REQUIRED, path, _with("Required value", detail), "required")
+    return _error(REQUIRED, path, "Required value", "required", detail=detail)
 
 
 def invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value that is malformed."""
-    problem = _error("FieldValueInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
-    return problem._replace(detail=detail, value=value if isinstance(value, str) else "")
+    problem = _error("FieldValueInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
+    return problem._replace(value=value) if isinstance(value, str) else problem
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value of the wrong type; early releases reported malformed identifiers so."""
-    return _error("FieldValueTypeInvalid", path, _with(f"Invalid value: {shown(value)}", detail))
+    return _error("FieldValueTypeInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
 
 
 def internal(path: Path, detail: str) -> Problem:
     """Report an internal error of the API server."""
-    return _error("InternalError", path, _with("Internal error", detail))
+    return _error("InternalError", path, "Internal error", detail=detail)
 
 
 def forbidden(path: Path, detail: str) -> Problem:
     """Report a value that must not be given here."""
-    return _error("FieldValueForbidden", path, _with("Forbidden", detail))
+    return _error("FieldValueForbidden", path, "Forbidden", detail=detail)
 
 
 def duplicate(path: Path, value: object) -> Problem:
@@ -251,7 +287,7 @@ def duplicate(path: Path, value: object) -> Problem:
 
 def not_found(path: Path, value: object, detail: str = "") -> Problem:
     """Report a reference to something that does not exist."""
-    return _error(NOT_FOUND, path, _with(f"Not found: {shown(value)}", detail))
+    return _error(NOT_FOUND, path, f"Not found: {shown(value)}", detail=detail)
 
 
 def not_supported(path: Path, value: str, supported: Iterable[str], release: Release) -> Problem:
@@ -399,9 +435,5 @@ def _counted(noun: str, number: int, release: Release) -> str:
     return noun if number == 1 and release >= _SINGULAR_SINCE else f"{noun}s"
 
 
-def _with(summary: str, detail: str) -> str:
-    return f"{summary}: {detail}" if detail else summary
-
-
-def _error(reason: str, path: Path, message: str, rule: str = "") -> Problem:
-    return Problem(ERROR, rule, reason, path, message)
+def _error(reason: str, path: Path, summary: str, rule: str = "", *, detail: str = "") -> Problem:
+    return Problem(ERROR, rule, reason, path, f"{summary}: {detail}" if detail else summary, detail=detail)

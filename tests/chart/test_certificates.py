@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
-from webhook.cli.arguments import make_parser
+from webhook.cli.parser import make_parser
 
 pytestmark = pytest.mark.tools
 

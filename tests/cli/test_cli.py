@@ -14,7 +14,7 @@ import webhook.check.files
 import webhook.check.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from webhook.cli import main
-from webhook.cli.arguments import EXIT_CODES
+from webhook.cli.parser import EXIT_CODES
 
 COMMANDS = ("validate", "mutate", "explain", "policy", "review", "serve", "certs")
 ACTIONS = (*COMMANDS, "config", "policy check", "policy test")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.policies import POLICY
 from tests.serving import look
-from webhook.cli.arguments import make_parser
+from webhook.cli.parser import make_parser
 from webhook.cli.serve.following import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.usage import UsageError

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
-from webhook.cli.arguments import ALIASES, make_parser
-from webhook.cli.arguments.parsing import Parser
-from webhook.cli.completion.commands import described, every
+from webhook.cli.completion import described, every
+from webhook.cli.parser import Parser, make_parser
+from webhook.configuration.options import ALIASES
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
@@ -24,7 +24,7 @@ CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 
 
 def test_what_stands_in_the_package_are_the_commands() -> None:
-    parts = {"--init--", "--pycache--", "arguments", "console", "options"}
+    parts = {"--init--", "--pycache--", "console", "options", "parser", "texts"}
     names = {each.stem.replace("_", "-") for each in (ROOT / "webhook" / "cli").iterdir()} - parts
     assert names == make_parser().commands.keys() - ALIASES
 
@@ -129,7 +129,7 @@ class TestHelp:
 
     def test_the_manual_page_has_every_command_and_option(self) -> None:
         page = draguard("help", "--man").out
-        program = described(make_parser())
+        program = described()
         assert page.startswith('.TH "DRAGUARD" 1 ')
         for command in every(program):
             called = " ".join(("draguard", *command.words)).replace("-", r"\-")
@@ -187,7 +187,7 @@ class TestCompletion:
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:
         script = draguard("completion", shell).out
-        for command in every(described(make_parser())):
+        for command in every(described()):
             for name in (name for option in command.options for name in option.names):
                 spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
                 assert (name if shell == "zsh" else spelt) in script
@@ -409,7 +409,6 @@ SELDOM = (
         "webhook.sources.rendering",
         "webhook.sources.templates",
     ),
-    *("webhook.cli.arguments.policy", "webhook.cli.arguments.reviews", "webhook.cli.arguments.scheduling"),
 )
 
 

@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted, migrated
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
-from webhook.cli.arguments.migration import TARGETS
+from webhook.configuration.options import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
 from webhook.migration.wanted import TARGETS as SERVED

@@ -10,7 +10,7 @@ import pytest
 
 import webhook
 from tests.policy.examples import binding, policy
-from webhook.cli.arguments.parsing import Default
+from webhook.configuration.options import Default
 from webhook.engine.offline import evaluate
 from webhook.objects import plain
 from webhook.policy.evaluation.request import request_of

@@ -10,8 +10,7 @@ from tests.report.findings import finding, report
 from webhook.findings import Finding, Identity
 from webhook.problem import Path
 from webhook.report import Style, make
-from webhook.report.alike import MAX_ALIKE, first_ones
-from webhook.report.text import as_text
+from webhook.report.text import MAX_ALIKE, as_text, first_ones
 
 MANY = MAX_ALIKE + 5
 

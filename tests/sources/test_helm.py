@@ -11,7 +11,7 @@ import pytest
 from tests.command import draguard
 from tests.sources.programs import BAD, CLAIM, chart, program
 from webhook.sources import running
-from webhook.sources.capabilities import as_served
+from webhook.sources.rendering import as_served
 
 pytestmark = pytest.mark.tools
 

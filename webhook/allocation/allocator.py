@@ -9,7 +9,7 @@ from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
-from webhook.allocation.order import depends_on_order, mixed_up
+from webhook.allocation.memory import leaves_traces
 from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
@@ -58,14 +58,12 @@ class Allocator:
     Objects are plain dicts of ``resource.k8s.io/v1`` and ``v1``.
 
     Args:
-        classes: DeviceClasses.
         slices: ResourceSlices, in any order; an iterator may yield them one by one, they are not kept. Or a catalog of
             them, with the taints of rules.
         allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
         release: The Kubernetes release, as the minor of 1.x.
-        patch: The patch release.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
             of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
@@ -134,7 +132,6 @@ class Allocator:
         """Allocate claims on one node, without changing the state.
 
         Args:
-            node: The Node.
             claims: ResourceClaims that are not allocated, in the order in which the pod names them.
         """
         return self.attempt(claims).on(node)
@@ -150,9 +147,6 @@ class Allocator:
     def remove(self, claim: JSONObject) -> None:
         """Undo `add`.
 
-        Args:
-            claim: The same ResourceClaim.
-
         Raises:
             ValueError: The claim does not use its devices.
         """
@@ -163,11 +157,7 @@ class Allocator:
         return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
 
     def view(self, node: JSONObject) -> NodeView:
-        """Return the devices that a node can use.
-
-        Args:
-            node: The Node.
-        """
+        """Return the devices that a node can use."""
         metadata = node["metadata"]
         name, labels = metadata["name"], mapping(metadata, "labels")
         view = self._views.get(name)
@@ -181,11 +171,7 @@ class Allocator:
         )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
-        """Return the pools that have devices for a node but cannot be used there.
-
-        Args:
-            view: The node.
-        """
+        """Return the pools that have devices for a node but cannot be used there."""
         if self._aside is None:
             self._aside = set_aside(self.catalog, self._variant)
         return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
@@ -194,7 +180,6 @@ class Allocator:
         """Return a function that computes what is left of the counters of a node's pool, by its place.
 
         Args:
-            view: The node.
             counters: The results so far, by the pools' names: as upstream keeps them, whatever the driver.
         """
 
@@ -212,7 +197,6 @@ class Allocator:
 
         Args:
             demand: The requests of the claims.
-            view: The node.
             counters: The remainders of counters, by the pools' names.
             counts: Whether to count upstream's steps, which takes longer.
         """
@@ -315,8 +299,6 @@ class Attempt:
     """An attempt to allocate claims, on one node after the other.
 
     Args:
-        allocator: The allocator.
-        names: The claims' names.
         demand: The requests of the claims.
         plans: The courses of searches for it.
     """
@@ -336,7 +318,6 @@ class Attempt:
         """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node.
 
         Args:
-            view: The node.
             has_devices: Whether the search found devices.
         """
         return depends_on_order(self.demand, view, self._allocator.catalog, has_devices=has_devices)
@@ -346,11 +327,7 @@ class Attempt:
         return mixed_up(self.demand, view, self._allocator.catalog)
 
     def on(self, node: JSONObject) -> Result | Failure:
-        """Allocate the claims on a node, without changing the state.
-
-        Args:
-            node: The Node.
-        """
+        """Allocate the claims on a node, without changing the state."""
         view = self._allocator.view(node)
         key = view.key()
         plan = self._plans.get(key) if view.is_like_others else None
@@ -388,9 +365,6 @@ class Attempt:
     def explain(self, node: JSONObject) -> list[Funnel]:
         """Count the devices of a node that are left for each request, stage by stage.
 
-        Args:
-            node: The Node.
-
         Returns:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
@@ -406,9 +380,89 @@ class Attempt:
         ]
 
     def pools(self, node: JSONObject) -> list[Pool]:
-        """Return the pools with devices for a node, in the order in which they are tried.
-
-        Args:
-            node: The Node.
-        """
+        """Return the pools with devices for a node, in the order in which they are tried."""
         return self._allocator.view(node).pools
+
+
+def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:
+    """Tell whether another order could change the result on a node.
+
+    Args:
+        demand: The requests of the claims.
+        catalog: The slices of the cluster.
+        has_devices: Whether the search found devices; one that found none has tried all, in whatever order.
+    """
+    if view.is_ambiguous or (len(demand.claims) > 1 and _depends_on_claims(demand, view)):
+        return True
+    if mixed_up(demand, view, catalog):
+        return True
+    if view.variant.is_sorted:
+        return False
+    asks = [check for check in demand.checks if isinstance(check, Ask)]
+    if every := [ask for ask in asks if ask.is_all]:
+        unusable = sum(pool.is_incomplete or pool.is_invalid for pool in view.pools)
+        if unusable:
+            choices = (ask.chooser.choose(device.content) for ask in every for device in view.devices)
+            return unusable > 1 or any(isinstance(choice, SelectorFault) for choice in choices)
+    if view.broken and len({(pool.driver, pool.name) for pool in view.pools}) > 1:
+        return True
+    return _depends_on_slices(demand, view, has_devices=has_devices)
+
+
+def _depends_on_slices(demand: Demand, view: NodeView, *, has_devices: bool) -> bool:
+    """Tell whether the order of slices could matter; the devices of each are tried in their order."""
+    may_fail = several = False
+    for ask in demand.asks:
+        slices = set()
+        for device in view.devices:
+            if choice := ask.chooser.choose(device.content):
+                slices.add(id(device.slice))
+                may_fail = may_fail or isinstance(choice, SelectorFault)
+        several = several or len(slices) > 1
+    return several and (has_devices or may_fail or leaves_traces(demand, view))
+
+
+def _depends_on_claims(demand: Demand, view: NodeView) -> bool:
+    """Tell whether the order of the claims could matter.
+
+    The traces of a refused device matter to later claims only; a device that an administrator's claim got is in use
+    for others, but not the other way round; a selector with an error may not be reached.
+    """
+    if leaves_traces(demand, view):
+        return True
+    asks = demand.asks
+    some_are_admin = any(ask.is_admin for ask in asks)
+    for content in {device.content.index: device.content for device in view.devices}.values():
+        choices = [(ask, ask.chooser.choose(content)) for ask in asks]
+        if any(isinstance(choice, SelectorFault) for _, choice in choices):
+            return True
+        if some_are_admin and len({ask.is_admin for ask, choice in choices if choice}) > 1:
+            return True
+    return False
+
+
+def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Collection[str]]:
+    """Return the pools whose counters upstream mixes up, with the drivers whose devices requests may get.
+
+    Upstream keeps counters by the name of the pool, whatever the driver (``availableCounters``): it checks those of
+    the driver whose device it tries first. It looks them up only for devices that consume any, and after the selectors.
+
+    Args:
+        demand: The requests of the claims.
+        catalog: The slices of the cluster.
+    """
+    if not view.consumes:
+        return {}
+    names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
+    tried = {
+        name: [each for each in catalog.drivers_of(name) if _tries(demand, catalog, (each, name))] for name in names
+    }
+    return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
+
+
+def _tries(demand: Demand, catalog: Catalog, pool: tuple[str, str]) -> bool:
+    """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
+    contents = [
+        device.content for slice_ in catalog.by_pool[pool] for device in slice_.devices if device.content.consumes
+    ]
+    return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)

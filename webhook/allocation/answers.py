@@ -6,6 +6,7 @@ from typing import Protocol
 
 from webhook.allocation.demand import Complaint
 from webhook.allocation.outcome import allocation
+from webhook.allocation.selecting import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +50,6 @@ class Result:
     """Devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search.
     """
 
@@ -107,8 +106,6 @@ class Failure:
     """No devices for all claims.
 
     Args:
-        attempt: The claims.
-        view: The node.
         found: The result of the search, if there was one.
         complaint: Upstream's error, None if the claims do not fit.
     """
@@ -140,7 +137,7 @@ class Failure:
             item = names[complaint.item].rpartition("/")[2]
         elif complaint.kind == "node":
             item = view.node
-        return f"{subject}{complaint.before}{item}{complaint.after}"
+        return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
 
     @property
     def scope(self) -> str | None:

@@ -38,7 +38,6 @@ class Bounds:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         every: The devices of each request for all devices, by place.
         state: The devices that the search has allocated so far.
         counters: The counters of its devices; None if they do not matter.

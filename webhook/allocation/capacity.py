@@ -83,7 +83,6 @@ def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject]
     Args:
         requests: The amounts, by capacity.
         capacity: The capacity of the device, as in the API.
-        driver: The driver.
 
     Raises:
         ValueError: A capacity is requested by both of its names.

@@ -37,11 +37,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """The groups that the devices on each counter set share: no entry without devices, `NONE` if they have no groups.
-
-    Args:
-        view: The node.
-    """
+    """The groups that devices on each counter set share: no entry without devices, `NONE` if they have no groups."""
 
     __slots__ = ("_view", "common")
 
@@ -60,11 +56,7 @@ class Common:
                             self.common[key] = _joined(self.common.get(key), groups)
 
     def add(self, index: int) -> Mapping[CounterSetKey, Groups | None] | None:
-        """Put a device on its counter sets; return their previous groups, or None if it is not compatible.
-
-        Args:
-            index: The device's place.
-        """
+        """Put a device on its counter sets; return their previous groups, or None if it is not compatible."""
         pool = self._view.pools[self._view.pool_of[index]].name
         before: dict[CounterSetKey, Groups | None] = {}
         for name, groups in declared(self._view.devices[index].content.others):

@@ -53,7 +53,6 @@ class Counters:
     """The counters of a node's devices.
 
     Args:
-        view: The node.
         available: Returns what is left of the counters of a pool, by its place.
         work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
     """
@@ -172,7 +171,6 @@ class Counters:
         """Return the rest of a group.
 
         Args:
-            number: The group.
             picked: The devices picked from it, ascending.
         """
         found = self._rests.get((number, picked))

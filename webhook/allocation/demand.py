@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from webhook.allocation.capacity import as_published, take
 from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
-from webhook.allocation.deriving import Derived
 from webhook.allocation.devices import keep
 from webhook.allocation.nodes import terms
+from webhook.allocation.selecting import RUNTIME
+from webhook.cel.errors import CelError
+from webhook.cel.kubernetes.devices import MAX_COST
+from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.semver import Semver
+from webhook.cel.runtime.meter import Meter
+from webhook.cel.types.values import type_of
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -22,7 +28,8 @@ if TYPE_CHECKING:
     from webhook.allocation.constraints import Constraint, Value
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Features, Implementation
-    from webhook.allocation.selecting import Chooser, Selectors
+    from webhook.allocation.selecting import Chooser, Selectors, Values
+    from webhook.cel.kubernetes.devices import Selector
     from webhook.objects import JSONObject
 
 LIMIT: Final = 32
@@ -41,6 +48,7 @@ class Complaint(NamedTuple):
         item: Its place among the node's items or among the claims.
         after: The text after it.
         is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
+        missing: The key that a selector did not find in a device; empty for other errors.
     """
 
     claim: int | None
@@ -49,6 +57,7 @@ class Complaint(NamedTuple):
     item: int = 0
     after: str = ""
     is_of_node: bool = False
+    missing: str = ""
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly
@@ -66,7 +75,6 @@ class Ask:
         raw: The request: ``exactly``, or the subrequest.
         claim: The place of its claim.
         place: The place of the request in the claim.
-        name: Its name.
         parent: The name of the request that it is an alternative of.
         alternative: Its place among the alternatives.
         class_: The DeviceClass, as in the API.
@@ -225,8 +233,6 @@ class ClaimDemand(NamedTuple):
     """The demand of a claim.
 
     Args:
-        raw: Its ``spec.devices``.
-        requests: Its requests.
         constraints: The factories of its constraints, in order.
     """
 
@@ -243,10 +249,7 @@ class Demand:
     """The demand of some claims together.
 
     Args:
-        specs: The claims' ``spec.devices``.
-        classes: DeviceClasses by name.
         selectors: Compiles and evaluates selectors.
-        variant: The implementation.
 
     Raises:
         ValueError: A count is negative; upstream panics.
@@ -430,3 +433,62 @@ class _Reader(NamedTuple):
             kind = DistinctLists if with_lists else Distinct if self.variant.compares_values else DistinctDevices
             return kind, Attribute(raw["distinctAttribute"], with_lists=with_lists)
         return None
+
+
+_KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.Semver": "version"}
+"""The field of an attribute that a value belongs into, by the value's type."""
+_WORDS: Final = {"kubernetes.Semver": "semver"}
+
+
+class Derived:
+    """An attribute that a request derives.
+
+    Args:
+        compiled: Its expression, or why it cannot be compiled.
+        values: Devices as expressions see them.
+    """
+
+    __slots__ = ("_compiled", "_known", "_values")
+
+    def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
+        self._compiled = compiled
+        self._values = values
+        self._known: dict[int, JSONObject | str] = {}
+
+    def of(self, content: Content) -> JSONObject | str:
+        """Return the attribute of a device, as in the API, or the error."""
+        found = self._known.get(content.index)
+        if found is None:
+            found = self._known[content.index] = self._evaluate(content)
+        return found
+
+    def _evaluate(self, content: Content) -> JSONObject | str:
+        if isinstance(self._compiled, Refusal):
+            return f"CEL compile error: {self._compiled.detail}"
+        try:
+            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
+        except CelError as error:
+            return f"{RUNTIME}{error}"
+        found = _attribute(result)
+        return f"{RUNTIME}{found}" if isinstance(found, str) else found
+
+
+def _attribute(result: Any) -> JSONObject | str:
+    """Return a result as an attribute, or the reason why it cannot be one (``valToDeviceAttribute``)."""
+    if not isinstance(result, list):
+        name = type_of(result).name
+        return {_KINDS[name]: _plain(result)} if name in _KINDS else f"unsupported CEL return type: {name}"
+    names = [type_of(each).name for each in result]
+    if not names:
+        return {"strings": []}
+    first = names[0]
+    if first not in _KINDS:
+        return f"unsupported list element type: {first}"
+    for index, name in enumerate(names):
+        if name != first:
+            return f"expected list element at index {index} to be {_WORDS.get(first, first)}, got {name}"
+    return {f"{_KINDS[first]}s": [_plain(each) for each in result]}
+
+
+def _plain(value: Any) -> Any:
+    return str(value.version) if isinstance(value, Semver) else value

@@ -161,7 +161,6 @@ def keep(results: list[Result | None], content: Content, result: Result) -> Resu
 
     Args:
         results: The results so far; None where there is none.
-        content: The content.
         result: Its result, which is returned.
     """
     if len(results) <= content.index:
@@ -174,7 +173,6 @@ class Device:
     """A device of a slice.
 
     Args:
-        name: Its name.
         slice_: The slice that publishes it.
         content: The content that it shares with equal devices.
     """

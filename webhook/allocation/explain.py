@@ -46,9 +46,6 @@ class DeviceReason(NamedTuple):
     """Why a request cannot have a device.
 
     Args:
-        driver: The device's driver.
-        pool: Its pool.
-        device: Its name.
         stage: The stage that rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
             ``counters`` or ``constraint``; empty if none does.
         text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
@@ -75,7 +72,6 @@ class Funnel:
         names: The claims, as namespace/name.
         demand: The requests of the claims.
         ask: The request, or the subrequest of ``firstAvailable``.
-        view: The node.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
         known: The stages of requests on nodes so far; nodes with equal keys share them.

@@ -104,7 +104,6 @@ class Implementation:
         name: ``stable``, ``incubating`` or ``experimental``.
         release: The Kubernetes release, as the minor of 1.x.
         features: The features that are on.
-        patch: The patch release.
     """
 
     name: str
@@ -195,7 +194,6 @@ def implementation(features: Features, release: Release, among: Collection[str] 
         features: The features that are on.
         release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
-        patch: The patch release.
 
     Raises:
         ValueError: No implementation supports all features.

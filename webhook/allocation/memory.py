@@ -62,7 +62,6 @@ class Memories:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         state: The devices that the search has allocated so far.
         counters: Returns the node's counters, None if there are none.
     """

@@ -31,8 +31,6 @@ def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) 
     """Tell whether a slice or a device is for a node (``NodeMatches``).
 
     Args:
-        node: The node's name.
-        labels: Its labels.
         spec: A mapping that may have ``nodeName``, ``allNodes`` and ``nodeSelector``.
 
     Raises:

@@ -30,8 +30,6 @@ def allocation(
     Args:
         claim: The demand of the claim.
         asks: The alternative chosen for each of its requests.
-        picks: The devices.
-        view: The node.
         shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
 
     Raises:

@@ -25,7 +25,6 @@ class Pool:
 
     Args:
         driver: The driver that publishes it.
-        name: Its name.
         slices: The slices with devices for the node.
         others: The pool's other slices; they matter where counters are shared.
         counters: The total of each counter, in nanos.
@@ -90,7 +89,6 @@ class GatherError(Exception):
     """The pools of a node cannot be determined; ``str()`` is upstream's text, and the scheduler gives up on the pod.
 
     Args:
-        text: The text.
         is_ambiguous: Whether there is another reason that comes first in another order of slices.
     """
 
@@ -110,8 +108,6 @@ def gather(
 
     Args:
         catalog: The slices of the cluster.
-        node: The node's name.
-        labels: Its labels.
         variant: The implementation, which determines the features and whether pools are sorted.
         elsewhere: The result of `unusable_elsewhere`.
 
@@ -214,7 +210,6 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
     Args:
         catalog: The slices of the cluster.
-        variant: The implementation.
     """
     found: dict[PoolId, list[Slice]] = {}
     if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
@@ -231,7 +226,6 @@ def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
     Args:
         slices: The slices of the pool.
         catalog: The slices of the cluster.
-        variant: The implementation.
     """
     newest = max(each.generation for each in slices)
     current = [each for each in slices if each.generation == newest]
@@ -239,12 +233,7 @@ def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
 
 
 def ignored(each: Slice, variant: Implementation) -> str:
-    """Return why no node uses the devices of a slice, whatever its pool is like; empty if nodes do.
-
-    Args:
-        each: The slice.
-        variant: The implementation.
-    """
+    """Return why no node uses the devices of a slice, whatever its pool is like; empty if nodes do."""
     if each.counter_sets and variant.sees_whole_pools:
         return "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
     if each.says_per_device and not variant.features.PartitionableDevices:

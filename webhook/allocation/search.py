@@ -111,7 +111,6 @@ class Search:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
@@ -351,7 +350,6 @@ class Search:
         return self._enter(frame.position, frame.place, 0, 0)
 
 
-_NO_KEY: Final = "no such key:"
 _ADVICE: Final = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
     " fields"
@@ -363,18 +361,16 @@ def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complai
     """Return upstream's error for a selector that fails.
 
     Args:
-        ask: The request.
-        found: The fault.
-        view: The node.
         index: The place of the device that the selector was evaluated for.
     """
     name = (ask.class_.get("metadata") or {}).get("name", "")
     claim = None if found.of_class else ask.claim
     before = f"{f'class {name}' if found.of_class else ''}: selector #{found.place}"
-    if not view.variant.names_devices or not found.is_runtime:
-        return Complaint(claim, f"{before}: {found.detail}")
-    advice = _ADVICE if _NO_KEY in found.detail else ""
-    return Complaint(claim, f"{before} on device ", "device", index, f": {found.detail}{advice}")
+    if not view.variant.names_devices or not found.detail.is_runtime:
+        return Complaint(claim, f"{before}: {found.detail}", missing=found.detail.missing)
+    missing = found.detail.missing
+    after = f": {found.detail}{_ADVICE if missing else ''}"
+    return Complaint(claim, f"{before} on device ", "device", index, after, missing=missing)
 
 
 def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at

@@ -21,7 +21,7 @@ from webhook.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
-    from typing import Any, Final
+    from typing import Any, Final, Self
 
     from webhook.allocation.devices import Content
     from webhook.allocation.features import Implementation
@@ -54,6 +54,33 @@ RUNTIME: Final = "CEL runtime error: "
 """The prefix of errors from the evaluation of an expression."""
 
 
+class Fault(str):
+    """Why an expression or a pod fails, in upstream's words.
+
+    Args:
+        missing: The key that the expression did not find in a device; empty for other errors.
+        has_overload: Whether the types of the values were not the fault.
+        is_runtime: Whether the expression compiled, but failed for a device.
+    """
+
+    __slots__ = ("has_overload", "is_runtime", "missing")
+
+    missing: str
+    has_overload: bool
+    is_runtime: bool
+
+    def __new__(cls, text: str, missing: str = "", *, has_overload: bool = True, is_runtime: bool = False) -> Self:
+        """Make the text."""
+        fault = super().__new__(cls, text)
+        fault.missing, fault.has_overload, fault.is_runtime = missing, has_overload, is_runtime
+        return fault
+
+
+def missing_in(error: str) -> str:
+    """Return the key that an expression did not find in a device; empty for other errors."""
+    return error.missing if isinstance(error, Fault) else ""
+
+
 class SelectorFault(NamedTuple):
     """A selector that cannot be compiled or evaluated: the scheduler gives up on the pod.
 
@@ -65,12 +92,7 @@ class SelectorFault(NamedTuple):
 
     of_class: bool
     place: int
-    detail: str
-
-    @property
-    def is_runtime(self) -> bool:
-        """Whether it compiled, but failed for a device."""
-        return self.detail.startswith(RUNTIME)
+    detail: Fault
 
 
 Choice = bool | SelectorFault
@@ -118,7 +140,6 @@ def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, s
 
     Args:
         values: Its attributes or capacity.
-        driver: Its driver.
         read: The name with the domain, the domain, and the name without.
     """
     full, domain, name = read
@@ -158,15 +179,15 @@ class _Selector:
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         self._compiled, self.reads = _compile(expression, release, gates)
         self._values = values
-        self._known: list[bool | str | None] = []
-        self._alike: dict[Hashable, bool | str] = {}
+        self._known: list[bool | Fault | None] = []
+        self._alike: dict[Hashable, bool | Fault] = {}
 
-    def holds(self, content: Content) -> bool | str:
+    def holds(self, content: Content) -> bool | Fault:
         """Tell whether the selector holds, or return its error."""
         found = self._known[content.index] if content.index < len(self._known) else None
         return keep(self._known, content, self._find(content)) if found is None else found
 
-    def _find(self, content: Content) -> bool | str:
+    def _find(self, content: Content) -> bool | Fault:
         if self.reads is None or not content.is_plain:
             return self._evaluate(content)
         key = self.reads.key(content)
@@ -175,19 +196,21 @@ class _Selector:
             found = self._alike[key] = self._evaluate(content)
         return found
 
-    def _evaluate(self, content: Content) -> bool | str:
+    def _evaluate(self, content: Content) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
-            return f"CEL compile error: {self._compiled.detail}"
+            return Fault(f"CEL compile error: {self._compiled.detail}")
         try:
             reads = self.reads if content.is_plain else None
             bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
-            return f"{RUNTIME}{error}"
+            if not isinstance(error, EvaluationError):
+                return Fault(f"{RUNTIME}{error}", is_runtime=True)
+            return Fault(f"{RUNTIME}{error}", error.missing, has_overload=error.has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)
 
 
-def _converted(result: Value) -> bool | str:
+def _converted(result: Value) -> bool | Fault:
     """Convert a result other than bool as Go does: an optional to its value (cel-go common/types/optional.go)."""
     inner = result
     if result is NONE:
@@ -199,7 +222,8 @@ def _converted(result: Value) -> bool | str:
             return inner
         name = type_of(inner).name
         detail = _CONVERSIONS.get(name, f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'")
-    return f"{RUNTIME}CEL result of type {type_of(result).name} could not be converted to bool: {detail}"
+    text = f"{RUNTIME}CEL result of type {type_of(result).name} could not be converted to bool: {detail}"
+    return Fault(text, is_runtime=True)
 
 
 _LISTS_SEEN_SINCE: Final = 37
@@ -335,7 +359,7 @@ class Chooser:
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return SelectorFault(of_class, place, found or "")
+                    return SelectorFault(of_class, place, found or Fault(""))
         return None
 
     def _choose(self, content: Content) -> Choice:
@@ -349,7 +373,7 @@ def _all(selectors: Sequence[_Selector], content: Content, *, of_class: bool) ->
     for index, selector in enumerate(selectors):
         found = selector.holds(content)
         if found is not True:
-            return SelectorFault(of_class, index, found) if isinstance(found, str) else False
+            return SelectorFault(of_class, index, found) if isinstance(found, Fault) else False
     return True
 
 
@@ -357,7 +381,6 @@ class Selectors:
     """The selectors of a cluster: each is compiled once, and evaluated once for each content.
 
     Args:
-        variant: The allocator.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
 

@@ -42,7 +42,6 @@ class Pick(NamedTuple):
     """A device picked for a request.
 
     Args:
-        ask: The request.
         device: Its place among the node's devices.
         take: The capacity taken of it, if it is shared.
         draw: What it has drawn from its counter sets.
@@ -61,7 +60,6 @@ class State:
 
     Args:
         demand: The requests of the claims.
-        view: The node.
         available: Returns what is left of the counters of a pool, by its place.
     """
 

@@ -18,7 +18,6 @@ class Unused(NamedTuple):
     """A pool with devices that cannot be used, or some of them.
 
     Args:
-        pool: Driver and name.
         why: The reason, such as ``incomplete: 1 of 2 slices of generation 3``.
         contents: The contents of the devices, each once.
         devices: The number of devices.
@@ -34,7 +33,6 @@ class Aside(NamedTuple):
     """A slice whose devices are not used, even if the rest of its pool is.
 
     Args:
-        slice: The slice.
         why: The reason, as of its pool.
         is_outdated: Whether the reason is that its pool has a newer generation. Nodes that do not see it may use the
             slice all the same.
@@ -70,8 +68,6 @@ def unused_on(
     """Return the pools that have devices for a node but cannot be used there, or not with all of these.
 
     Args:
-        node: The node's name.
-        labels: Its labels.
         pools: The pools that the node sees.
         catalog: The slices of the cluster.
         aside: The result of `set_aside`.

@@ -20,11 +20,8 @@ class NodeView:
     """The devices that a node can use, in the order in which the search tries them.
 
     Args:
-        node: The node's name.
-        labels: Its labels.
         catalog: The slices of the cluster.
         usage: The devices in use.
-        variant: The implementation.
         elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
 

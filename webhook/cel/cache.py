@@ -32,8 +32,6 @@ class Cache(dict["Hashable", "Value"]):
         """Keeps a value.
 
         Args:
-            key: Its key.
-            value: The value.
             size: The bytes that both take.
         """
         if size > self.most // 8:

@@ -70,8 +70,6 @@ class CompileError(CelError):
     `str()` gives cel-go's report: for every issue `ERROR: <input>:line:column: message`, the line and a caret.
 
     Args:
-        text: The expression.
-        issues: The errors.
         hidden: The number of further issues.
         most: The largest number of characters in the report; None for any number.
     """
@@ -99,21 +97,52 @@ class ProgramError(CelError):
     """The expression is well typed, yet a constant part of it always fails: `int("x")`."""
 
 
+NO_SUCH_KEY: Final = "no such key: {}"
+NO_SUCH_OVERLOAD: Final = "no such overload"
+NO_SUCH_OVERLOAD_OF: Final = "no such overload: {}"
+
+
 class EvaluationError(CelError):
-    """The evaluation ended with an error; `str()` is cel-go's message."""
+    """The evaluation ended with an error; `str()` is cel-go's message.
+
+    Its arguments are the message, with braces for what it names, the names, and what it leaves out after that.
+    """
+
+    def __str__(self) -> str:
+        """Write cel-go's message."""
+        code, *arguments = self.args
+        return str(code.format(*arguments) if arguments else code)
+
+    @property
+    def code(self) -> str:
+        """The message, with braces for what it names."""
+        return str(self.args[0])
+
+    @property
+    def has_overload(self) -> bool:
+        """Whether a function was found for the types of its arguments; false only for errors that say so."""
+        return self.code not in {NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF}
+
+    @property
+    def missing(self) -> str:
+        """The key that a map does not have; empty for other errors."""
+        return str(self.args[1]) if self.code == NO_SUCH_KEY else ""
 
 
 class CostLimitExceededError(CelError):
     """The evaluation was stopped, most often at its limit of cost; unlike other errors, nothing absorbs this one.
 
     Args:
-        message: What `str()` gives.
         left: The cost left to be spent, less than 0.
     """
 
     def __init__(self, message: str = "operation cancelled: actual cost limit exceeded", *, left: int = -1) -> None:
         super().__init__(message)
         self.left: Final = left
+
+
+class WorkExceededError(CostLimitExceededError):
+    """The evaluation is more work than the budget in force allows."""
 
 
 class StopParsingError(Exception):
@@ -129,7 +158,6 @@ class Issues:
     """Collects issues about one text.
 
     Args:
-        text: The expression.
         most: The largest number of characters in a report of the issues; None for any number.
 
     Attributes:

@@ -10,7 +10,7 @@ from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import review
 from webhook.findings import TEMPLATE, Finding, failed, found
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import ERROR, WARNING, Problem
+from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import WRONG_TYPE
@@ -339,7 +339,6 @@ def _not_asked(blanks: Blanks) -> Problem:
     return blanks.note(TEMPLATE, "; policies do not judge it until then")._replace(level=WARNING)
 
 
-_OF_NAMESPACES: Final = frozenset({ADMIN_HINT, POLICY_HINT})
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
@@ -353,11 +352,9 @@ _HINTS: Final = {
 
 def _worded(problem: Problem, document: Document) -> Problem:
     """Put a hint into the words of the file's language."""
-    if not problem.hint or not document.source.endswith(JSON):
+    if not isinstance(problem.hint, InYaml) or not document.source.endswith(JSON):
         return problem
-    from webhook.documents.jsonwords import in_json  # most manifests are YAML
-
-    return problem._replace(hint=in_json(problem.hint))
+    return problem._replace(hint=problem.hint.json)
 
 
 def _converted(obj: Any, release: str) -> str:
@@ -377,7 +374,7 @@ def _converted(obj: Any, release: str) -> str:
 
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may follow."""
-    return finding.problem.hint in _OF_NAMESPACES
+    return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
 
 
 def is_everywhere(served: Served) -> bool:

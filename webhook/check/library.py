@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from os import PathLike, fspath
+from types import SimpleNamespace
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.check.files import judged
-from webhook.cli.arguments import make_parser
+from webhook.configuration.options import COMMANDS
 from webhook.configuration.settings import configured
 from webhook.usage import UsageError
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.findings import Finding
-
-_COMMAND: Final = "validate"
 
 
 def _paths(name: str, value: Any) -> list[str]:
@@ -86,10 +85,9 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     files = _paths("paths", paths)
     if not files:  # a glob without a match must not let a test pass
         raise ValueError("paths must name at least one file or directory")
-    arguments = make_parser([_COMMAND]).parse_args([_COMMAND])
     stated = {name: value for name, value in options.items() if value}
-    for name, value in {**stated, "paths": files, "quiet": True}.items():
-        setattr(arguments, name, value)
+    defaults = {each.dest: each.default for each in COMMANDS["validate"].options()}
+    arguments: Any = SimpleNamespace(**{**defaults, **stated, "paths": files, "quiet": True})
     try:
         file = None if config is None else _paths("config", config)[0]
         arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))

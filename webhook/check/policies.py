@@ -45,7 +45,6 @@ PLUGIN = "admission-plugin"
 
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to replace an assumption by facts, other than for a namespace."""
-_BINDING_AT_FAULT = "failed to configure binding"
 _PARAM_REF = Path(("spec", "paramRef"))
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 _ANONYMOUS = "system:anonymous"
@@ -289,7 +288,7 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
         "/".join(filter(None, names)),
         str(decision.path or ""),
     )
-    if decision.path is None and binding and decision.message.startswith(_BINDING_AT_FAULT):
+    if binding and decision.is_of_binding:
         manifest, path = policies.origins[binding].manifest, _PARAM_REF
     else:
         manifest, path = policies.origins[policy].manifest, decision.path or Path()

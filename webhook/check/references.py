@@ -16,7 +16,7 @@ from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
-from webhook.problem import Path, Problem, value_at
+from webhook.problem import Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF
@@ -285,7 +285,7 @@ class References:
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
         from webhook.check.placing import placed  # only for problems
-        from webhook.references.rules import MEANT, RULES  # only here once all manifests are read
+        from webhook.references.rules import RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
         blanks = blanks_of(given.document)
@@ -295,7 +295,7 @@ class References:
             problems = [blanks.restored(each) for each in problems if not blanks.has(each.path)]
         for problem in problems:
             needs = RULES[problem.rule].needs if problem.rule in RULES else ()
-            is_found = problem.fix is not None or problem.hint.startswith(MEANT)
+            is_found = problem.fix is not None or isinstance(problem.hint, Meant)
             if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
                 if not given.errors:
                     skipped.add(needs[0], problem.path, given.document, 1)

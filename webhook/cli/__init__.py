@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             code = run()
         else:
-            from webhook.cli.arguments import make_parser
+            from webhook.cli.parser import make_parser
 
             parser = make_parser(given)
             arguments = parser.parse_args(given)
@@ -97,7 +97,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.cli.arguments import ALIASES
+    from webhook.configuration.options import ALIASES
     from webhook.usage import UsageError
 
     try:

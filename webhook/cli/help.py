@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from webhook.cli.arguments import make_parser
-from webhook.cli.arguments.parsing import did_you_mean
+import argparse
+import re
+
+from webhook import __version__
+from webhook.cli.parser import Help, make_parser, meant
 from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from webhook.cli.parser import Parser
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the help or the manual page."""
     parser = make_parser()
     if arguments.man:
-        from webhook.cli.arguments.manpage import manual_page  # needed only for packages
-
         if arguments.names:
             raise UsageError("--man is about all commands: leave out the command")
         print("\n".join(manual_page(parser)))
@@ -24,8 +27,90 @@ def run(arguments: Namespace) -> int:
     for name in arguments.names:
         if name not in parser.commands:
             known = parser.commands
-            hint = did_you_mean(name, known) or (f"; commands are {', '.join(known)}" if known else "")
+            hint = meant(name, known) or (f"; commands are {', '.join(known)}" if known else "")
             raise UsageError(f"unknown command {name!r} of {parser.prog}{hint}")
         parser = parser.commands[name]
     parser.print_help()
     return 0
+
+
+def manual_page(parser: Parser) -> Iterator[str]:
+    """Write the manual page (``man 7 man``) of a program with all its commands.
+
+    Args:
+        parser: The program's parser.
+    """
+    yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {__version__}" "User Commands"'
+    yield ".nh"  # names are copied, so that none is broken between lines
+    yield ".ad l"
+    yield ".SH NAME"
+    yield _escaped(f"{parser.prog} - {_lowered(parser.description)}")
+    yield ".SH SYNOPSIS"
+    yield f".B {_escaped(_usage(parser))}"
+    yield ".SH OPTIONS"
+    yield from _options(parser)
+    for name, command in parser.commands.items():
+        if command.prog.rpartition(" ")[2] == name:  # not an alias
+            yield from _command(command)
+    yield ".SH FILES"
+    yield _escaped(".draguard.yaml: the configuration file, which draguard config describes")
+    yield ".SH EXIT STATUS"
+    yield from _raw((parser.text).partition("\n\n")[0].partition("\n")[2])
+
+
+def _command(parser: Parser) -> Iterator[str]:
+    yield f".SH {_escaped(parser.prog.upper())}"
+    yield f".B {_escaped(_usage(parser))}"
+    yield ".PP"
+    yield _escaped(parser.description or "")
+    if parser.commands:
+        for command in parser.commands.values():
+            yield from _command(command)
+        return
+    yield from _options(parser)
+    for paragraph in (parser.text).strip("\n").split("\n\n"):
+        yield ".PP"
+        yield from _raw(paragraph) if "\n " in paragraph else [_escaped(paragraph)]
+
+
+def _options(parser: Parser) -> Iterator[str]:
+    for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to list them
+        shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001 - argparse keeps this to itself
+        if shown and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - argparse keeps this to itself
+            yield f".SS {_escaped(group.title or '')}"
+            if group.description:
+                yield _escaped(group.description)
+        for action in shown:
+            yield from _option(parser, action)
+
+
+def _is_shown(action: argparse.Action) -> bool:
+    return action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse keeps this to itself
+
+
+def _option(parser: Parser, action: argparse.Action) -> Iterator[str]:
+    formatter = Help(parser.prog)
+    yield ".TP"
+    yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001 - argparse keeps this to itself
+    yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001 - argparse keeps this to itself
+
+
+def _usage(parser: Parser) -> str:
+    return parser.format_usage().removeprefix("usage: ").strip()
+
+
+def _lowered(text: str | None) -> str:
+    return text[:1].lower() + text[1:].rstrip(".") if text else ""
+
+
+def _raw(text: str) -> Iterator[str]:
+    """Keep lines as they are."""
+    yield ".nf"
+    yield from map(_escaped, text.split("\n"))
+    yield ".fi"
+
+
+def _escaped(text: str) -> str:
+    """Escape a text for roff."""
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.MULTILINE)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
+from webhook.allocation.selecting import missing_in
 from webhook.allocation.unused import unused
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
@@ -29,7 +29,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.repeated import published_twice
 from webhook.documents import Unreadable
-from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
+from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import items, mapping, name_of, namespace_of, text
 from webhook.problem import Path, invalid
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 _READS: Final = "device."
 """What every selector reads."""
-_NO_KEY: Final = re.compile(r"no such key: (\S+)$")
 _REASON_MAX = 160
 _HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
 _ROWS_MAX: Final = 20
@@ -142,7 +141,8 @@ def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
 def _take_expressions(arguments: Namespace) -> None:
     """Take a path for a selector if it is evidently one, as -e is easily forgotten."""
     is_selector = {path: _READS in path and not os.path.lexists(path) for path in arguments.paths}
-    arguments.expression += (path for path, is_one in is_selector.items() if is_one)
+    given = (path for path, is_one in is_selector.items() if is_one)
+    arguments.expression = [*arguments.expression, *given]  # the default is shared
     arguments.paths = [path for path in arguments.paths if not is_selector[path]]
 
 
@@ -179,7 +179,8 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
         show_lines(_as_text(results, fleet, color=color))
         if not arguments.quiet:
             show_lines([f"matched as Kubernetes {judged_by}"])
-    if any(row.reason.startswith(FAILED) for _, found in results for row in found):
+    # Only a query that draguard itself failed on has a row without devices.
+    if any(not row.devices for _, found in results for row in found):
         return OWN_FAILURE
     return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
 
@@ -281,8 +282,8 @@ def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, col
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
                 outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
-            if row.outcome == ERROR and (missing := _NO_KEY.search(row.reason)):
-                reason += f" ({_lacking(missing[1], query.query, fleet)})"
+            if row.outcome == ERROR and (missing := missing_in(row.reason)):
+                reason += f" ({_lacking(missing, query.query, fleet)})"
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from webhook.cli.arguments.schemas import SCHEMAS
+from webhook.configuration.options import SCHEMAS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,6 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Print a schema."""
-    wanted = SCHEMAS[arguments.name]
-    print(resources.files(wanted.package).joinpath(wanted.file).read_text(encoding="utf-8"), end="")
+    package, file, _ = SCHEMAS[arguments.name]
+    print(resources.files(package).joinpath(file).read_text(encoding="utf-8"), end="")
     return 0

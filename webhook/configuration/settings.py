@@ -58,7 +58,7 @@ def _fill(arguments: Any, configuration: Configuration, sources: dict[str, str])
     from webhook.configuration.keys import OPTIONS
 
     for name, option in OPTIONS.items():
-        if name not in configuration.values or option not in arguments:
+        if name not in configuration.values or not hasattr(arguments, option):
             continue
         value, stated = configuration.option(name), getattr(arguments, option)
         if option in _MERGED:

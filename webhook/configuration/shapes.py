@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
@@ -13,7 +10,17 @@ from webhook.spelling import did_you_mean
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import Any, Final
+    from typing import Any, Final, Protocol
+
+    class Shape(Protocol):
+        """A shape."""
+
+        def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
+            """Yield the faults of a value."""
+
+        def schema(self) -> dict[str, Any]:
+            """Return the shape as JSON schema."""
+
 
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
@@ -35,23 +42,12 @@ class ShapeFault(NamedTuple):
     hint: str = ""
 
 
-class Shape(Protocol):
-    """A shape."""
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Yield the faults of a value."""
-
-    def schema(self) -> dict[str, Any]:
-        """Return the shape as JSON schema."""
-
-
 def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> ShapeFault:
     found = "nothing" if value is None else _NOUNS.get(type(value), "something else")
     return ShapeFault(path, f"must be {wanted}, not {found}", hint)
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A text.
 
     Args:
@@ -79,8 +75,7 @@ class Text:
         return {"type": "string"} | ({"pattern": f"^{self.pattern}$"} if self.pattern else {"minLength": 1})
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """One of some words.
 
     Args:
@@ -94,6 +89,8 @@ class Word:
         if value in self.words or (value is False and OFF in self.words):
             return
         hint = did_you_mean(value, self.words) if isinstance(value, str) else ""
+        import json  # needed for mistakes only
+
         yield ShapeFault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
 
     def schema(self) -> dict[str, Any]:
@@ -101,8 +98,7 @@ class Word:
         return {"enum": [*self.words, *([False] if OFF in self.words else [])]}
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """The value of a label, which may be empty."""
 
     def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
@@ -117,8 +113,7 @@ class Label:
         return {"type": "string"}
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """True or false."""
 
     def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
@@ -131,8 +126,7 @@ class Flag:
         return {"type": "boolean"}
 
 
-@dataclass(frozen=True)
-class ListOf:
+class ListOf(NamedTuple):
     """A list.
 
     Args:
@@ -158,8 +152,7 @@ class ListOf:
         return {"type": "array", "items": self.item.schema(), "minItems": self.least, "maxItems": MAX_ITEMS}
 
 
-@dataclass(frozen=True)
-class MapOf:
+class MapOf(NamedTuple):
     """A map with any keys.
 
     Args:
@@ -185,8 +178,7 @@ class MapOf:
         return {"type": "object", "additionalProperties": self.value.schema(), "maxProperties": MAX_ITEMS}
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """A key of a record.
 
     Args:
@@ -200,15 +192,14 @@ class Key:
     required: str = ""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A map with certain keys.
 
     Args:
         keys: The keys.
     """
 
-    keys: Mapping[str, Key] = field(default_factory=dict)
+    keys: Mapping[str, Key]
 
     def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
         """Check that it is a map with these keys only."""

@@ -17,7 +17,7 @@ from webhook.allocation.selecting import SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.groups import Groups
-from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.deviceselectors.witnesses import limits
 from webhook.later import cached_property
 from webhook.objects import text
@@ -49,10 +49,8 @@ class Placed(NamedTuple):
     """Devices of one content on one node.
 
     Args:
-        content: Their content.
         node: Their node's name; `EVERYWHERE` if several can use them.
         slice: The slice that publishes them.
-        devices: Their number.
     """
 
     content: Content
@@ -73,20 +71,24 @@ class Choice(NamedTuple):
         outcome: ``true``, ``false`` or ``error``.
         of_class: Whether a selector of the class, not of the request, decided.
         place: The place of the selector that was false or failed; 0 if all are true.
-        reason: The reason.
+        blame: The reason, as far as it is known.
     """
 
     outcome: str
     of_class: bool = False
     place: int = 0
-    reason: str = ""
+    blame: Blame = Blame("")
+
+    @property
+    def reason(self) -> str:
+        """The reason, in words."""
+        return self.blame.text
 
 
 class Sorted(NamedTuple):
     """The devices of a cluster, sorted by the result of selectors.
 
     Args:
-        groups: All of them.
         taken: The groups that they select.
         failing: The groups for which a selector fails, with the error.
     """
@@ -206,7 +208,6 @@ class Fleet:
 
         Args:
             selectors: The selectors of the class; none for all devices.
-            holder: ``attributes`` or ``capacity``.
         """
         key = holder, *(text(each, "cel", "expression") for each in selectors)
         if key not in self._published:
@@ -219,17 +220,16 @@ class Fleet:
         Args:
             of_class: The selectors of the class.
             own: The selectors of the request.
-            content: The device.
         """
         found = self._selectors.chooser(of_class, own).choose(content)
         if found is True:
             return Choice(TRUE)
         if isinstance(found, SelectorFault):
-            return Choice(ERROR, found.of_class, found.place, found.detail)
+            return Choice(ERROR, found.of_class, found.place, Blame(found.detail))
         for is_class, selectors in ((True, of_class), (False, own)):
             for index, selector in enumerate(selectors):
                 if self._selectors.chooser((selector,), ()).choose(content) is False:
-                    return Choice(FALSE, is_class, index, self._reason(selector, content))
+                    return Choice(FALSE, is_class, index, self._blame(selector, content))
         return Choice(FALSE)
 
     def lack(self, requests: Mapping[str, Any], content: Content) -> Lack | None:
@@ -237,7 +237,6 @@ class Fleet:
 
         Args:
             requests: The amounts that the request wants, by capacity.
-            content: The device.
         """
         if not requests or not self._features.ConsumableCapacity:
             return None
@@ -249,11 +248,11 @@ class Fleet:
         found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
         return lack_of_capacity(content.capacity, requests, found)
 
-    def _reason(self, selector: JSONObject, content: Content) -> str:
+    def _blame(self, selector: JSONObject, content: Content) -> Blame:
         current().spend(_BLAME)
         parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
         bindings = self.bindings(content)
-        return parts.blame(bindings).text if parts and bindings else ""
+        return parts.blame(bindings) if parts and bindings else Blame("")
 
     def bindings(self, content: Content) -> Mapping[str, Any] | None:
         """Return a device as expressions see it; None if the release does not know the type of an attribute."""
@@ -295,12 +294,7 @@ def model_of(content: Content) -> str:
 
 
 def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str], set[str]]:
-    """Return the types of the values that devices publish, by domain and name.
-
-    Args:
-        contents: The devices.
-        holder: ``attributes`` or ``capacity``.
-    """
+    """Return the types of the values that devices publish, by domain and name."""
     found: dict[tuple[str, str], set[str]] = {}
     for content in contents:
         for name, value in getattr(content, holder).items():
@@ -329,8 +323,6 @@ class Row(NamedTuple):
 
     Args:
         outcome: ``true``, ``false`` or ``error``.
-        reason: The reason.
-        model: The devices' model.
         unused: The reason why they cannot be used anyway; empty if they can.
         nodes: The nodes that have them.
         devices: The number of devices.
@@ -348,7 +340,6 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
     """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
-        fleet: The devices.
         query: The selectors, and the capacity that is wanted.
         unused: The reasons why the devices of slices cannot be used, by the order of slices.
     """
@@ -370,7 +361,6 @@ def shortened(names: Sequence[str], count: int = 0) -> str:
     """Write the names of many nodes in one line: the first, the last, and their number; ``n9`` comes before ``n10``.
 
     Args:
-        names: The names.
         count: The number of nodes, if not all are named.
     """
     ordered = sorted(names, key=padded)
@@ -396,7 +386,6 @@ def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str
 
     Args:
         reads: The reads of a selector.
-        contents: The devices.
     """
     return {
         read[:3]

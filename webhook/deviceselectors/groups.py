@@ -26,8 +26,6 @@ class Group(NamedTuple):
     """Contents for which selectors give the same result.
 
     Args:
-        content: One of them.
-        contents: All of them.
         devices: The number of devices that have them.
     """
 

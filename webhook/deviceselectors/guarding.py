@@ -34,7 +34,6 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
     Args:
         expression: A selector that compiles.
         names: The names that it reads and devices may lack.
-        release: The Kubernetes release.
         gates: The feature gates that are on.
 
     Returns:

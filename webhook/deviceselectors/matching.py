@@ -25,7 +25,6 @@ class Match(NamedTuple):
     """The result of matching selectors against a device; true if they match.
 
     Args:
-        matched: Whether they match.
         reason: The reason why they do not, such as ``memory is 40Gi, wanted >= 80Gi``; empty if it is unknown.
     """
 

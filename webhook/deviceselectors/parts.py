@@ -42,7 +42,6 @@ class Read(NamedTuple):
     """An attribute or capacity that an expression reads.
 
     Args:
-        holder: ``attributes`` or ``capacity``.
         domain: Its domain, such as the driver's name.
         name: Its name in the domain.
         is_guarded: Whether the expression tests first whether it exists.
@@ -68,14 +67,20 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
-        met: Its value.
         wanted: The value that was wanted.
+        alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
     text: str
     name: str = ""
     met: str = ""
     wanted: str = ""
+    alternatives: tuple[Blame, ...] = ()
+
+    @property
+    def each(self) -> tuple[Blame, ...]:
+        """The reasons of all alternatives."""
+        return self.alternatives or (self,)
 
     @classmethod
     def of(cls, name: str, met: str, wanted: str) -> Blame:
@@ -87,7 +92,6 @@ class Parts:
     """A selector, split into parts.
 
     Args:
-        expression: The selector.
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
 
@@ -174,7 +178,8 @@ class Parts:
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
-            return Blame(", and ".join(self._why_false(each, bindings).text for each in _flat(part, OR)))
+            each = tuple(self._why_false(one, bindings) for one in _flat(part, OR))
+            return Blame(", and ".join(one.text for one in each), alternatives=each)
         subject, wish = compared(part)
         if _constant(subject or part) is not None:
             return Blame(f"the selector {source_of(part)} is never true")
@@ -276,7 +281,6 @@ class Ordering(NamedTuple):
     Args:
         subject: The expression that is compared.
         operator: The operator, as in ``subject operator wanted``.
-        wanted: The constant.
     """
 
     subject: Expression

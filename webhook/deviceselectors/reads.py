@@ -31,11 +31,7 @@ _DRIVER: Final = ("", "", "")
 
 
 def reads(node: Expression) -> list[Read]:
-    """List the attributes and capacity of the device that an expression reads.
-
-    Args:
-        node: The expression.
-    """
+    """List the attributes and capacity of the device that an expression reads."""
     return list(_reads(node, _NONE))
 
 
@@ -181,7 +177,6 @@ def with_constant(expression: str, call: Call, value: str, *, safe: bool = True)
     """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
 
     Args:
-        expression: The expression.
         call: The call, of a literal.
         value: The intended text; empty if it is unclear.
         safe: Whether it is intended beyond doubt.

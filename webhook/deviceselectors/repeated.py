@@ -15,11 +15,6 @@ def published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[st
     """Return the names that a device publishes both plainly and with its driver's domain, with different values.
 
     Both name the same, and upstream takes the one that it comes to last, in the random order of a Go map.
-
-    Args:
-        device: The device.
-        driver: Its driver.
-        holder: ``attributes`` or ``capacity``.
     """
     values = mapping(device, holder)
     for name, value in values.items():

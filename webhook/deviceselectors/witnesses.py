@@ -54,7 +54,6 @@ class Condition(NamedTuple):
 
     Args:
         selector: The selector's place among those that must all hold.
-        part: The part.
     """
 
     selector: int
@@ -205,7 +204,6 @@ class _Values(NamedTuple):
     """Values that stand for all values of a device.
 
     Args:
-        tried: The values.
         limited_by: The condition that allows no other values; None if they also stand for their neighbours.
     """
 

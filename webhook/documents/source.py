@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.later import cached_property
+from webhook.problem import InYaml
 from webhook.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from webhook.problem import Fix
 
+_IN_JSON: Final = {"a flow sequence": "an array", "a flow mapping": "an object", "a block mapping": "an object"}
+"""What to say in JSON, by what libyaml says."""
 STDIN: Final = "-"
 """Standard input, as users name it."""
 JSON: Final = ".json"
@@ -140,7 +143,7 @@ class Source:
         """Report a reading error, with its line."""
         place = self.position(offset)
         if self.name.endswith(JSON):
-            from webhook.documents.jsonwords import in_json  # most manifests are YAML, and readable
-
-            message, hint = in_json(message), in_json(hint)
+            for yaml, json in _IN_JSON.items():
+                message = message.replace(yaml, json)
+            hint = hint.json if isinstance(hint, InYaml) else hint
         return Unreadable(self.name, place.line, place.column, message, hint, self.excerpt(place.line))

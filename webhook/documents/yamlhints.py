@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.documents.scalars import WORDS
 from webhook.patterns import Pattern
+from webhook.problem import InYaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,8 +12,11 @@ if TYPE_CHECKING:
 
 
 _COLON: Final = "mapping values are not allowed in this context"
+_UNCLOSED: Final = InYaml(
+    "check that quotes and brackets are closed", "check commas, and that double quotes and brackets are closed"
+)
 _HINTS: Final = {
-    _COLON: 'quote a text that holds ": ", and check the indentation',
+    _COLON: InYaml('quote a text that holds ": ", and check the indentation', 'quote a text that holds ": "'),
     "found character that cannot start any token": (
         "indent with spaces, not tabs; quote a text that starts with %, @ or `"
     ),
@@ -20,8 +24,7 @@ _HINTS: Final = {
     "found a tab character where an indentation space is expected": "indent with spaces",
     "did not find expected <document start>": "give one document between two --- lines, and no % directive",
     "did not find expected key": "check the indentation, and that quotes and brackets are closed",
-    "did not find expected ',' or '}'": "check that quotes and brackets are closed",
-    "did not find expected ',' or ']'": "check that quotes and brackets are closed",
+    **dict.fromkeys(("did not find expected ',' or '}'", "did not find expected ',' or ']'"), _UNCLOSED),
     "could not find expected ':'": "give the key a colon, and indent what goes on from the line before",
     "found undefined tag handle": "quote a text that starts with !",
     "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",

@@ -209,8 +209,8 @@ def never_runs(obj: Any) -> list[Problem]:
     if change is None or (isinstance(metadata := obj.get("metadata"), dict) and metadata.get("uid")):
         return []
     if isinstance(change, Problem):
-        message = change.message.removeprefix("Forbidden: ")  # it is the webhook that forbids it
-        return [change._replace(level=WARNING, reason="NeverRuns", message=message)]
+        # It is the webhook that forbids it.
+        return [change._replace(level=WARNING, reason="NeverRuns", message=change.detail)]
     path = Path((*(pod_template(obj) or ()), "spec", "nodeName"))
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
     return [Problem(WARNING, prescheduled.RULE, "NeverRuns", path, prescheduled.NEVER_RUNS, hint)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from itertools import chain
 
 from webhook.api.conversion import ConversionError, convert
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError
+from webhook.budget import DOCUMENT, Budget
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.later import cached_property
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Decision
+    from webhook.policy.evaluation.verdict import Decision, Fault
     from webhook.policy.manifest.model import Policy
     from webhook.problem import Path
     from webhook.release import Release
@@ -107,14 +106,7 @@ _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
-_ERROR: Final = "resulted in error: "
-_NO_KEY: Final = re.compile(r"(?:.*\W)?no such key: (\w+)", re.DOTALL)
-_PATCH: Final = "JSON Patch: "
-_NO_PATH: Final = re.compile(
-    rf'{_PATCH}(\w+) operation does not apply: (?:doc )?is missing path: "?([^"]*?)"?: missing value'
-)
 _SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
-_TOO_MUCH: Final = str(BudgetExceededError())
 _OF_METADATA: Final = ("labels", "annotations")
 
 
@@ -133,18 +125,17 @@ class _Subject(NamedTuple):
         kind = text(self.object, "kind")
         return f"a {kind} {self.distinction}" if self.distinction else f"a plain {kind}"
 
-    def lacking(self, reason: str) -> str:
-        """Describe it by the field that an expression misses in it, according to the error's text."""
-        key = _missing(reason)
+    def lacking(self, fault: Fault | None) -> str:
+        """Describe it by the field that an expression misses in it."""
+        key = _missing(fault)
         if self.distinction or not key or key in self.object:  # then oldObject, or object itself, is null
             return str(self)
         return f"a {text(self.object, 'kind')} without {key}"
 
 
-def _missing(reason: str) -> str:
-    """Return the key that an expression does not find, according to the error's text; empty for other errors."""
-    match = _NO_KEY.fullmatch(reason)
-    return match[1] if match else ""
+def _missing(fault: Fault | None) -> str:
+    """Return the field that an expression does not find; empty for other errors."""
+    return fault.missing if fault and fault.missing.isidentifier() else ""
 
 
 class Trial(NamedTuple):
@@ -177,18 +168,23 @@ def try_policies(
         if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
         given = policies.origins[policy]
-        for problem in trials.failing(policy):
-            if explained.isdisjoint((id(given), path) for path in _causes(policy, problem)):
-                findings.append(PolicyFinding(given, problem))
+        for failure in trials.failing(policy):
+            if explained.isdisjoint((id(given), path) for path in _causes(policy, *failure)):
+                findings.append(PolicyFinding(given, failure.problem))
     return Trial(findings)
 
 
-def _causes(policy: Policy, problem: Problem) -> Iterator[Path]:
+class _Failure(NamedTuple):
+    """An expression that fails, and why."""
+
+    problem: Problem
+    fault: Fault | None = None
+
+
+def _causes(policy: Policy, problem: Problem, fault: Fault | None) -> Iterator[Path]:
     """Yield the expression that fails, and the variables that fail in it."""
     yield problem.path
-    for variable in policy.variables:
-        if f'composited variable "{variable.name}" fails' in problem.message:
-            yield variable.path
+    yield from (each.path for each in policy.variables if fault and each.name in fault.variables)
 
 
 class _Trials:
@@ -208,7 +204,7 @@ class _Trials:
         self.tried = [policy for policy in policies.policies if policy.param_kind is None]
         self.spent = 0
 
-    def failing(self, policy: Policy) -> Iterator[Problem]:
+    def failing(self, policy: Policy) -> Iterator[_Failure]:
         """Evaluate a policy for the objects, and yield what fails."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
@@ -220,16 +216,16 @@ class _Trials:
                     continue
                 budget = Budget(DOCUMENT, is_offline=True)
                 verdict = evaluate(new, old, policies=alone, budget=budget)
-                for problem in _failures(policy, verdict.decisions, subject, doing):
-                    if problem.path not in reported:
-                        reported.add(problem.path)
-                        yield problem
+                for failure in _failures(policy, verdict.decisions, subject, doing):
+                    if failure.problem.path not in reported:
+                        reported.add(failure.problem.path)
+                        yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.object, obj, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
-                        yield Problem(WARNING, "makes-invalid", "", path, message + refusal)
+                        yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
@@ -279,44 +275,46 @@ def _failing(manifest: JSONObject) -> JSONObject:
     return {**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}}
 
 
-def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[Problem]:
+def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
+        fault = decision.fault
         if decision.is_error and decision.path:
-            _, _, reason = decision.message.rpartition(_ERROR)
+            reason = fault.text if fault else decision.message
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
-            hint = _hint(decision, reason, subject, doing)
-            message = f"fails when {subject.lacking(reason)} is {doing}, {effect}"
-            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint)
+            message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
+            hint = _hint(fault, subject, doing)
+            yield _Failure(Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault)
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.path == decision.path[:-1])
-            _, _, reason = decision.unused_message.rpartition(_ERROR)
+            reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
-            about = f"{subject.lacking(reason)} is {doing} and refused"
+            about = f"{subject.lacking(fault)} is {doing} and refused"
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
-            hint = _guard(reason, subject, doing) if _ERROR in decision.unused_message else ""
-            yield Problem(level, "fails-on-valid", "", validation.path / "messageExpression", text, hint)
+            hint = _guard(fault, subject, doing) if fault else ""
+            path = validation.path / "messageExpression"
+            yield _Failure(Problem(level, "fails-on-valid", "", path, text, hint), fault)
 
 
-def _hint(decision: Decision, reason: str, subject: _Subject, doing: str) -> str:
-    if _TOO_MUCH in reason:
-        return _SHORTEN
-    if _ERROR not in decision.message and not reason.startswith(_PATCH):
+def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:
+    if fault is None:
         return ""
-    if patch := _NO_PATH.fullmatch(reason):
-        operation, path = patch.groups()
+    if fault.is_work:
+        return _SHORTEN
+    if fault.patch:
+        operation, path = fault.patch
         if operation == "add":
             return f"add {path.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
         return f"{operation} only where the object has {path}"
-    return _guard(reason, subject, doing)
+    return _guard(fault, subject, doing)
 
 
-def _guard(reason: str, subject: _Subject, doing: str) -> str:
+def _guard(fault: Fault, subject: _Subject, doing: str) -> str:
     """Suggest how to guard an expression."""
     if subject.distinction == _NO_REQUESTS:
         return "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])"
-    if not (key := _missing(reason)):
+    if not (key := _missing(fault)):
         return "guard it: what it reads may be missing or different"
     if key in _OF_METADATA:
         return f"read object.metadata.?{key}[?'KEY'].orValue('')"

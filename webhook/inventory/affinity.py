@@ -42,7 +42,6 @@ class Unmatched(NamedTuple):
 
     Args:
         path: The requirement that no node can meet, or the empty term.
-        reason: The reason.
         contradicts: Whether the requirement could be met without others.
     """
 

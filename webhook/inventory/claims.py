@@ -33,7 +33,6 @@ class Consumer(NamedTuple):
 
     Args:
         resource: ``pods``, or ``podgroups`` for a claim that a PodGroup's pods share.
-        name: Its name.
         uid: Its UID; a placeholder if it is not known yet.
     """
 
@@ -64,7 +63,6 @@ class Use(NamedTuple):
 
     Args:
         name: The pod's name for the claim.
-        claim: The claim.
         consumer: The consumer that it is reserved for.
     """
 
@@ -89,7 +87,6 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
     """Find the claims of a pod; generate those from templates, as the controller does.
 
     Args:
-        pod: The pod.
         inventory: The claims and templates; generated claims are added.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
@@ -172,7 +169,6 @@ def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
     """Make a claim from a template, for a pod or a PodGroup.
 
     Args:
-        template: The ResourceClaimTemplate.
         owner: The pod or PodGroup.
         entry: The owner's name for the claim.
     """

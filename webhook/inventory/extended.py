@@ -41,7 +41,6 @@ class ExtendedResources:
     """Which class provides an extended resource.
 
     Args:
-        classes: The device classes.
         release: The Kubernetes release, as the minor of 1.x.
         is_on: Whether device classes provide extended resources.
     """
@@ -88,7 +87,6 @@ class ExtendedResources:
         """Tell whether a resource that a pod requests is left to devices.
 
         Args:
-            resource: The resource.
             allocatable: The resources of the node.
             requests: The resources that the pod requests.
         """
@@ -112,12 +110,7 @@ class ExtendedResources:
         return resources if with_claims or not resources <= allocatable.keys() else frozenset()
 
     def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
-        """Make the claim for a pod's extended resources that devices provide, as it is before it is created.
-
-        Args:
-            pod: The pod.
-            resources: The extended resources.
-        """
+        """Make the claim for a pod's extended resources that devices provide, as it is before it is created."""
         return {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
@@ -175,7 +168,6 @@ def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
     """Return the container and the extended resource that a request of a pod's claim for such resources stands for.
 
     Args:
-        pod: The pod.
         request: The name of the request.
     """
     _, found, resource = _requested(pod, request)
@@ -186,7 +178,6 @@ def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
     """Return where a pod states the amount of the extended resource that a request of its claim for these stands for.
 
     Args:
-        pod: The pod.
         request: The name of the request.
     """
     path, found, resource = _requested(pod, request)

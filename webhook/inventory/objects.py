@@ -175,8 +175,6 @@ class Inventory:
         """Return an object, None if it is not there.
 
         Args:
-            kind: The kind.
-            name: The name.
             namespace: The namespace; empty for kinds without.
         """
         key = namespace, name

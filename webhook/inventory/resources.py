@@ -66,20 +66,12 @@ def container_requests(container: JSONObject) -> JSONObject:
 
 
 def requests(pod: JSONObject) -> dict[str, int]:
-    """Return a pod's requests of its node, by resource.
-
-    Args:
-        pod: The pod.
-    """
+    """Return a pod's requests of its node, by resource."""
     return _total(pod, container_requests)
 
 
 def limits(pod: JSONObject) -> dict[str, int]:
-    """Return a pod's limits, by resource.
-
-    Args:
-        pod: The pod.
-    """
+    """Return a pod's limits, by resource."""
     return _total(pod, lambda container: mapping(container, "resources", "limits"))
 
 
@@ -87,7 +79,6 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
     """Sum up what the containers of a pod state, or the pod as a whole.
 
     Args:
-        pod: The pod.
         of: Returns what a container states; a pod's spec is one, too.
     """
     spec = mapping(pod, "spec")

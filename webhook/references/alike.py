@@ -32,7 +32,6 @@ class ReferenceFindings(NamedTuple):
     """The findings of rules about an object.
 
     Args:
-        problems: The findings.
         skipped: The number of lookups skipped, by the kind of the object and the field that names it.
     """
 

@@ -17,7 +17,7 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import at, items, mapping, namespace_of, text
-from webhook.problem import JUDGED_AS, NOTE
+from webhook.problem import NOTE, Remark
 from webhook.records import NamedTuple
 from webhook.references.requests import field_of, requests_of, requests_of_capacity, sorted_out
 from webhook.references.rules import finding, listed, rule
@@ -65,8 +65,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
-    hint = "; ".join(filter(None, (hint, f"{JUDGED_AS} 1.{context.release}")))
-    return finding(path, message, hint, "NeverAllocated")
+    release = Remark(f"judged as Kubernetes 1.{context.release}")
+    return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
 
 
 def _too_many(claim: JSONObject, context: Context) -> str:
@@ -196,7 +196,6 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     Args:
         request: The request, or the alternative.
         most: How many matching devices a node has at most.
-        context: The cluster.
     """
     fields = {key: value for key, value in request.items() if key != "name"}
 

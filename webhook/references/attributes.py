@@ -7,10 +7,10 @@ import re
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.deviceselectors.parts import read_of
 from webhook.objects import text
-from webhook.problem import Advice, Fix
+from webhook.problem import Advice, Fix, Meant
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import MEANT, finding, in_expression, listed, rule
+from webhook.references.rules import finding, in_expression, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
@@ -41,7 +41,6 @@ class _Known(NamedTuple):
     """Facts about the devices that a selector is evaluated for.
 
     Args:
-        profile: Their driver's profile.
         devices: The kinds of devices that the class and the other conditions allow.
         is_certain: Whether the selector is only evaluated for devices of that driver.
     """
@@ -55,7 +54,6 @@ class Around:
     """The context of a selector, computed once for all its reads.
 
     Args:
-        selector: The selector.
         context: The context of the rule.
     """
 
@@ -229,10 +227,10 @@ def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> 
     if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
         elsewhere = places[0].removesuffix(f"/{read.name}")
         written = f'device.{read.holder}["{elsewhere}"].{read.name}'
-        return Advice(f"{MEANT} {written}?", _in_domain(selector.expression, domain, elsewhere))
+        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector.expression, domain, elsewhere))
     if domain in names and read.name in WRITTEN_TYPES:
         written = f'device.{read.holder}["{driver}"].{domain}'
-        return Advice(f"{MEANT} {written}?", _without_value(selector.expression, read, written))
+        return Advice(Meant(f"did you mean {written}?"), _without_value(selector.expression, read, written))
     if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
         corrected = _in_domain(selector.expression, domain, driver) if read.name in names else None
         return Advice(f'its attributes are in domain "{driver}"', corrected)

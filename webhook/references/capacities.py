@@ -89,7 +89,6 @@ def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:
     """Return the amount with the largest unit that a device allows; empty if the number alone may be meant.
 
     Args:
-        number: The number.
         unit: What is written behind it.
         published: The capacity of each device.
     """

@@ -25,7 +25,6 @@ class Surroundings:
     """The objects of a cluster, against which requests are checked.
 
     Args:
-        inventory: The objects.
         kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
         feature_gates: Its feature gates that differ from the release's defaults; None if unknown.
     """

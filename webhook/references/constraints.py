@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, number, text, texts
-from webhook.problem import NOTE, Advice, Fix, value_at
+from webhook.problem import NOTE, Advice, Fix, Meant, value_at
 from webhook.records import NamedTuple
 from webhook.references.requests import class_of, drivers_of_request, requests_of
-from webhook.references.rules import MEANT, finding, listed, rule
+from webhook.references.rules import finding, listed, rule
 from webhook.spelling import nearest
 
 TYPE_CHECKING = False
@@ -161,6 +161,6 @@ def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advic
     elif len(others := [domain for domain, name in known if name == constraint.name]) == 1:
         meant = f"{others[0]}/{constraint.name}"
     if meant:
-        return Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
+        return Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
     full = sorted(f"{domain}/{name}" for domain, name in known)
     return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.parts import start_of
+from webhook.deviceselectors.parts import Blame, start_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import items, mapping, text
@@ -26,7 +26,7 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Final
 
     from webhook.allocation.devices import Content
@@ -105,20 +105,20 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         all_ = sum(group.devices for group in fleet.sorted_out(each.around, ()).taken)
         message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
         advice = Advice()
-        if match := _TYPED.search(fault.detail):
-            advice = Advice(f"an attribute is read without its type: leave out .{match[1]}")
-        elif "no such key" in fault.detail:
+        missing = fault.detail.missing
+        if missing in _TYPED:
+            advice = Advice(f"an attribute is read without its type: leave out .{missing}")
+        elif missing:
             safe = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
             advice = ask_first(safe)
-        elif "no such overload" in fault.detail:
+        elif not fault.detail.has_overload:
             advice = Advice(_of_types(fleet, first.content, each.parts))
         part = fleet.first_false_part(each.own[each.place], first.content)
-        yield finding(each.path, message, advice, "Fails", None if part is None else _failing_at(part, fault.detail))
+        yield finding(each.path, message, advice, "Fails", None if part is None else _failing_at(part, missing))
 
 
-def _failing_at(part: Expression, reason: str) -> int:
+def _failing_at(part: Expression, missing: str) -> int:
     """Return where a part of a selector fails: at the missing read, or else at its beginning."""
-    missing = reason.rpartition("no such key: ")[2] if "no such key" in reason else ""
     return next((read.offset for read in reads(part) if read.name == missing), start_of(part))
 
 
@@ -146,7 +146,7 @@ _VERSION: Final = "kubernetes.Semver"
 _A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 
 
-_TYPED: Final = re.compile(r"no such key: (string|int|bool|version|value)$")
+_TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
@@ -183,72 +183,65 @@ def _nothing(
     answer = fleet.sorted_out(around, own)
     if answer.taken or answer.failing:
         return
-    reasons: Counter[tuple[int, str]] = Counter()
-    examples: dict[tuple[int, str], Content] = {}
+    reasons: Counter[tuple[int, Blame]] = Counter()
+    examples: dict[tuple[int, Blame], Content] = {}
     for group in answer.refused[:_BLAMED_MOST]:
         choice = fleet.choose(around, own, group.content)
         if not choice.of_class:
-            reasons[choice.place, choice.reason] += group.devices
-            examples.setdefault((choice.place, choice.reason), group.content)
-    if any(_TAKEN_OUT.search(why) for _, why in reasons):
+            reasons[choice.place, choice.blame] += group.devices
+            examples.setdefault((choice.place, choice.blame), group.content)
+    if any(_TAKEN_OUT.fullmatch(each.met) for _, blame in reasons for each in blame.each):
         return
-    ((index, reason), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, ""), 0))
-    values = _values([why for place, why in reasons if place == index], reason.partition(" is ")[0])
+    ((index, blame), count) = max(reasons.items(), key=lambda pair: pair[1], default=((0, Blame("")), 0))
+    reason, first = blame.text, blame.each[0]
+    met = (each.met for place, why in reasons if place == index for each in why.each[:1] if each.name == first.name)
     message = f"no device meets the selectors of {who}"
     if count and reason:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": {reason} ({'the only device' if all_ == 1 else some})"
-    part = fleet.first_false_part(own[index], examples[index, reason]) if examples else None
+    part = fleet.first_false_part(own[index], examples[index, blame]) if examples else None
     character = None if part is None else start_of(part)
-    advice = _mistyped(reason, values, text(own[index], "cel", "expression"))
+    advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
     yield finding((*path, index, "cel", "expression"), message, advice, "SelectsNothing", character)
 
 
 _BLAMED_MOST: Final = 200
 """For how many different devices, the most frequent first, the reason of their rejection is determined."""
 _TAKEN_OUT: Final = re.compile(
-    r' is "[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
+    r'"[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
 )
-"""A reason that says nothing: a published slice has something in place of the device's own value."""
-_COMPARED: Final = r"(?:[=!<>]+ |(?:one|none) of \[|(?![=!<>]+ |(?:one|none) of \[))"
-_UNQUOTED: Final = re.compile(rf'(\S+) is [^"\s]\S*, wanted {_COMPARED}"([^"]*)')
-_QUOTED: Final = re.compile(rf'(\S+) is ".*", wanted {_COMPARED}([^"\s]+)')
-_RESPELT: Final = re.compile(r'\S+ is ".*", wanted "(.*)"')
+"""A value that says nothing: a published slice has it in place of the device's own."""
+_WANTED: Final = re.compile(r"""(?:[=!<>]+ |(?:one|none) of \[)?(?:"(?P<text>[^"]*)|(?P<other>[^"\s]+))""")
+"""The first value that is wanted, after an operator."""
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
-def _values(reasons: Iterable[str], subject: str) -> list[str]:
-    """List the devices' values of the attributes for which a selector is false."""
-    head = f"{subject} is "
-    found = (each.removeprefix(head).partition(", wanted ")[0] for each in reasons if each.startswith(head))
-    return list(dict.fromkeys(found))
-
-
-def _mistyped(reason: str, values: Sequence[str], expression: str) -> Advice:
+def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
     """Explain that a value is compared with one of another type or spelling; else list the existing values.
 
     Args:
-        reason: Why the selector is false.
+        blame: Why the selector is false.
         values: The devices' values of what it compares.
-        expression: The selector.
     """
-    if match := _UNQUOTED.match(reason):
-        hint, wanted, meant = "is not a string: compare it with a value without quotes", match[2], match[2]
-    elif (match := _QUOTED.match(reason)) and " to " not in reason:
-        hint, wanted, meant = "is a string: put what it is compared with in quotes", match[2], f'"{match[2]}"'
-    else:
-        match = _RESPELT.match(reason)
-        if match and reason.startswith("driver is ") and (near := nearest(match[1], (each[1:-1] for each in values))):
+    name, is_text, wanted = blame.name, blame.met.startswith('"'), _WANTED.match(blame.wanted)
+    if wanted and is_text and wanted["other"]:
+        meant = f'"{wanted["other"]}"'
+        hint = f"{name} is a string: put what it is compared with in quotes"
+        return Advice(hint, _replaced(expression, wanted["other"], meant) if meant in values else None)
+    if wanted and blame.met and not is_text and wanted["text"] is not None and " " not in blame.met:
+        meant = wanted["text"]
+        hint = f"{name} is not a string: compare it with a value without quotes"
+        return Advice(hint, _replaced(expression, f'"{meant}"', meant) if meant in values else None)
+    if is_text and blame.wanted.startswith('"'):
+        written = blame.wanted[1:-1]
+        if name == "driver" and (near := nearest(written, (each[1:-1] for each in values))):
             hint = f'one of the two is misspelt: the devices have driver "{near}"'
-            return Advice(hint, _replaced(expression, f'"{match[1]}"', f'"{near}"'))
-        alike = [each[1:-1] for each in values if match and _letters(each) == _letters(match[1])]
-        if match and alike:
-            return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{match[1]}"', f'"{alike[0]}"'))
-        subject = reason.partition(" is ")[0]
-        return Advice(f"{subject} of the devices: {listed(values)}" if values[1:] else "")
-    written = f'"{wanted}"' if meant == wanted else wanted
-    return Advice(f"{match[1]} {hint}", _replaced(expression, written, meant) if meant in values else None)
+            return Advice(hint, _replaced(expression, f'"{written}"', f'"{near}"'))
+        alike = [each[1:-1] for each in values if _letters(each) == _letters(written)]
+        if alike:
+            return Advice(f'did you mean "{alike[0]}"?', _replaced(expression, f'"{written}"', f'"{alike[0]}"'))
+    return Advice(f"{name} of the devices: {listed(values)}" if values[1:] else "")
 
 
 def _replaced(expression: str, written: str, meant: str) -> Fix | None:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import re
 
+from webhook.api.core import placement
+from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
 from webhook.api.core.podspec import SOURCES
+from webhook.api.dra import taints
 from webhook.api.dra.devicerequest import ALL
 from webhook.api.dra.names import STANDARD_DOMAIN
+from webhook.documents.dump import dump
 from webhook.documents.placeholders import has_placeholder
 from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
-from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, value_at
-from webhook.references import placementhints, selectorhints
-from webhook.references.rules import MEANT, in_place, listed
+from webhook.patterns import Pattern
+from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, value_at
+from webhook.references import selectorhints
+from webhook.references.rules import in_place, listed
 from webhook.schema.decoding import holds_one
 from webhook.spelling import nearest
 
@@ -24,6 +29,53 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     from webhook.problem import Problem
+
+_TOLERATION: Final = {
+    **dict.fromkeys(
+        (placement.NO_VALUE, taints.NO_VALUE),
+        "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
+    ),
+    placement.ONLY_EVICTING: "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
+    placement.ONLY_EXISTS: "add the key of the taint, or write operator: Exists without a value for all taints",
+}
+"""How to fix a toleration, by what the API server says of it."""
+
+
+def of_toleration(problem: Problem, obj: Any) -> Advice:
+    """Suggest the fields that make a toleration valid; empty if unclear."""
+    operator = text(value_at(obj, problem.path[:-1]), "operator")
+    if operator in COMPARING and problem.path[-1] == "operator":
+        is_known = COMPARING[0] in problem.allowed
+        needs = f"needs the feature gate {COMPARING_GATE}, which is off"
+        return Advice(f"{operator} {needs if is_known else f'is supported from Kubernetes 1.{COMPARING_SINCE} on'}")
+    return Advice(_TOLERATION.get(problem.detail, ""))
+
+
+_TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")
+"""A taint as kubectl takes it: key=value:effect, perhaps without value or effect."""
+_REQUIREMENTS: Final = "matchExpressions"
+_LABELS: Final = "nodeSelector"
+_TOLERATIONS: Final = "tolerations"
+
+
+def of_key(problem: Problem, _obj: Any) -> Advice:
+    """Write the parts of a key that has a value in it as fields of their own; empty for other keys."""
+    parts = _TAINT.fullmatch(problem.value)
+    if parts is None or parts.group() == parts[1]:
+        return Advice()
+    key, value, effect = parts.groups(default="")
+    shown = dump([value]).rstrip("\n")  # in quotes where YAML reads another type, such as true
+    holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
+    if holder == _LABELS:
+        return Advice(f"write {key}: {shown}")
+    if holder == _REQUIREMENTS:
+        fields = {"key": key, "operator": "In" if value else "Exists", "values": value and f"[{shown}]"}
+    else:
+        operator = {"operator": "Equal" if value else "Exists"} if holder == _TOLERATIONS else {}
+        fields = {"key": key, **operator, "value": value and shown, "effect": effect}
+    stated = ", ".join(f"{name}: {part}" for name, part in fields.items() if part)
+    return Advice(f"each part is a field of its own: {stated}")
+
 
 _CLASSIC_MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 _MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
@@ -38,6 +90,9 @@ _LONGEST: Final = 253
 """The most characters of a name."""
 
 
+_WITHOUT_QUOTES: Final = InYaml(
+    "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
+)
 _UNFILLED: Final = Advice("fill in the placeholder first, for example with envsubst")
 
 
@@ -46,7 +101,6 @@ def hinted(problem: Problem, obj: Any) -> Problem:
 
     Args:
         problem: The API server's finding.
-        obj: The refused object.
     """
     hint, fix = _UNFILLED if has_placeholder(obj, problem.path) else hint_of(problem, obj)
     return problem._replace(hint=hint or problem.hint, fix=fix)
@@ -57,7 +111,6 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
 
     Args:
         problem: The API server's finding.
-        obj: The refused object.
     """
     if problem.reason == "FieldValueDuplicate":
         return _repeated(problem, obj)
@@ -185,12 +238,12 @@ def _request(problem: Problem, obj: Any) -> Advice:
     if alternatives := [each for each in known if each.endswith(f"/{wanted}")]:
         fix = Fix("replace", alternatives[0], safe=False) if not alternatives[1:] else None
         named = " or ".join(f'"{each}"' for each in alternatives[:2])
-        return Advice(f"{MEANT} {named}? {_REQUESTS}: {listed(known)}", fix)
+        return Advice(f"did you mean {named}? {_REQUESTS}: {listed(known)}", fix)
     hint, fix = in_place(wanted, known, _REQUESTS)
     whole = in_place(wanted, [each for each in known if "/" not in each], _REQUESTS).fix
     if fix and whole and fix.value != whole.value:  # gpux is as near to gpu as to gpu/x
-        hint, fix = f'{MEANT} "{whole.value}" or "{fix.value}"?', None
-    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if hint.startswith(MEANT) and known[1:] else hint, fix)
+        hint, fix = Meant(f'did you mean "{whole.value}" or "{fix.value}"?'), None
+    return Advice(f"{hint} {_REQUESTS}: {listed(known)}" if isinstance(hint, Meant) and known[1:] else hint, fix)
 
 
 def _claim(problem: Problem, obj: Any) -> Advice:
@@ -259,11 +312,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     ),
     "quantity": _quantity,
     "semver": _version,
-    "json-object": lambda problem, obj: Advice(
-        "write a map: without quotes around it, and without | after the key"
-        if isinstance(value_at(obj, problem.path), str)
-        else ""
-    ),
+    "json-object": lambda problem, obj: Advice(_WITHOUT_QUOTES if isinstance(value_at(obj, problem.path), str) else ""),
     "exactly-or-first-available": lambda *_: Advice(
         "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
     ),
@@ -280,9 +329,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
         "NoSchedule keeps new pods away, NoExecute evicts running ones, too" if problem.path[-1:] == ("effect",) else ""
     ),
     "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
-    "value-to-tolerate": placementhints.of_toleration,
-    "value-for-operator": placementhints.of_toleration,
-    "label-key": placementhints.of_key,
-    "node-labels": placementhints.of_key,
+    "value-to-tolerate": of_toleration,
+    "value-for-operator": of_toleration,
+    "label-key": of_key,
+    "node-labels": of_key,
     "count-for-mode": _mode,
 }

@@ -67,7 +67,6 @@ def look(
 
     Args:
         obj: The object, in the newest version; a pod for a pod template.
-        kind: Its kind.
         context: The context of the rules.
         skipped: Counts the lookups skipped because no object of the kind is known, by kind and field.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.

@@ -202,9 +202,7 @@ def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONO
     """Return a pod as a user of a claim: the containers that get devices for the requests.
 
     Args:
-        pod: The pod.
         entry: The claim, as the pod or another one names it.
-        requests: The requests.
     """
     claim = source(entry, "resourceClaimName")
     names = {

@@ -147,7 +147,6 @@ class Refusals:
         """Return the refusals of a pod, and of the claims and templates that it names, in the API server's words.
 
         Args:
-            placement: The pod.
             submitted: The pod, or the workload that makes it, as it was given.
         """
         namespace = namespace_of(placement.pod)

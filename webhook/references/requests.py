@@ -96,7 +96,6 @@ def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str
     """Find configuration for drivers other than the selected ones.
 
     Args:
-        config: The configuration.
         known: The drivers whose devices can be selected; empty if unknown.
         path: Where the configuration is.
         who: The subject of the message, such as ``the class selects``.

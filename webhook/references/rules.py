@@ -9,7 +9,7 @@ from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
 from webhook.objects import items, mapping, text
 from webhook.patterns import Pattern
-from webhook.problem import WARNING, Advice, Fix, Path, Problem
+from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
 from webhook.spelling import near
@@ -97,7 +97,7 @@ class Context:
 
     def or_in_cluster(self, known: Advice) -> Advice:
         """Add to a list of known names that the cluster may have others."""
-        if self.is_cluster or known.hint.startswith(MEANT):
+        if self.is_cluster or isinstance(known.hint, Meant):
             return known
         return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
 
@@ -217,7 +217,6 @@ class Rule(NamedTuple):
     """A rule about references.
 
     Args:
-        name: Its stable name.
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
@@ -254,7 +253,6 @@ def rule(
     """Declare a rule; ``draguard explain`` shows its docstring.
 
     Args:
-        name: Its stable name.
         kinds: The kinds that it checks.
         needs: The kinds; the rule applies if one of them is known.
         level: The level of its findings.
@@ -286,7 +284,6 @@ def finding(
 
     Args:
         path: The path of the field.
-        message: The error.
         hint: How to fix it.
         reason: Its cause, in one word.
         character: Where in the expression at the path it is; None if the whole expression is meant.
@@ -302,8 +299,6 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:_LISTED]) + more
 
 
-MEANT = "did you mean"
-"""The start of a hint that suggests a similar name."""
 _MEANT: Final = 3
 """The most names that a hint suggests."""
 
@@ -312,8 +307,6 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     """Suggest the intended name, or list the existing ones.
 
     Args:
-        name: The missing name.
-        names: The existing names.
         what: What they name, such as ``device classes``.
     """
     known = list(names)
@@ -323,7 +316,7 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
 def _instead(meant: list[str], known: list[str], what: str) -> str:
     if meant:
         names = " or ".join(f'"{each}"' for each in meant[:_MEANT])
-        return f"{MEANT} {names}?"
+        return Meant(f"did you mean {names}?")
     return f"{what}: {listed(known)}" if known else f"no {what} are known"
 
 

@@ -38,8 +38,6 @@ class Selector(NamedTuple):
 
     Args:
         path: Where its expression is.
-        expression: The expression.
-        parts: Its parts.
         around: The selectors of the request's class; none for a selector of a class.
         own: All selectors of the request, or of the class.
         place: Its place among them.
@@ -99,12 +97,7 @@ OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 
 def held_elsewhere(read: Read, parts: Parts) -> str:
-    """Report a capacity that is read from attributes, or the other way round.
-
-    Args:
-        read: The read.
-        parts: The selector.
-    """
+    """Report a capacity that is read from attributes, or the other way round."""
     if read.holder == "capacity":
         return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
     meant = f'device.capacity["{read.domain}"].{read.name}'
@@ -136,9 +129,7 @@ class TextComparison(NamedTuple):
     """A comparison of an attribute or capacity with a text by an operator.
 
     Args:
-        read: What is compared.
         operator: The operator, as in ``read operator text``.
-        text: The text.
         offset: The offset of the text in the expression.
     """
 

@@ -7,9 +7,9 @@ from functools import cache
 
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import items, mapping, name_of, text
-from webhook.problem import Advice, Fix
+from webhook.problem import Advice, Fix, Meant
 from webhook.references.requests import drivers_of, requests_of
-from webhook.references.rules import MEANT, finding, in_expression, rule
+from webhook.references.rules import finding, in_expression, rule
 from webhook.spelling import mistyped
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for path, name in _names(obj, context):
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
-            advice = Advice(f'{MEANT} "{meant}"?', Fix("replace", meant, safe=False))
+            advice = Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
     for path, selector in _selectors(obj):
         for name in sorted(drivers_of([selector], context)):

@@ -69,7 +69,6 @@ def make(name: str, style: Style) -> Format:
     """Make a format.
 
     Args:
-        name: One of :data:`FORMATS`.
         style: The style, where the format leaves it open.
     """
     made: Format = getattr(import_module(f"webhook.report.{name}"), FORMATS[name])(style)

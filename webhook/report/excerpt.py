@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import STDIN_NAME
-from webhook.problem import JUDGED_AS, ONCE_DECODED
+from webhook.problem import Remark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def help_of(finding: Finding) -> str:
 
 def label_of(finding: Finding) -> str:
     """Return the label of a hint: a note, if it does not say what to do."""
-    return "note" if finding.problem.hint.startswith((JUDGED_AS, ONCE_DECODED)) else "help"
+    return "note" if isinstance(finding.problem.hint, Remark) else "help"
 
 
 def full_text(finding: Finding) -> str:

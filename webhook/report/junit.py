@@ -29,13 +29,9 @@ class _Case(NamedTuple):
     """A test case.
 
     Args:
-        class_name: Its class.
-        name: Its name.
-        file: Its file.
         line: The line; 0 if it is not known.
         outcome: The element of its result, if any.
         why: The text of the result.
-        output: Further output.
     """
 
     class_name: str

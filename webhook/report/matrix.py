@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from webhook.api.versions import release_of
+from webhook.problem import Remark
 from webhook.report.excerpt import place_of
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
             # Hints may differ between releases.
-            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None))
+            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None, issues=()))
             rows.setdefault(key, {}).setdefault(column, finding)
         first.files |= report.files
     first.sort(map(_of_releases, rows.values()))
@@ -49,7 +50,9 @@ def _of_releases(row: Mapping[str, Finding]) -> Finding:
     finding, *others = row.values()
     problem, releases = finding.problem, tuple(row)
     if any(each.problem.hint != problem.hint for each in others):
-        problem = problem._replace(hint=_together({by: each.problem.hint for by, each in row.items()}))
+        hints = {by: each.problem.hint for by, each in row.items()}
+        said = _together(hints)
+        problem = problem._replace(hint=Remark(said) if isinstance(problem.hint, Remark) else said)
     if any(each.problem.fix != problem.fix for each in others):
         problem = problem._replace(fix=None)
     return finding._replace(kubernetes=releases[0], releases=releases, problem=problem)
@@ -80,12 +83,7 @@ def _split(clause: str, release: str) -> tuple[str, str]:
 
 
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
-    """Return the level of a finding in each release, ``-`` where it is not found.
-
-    Args:
-        finding: The finding.
-        columns: The releases.
-    """
+    """Return the level of a finding in each release, ``-`` where it is not found."""
     by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
     return [finding.problem.level if column in by else _NOT_SAID for column in columns]
 
@@ -95,7 +93,6 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
 
     Args:
         findings: The findings of all of them.
-        columns: The releases.
     """
     if not (findings and columns[1:]):
         return

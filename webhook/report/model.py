@@ -87,7 +87,6 @@ class Judged(NamedTuple):
     Args:
         file: The file's name as it was given.
         document: The number of the document in the file, from 1.
-        identity: The object.
     """
 
     file: str
@@ -99,9 +98,7 @@ class SuiteRun(NamedTuple):
     """A suite that was run.
 
     Args:
-        suite: The suite's document.
         kubernetes: The release for which it was run, such as ``1.36``.
-        result: Its result.
     """
 
     suite: Document

@@ -39,7 +39,6 @@ def closing(report: Report, shown: Sequence[Finding]) -> list[str]:
     """Return the lines that end a report: remarks, findings by release, and the summary.
 
     Args:
-        report: The report.
         shown: The findings that the table of releases lists.
     """
     table = map(printable, by_release(report, shown))

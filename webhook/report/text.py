@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from webhook.problem import Path
 from webhook.report import Format
 from webhook.report.excerpt import (
     MAX_LINE,
@@ -18,7 +21,8 @@ from webhook.report.summary import by_release, closing, counted, directories
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from typing import Final
 
     from webhook.findings import Finding
     from webhook.report.model import Report
@@ -49,7 +53,6 @@ def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0)
     """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
 
     Args:
-        findings: The findings.
         color: Whether to colour them by ANSI escape sequences.
         width: The columns to which long texts are folded; 0 for no limit.
     """
@@ -104,7 +107,6 @@ def _first_ones(findings: Sequence[Finding]) -> Iterable[tuple[Finding, int]]:
     """Return the findings to show, each with how many more like it there are."""
     if not findings:
         return ()
-    from webhook.report.alike import first_ones  # most runs find nothing
 
     return first_ones(findings)
 
@@ -132,3 +134,34 @@ def _plain(_role: str, text: str) -> str:
 
 def _painted(role: str, text: str) -> str:
     return f"\x1b[{_COLORS[role]}m{text}\x1b[0m"
+
+
+MAX_ALIKE: Final = 10
+"""The most findings to show of those that say the same."""
+
+
+def first_ones(findings: Sequence[Finding]) -> Iterator[tuple[Finding, int]]:
+    """Yield the findings to show, and after the last one of those that say the same how many more there are.
+
+    Args:
+        findings: The findings, in their order.
+    """
+    if len(findings) <= MAX_ALIKE:
+        yield from ((each, 0) for each in findings)
+        return
+    keys = list(map(_said, findings))
+    times = Counter(keys)
+    shown: Counter[Hashable] = Counter()
+    for finding, key in zip(findings, keys, strict=True):
+        shown[key] += 1
+        if shown[key] <= MAX_ALIKE:
+            yield finding, times[key] - MAX_ALIKE if shown[key] == MAX_ALIKE else 0
+
+
+def _said(finding: Finding) -> Hashable:
+    """Return the file of a finding and what it says, whichever object and item of a list it is about."""
+    problem, about = finding.problem, finding.identity
+    field = Path(each for each in problem.path if not isinstance(each, int))
+    message = problem.message.replace(f"{about.kind} {about.name}: ", "", 1)
+    of = finding.file, about.kind, field, finding.origin, finding.releases
+    return of, problem.level, problem.rule, message, problem.hint

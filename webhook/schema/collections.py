@@ -9,8 +9,10 @@ from webhook.problem import (
     DUPLICATE,
     TOO_LONG,
     TOO_MANY,
+    WRITE_LIST,
     Advice,
     Fix,
+    InYaml,
     Key,
     Path,
     Problem,
@@ -141,7 +143,7 @@ class Array(Field):
 
     def _advice(self, value: object, item: CompiledField) -> Advice | None:
         """Advise how a value becomes the list, if it cannot be an item itself; None if it can."""
-        struct, hint = item.struct, "write a list: a `-` before each entry"
+        struct, hint = item.struct, WRITE_LIST
         if not isinstance(value, dict):
             return Advice(hint) if struct is not None and type(value) not in struct.type.shorthand else None
         if struct is None:
@@ -152,7 +154,13 @@ class Array(Field):
         is_by_key = bool(value) and all(each is None or isinstance(each, dict) for each in value.values())
         if not key or not is_by_key:
             return Advice(hint)
-        return Advice(f"write a list: `- {key}: …` in place of `…:`", Fix("list", key))
+        return Advice(
+            InYaml(
+                f"write a list: `- {key}: …` in place of `…:`",
+                f'write an array: [{{"{key}": …}}] in place of {{…: …}}',
+            ),
+            Fix("list", key),
+        )
 
     def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
         """Return the findings for an absent list, and for an empty one."""

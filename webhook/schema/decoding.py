@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 
 from webhook.patterns import Pattern
-from webhook.problem import BAD_REQUEST, ERROR, Advice, Fix, Key, Path, Problem, clipped, quoted
+from webhook.problem import BAD_REQUEST, ERROR, WRITE_LIST, Advice, Fix, InYaml, Key, Path, Problem, clipped, quoted
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
@@ -57,8 +57,9 @@ class Misfit(NamedTuple):
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
         advice = self.suggest(self.path)
-        message = self.describe(self.path)
-        return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix)
+        detail = self.describe(self.path)
+        message = f"{STRICT}{detail}" if self.rule == UNKNOWN_FIELD else detail
+        return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix, detail=detail)
 
     @property
     def is_drop_of_field(self) -> bool:
@@ -161,7 +162,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
         spelled = Path(str(clipped(step)) if isinstance(step, Key) else step for step in path)
-        return f"{STRICT}unknown field {quoted(str(spelled))}"
+        return f"unknown field {quoted(str(spelled))}"
 
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 
@@ -193,9 +194,13 @@ def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
     kind = kind_of(value)
     if go_type.startswith("[]") and kind != "array":
         is_one = not isinstance(value, str) or "," not in value
-        return Advice("write a list: a `-` before each entry", Fix("wrap") if is_one else None)
+        return Advice(WRITE_LIST, Fix("wrap") if is_one else None)
     if go_type.startswith("map[") and kind != "object":
-        return Advice("write a map: a line `key: value` for each entry")
+        return Advice(
+            InYaml(
+                "write a map: a line `key: value` for each entry", 'write an object: `"key": "value"` between { and }'
+            )
+        )
     if kind in _SEVERAL:
         return _ALONE if holds_one(value, field) else Advice(f"write one value, not a {_SEVERAL[kind]}")
     if go_type in _INTEGERS or go_type == "bool":

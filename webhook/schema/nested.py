@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from webhook.later import cached_property
-from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, Path, Problem, invalid, required
+from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, InYaml, Path, Problem, invalid, required
 from webhook.schema.compiled import compile_struct
 from webhook.schema.decoding import Misfit, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field
@@ -79,7 +79,8 @@ class Nested(Field):
             meant = self.type.shorthand.get(type(value), "")
             is_clear = len(set(self.type.shorthand.values())) == 1
             fix = Fix("wrap", meant, safe=is_clear) if meant else None
-            hint = f"write a map: {_in_braces(meant)}" if meant else f"write a map, with {_some(struct.wire)}"
+            what = f": {_in_braces(meant)}" if meant else f", with {_some(struct.wire)}"
+            hint = InYaml(f"write a map{what}", f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:

@@ -40,7 +40,6 @@ def simulate(
     """Schedule pods into a cluster; see :func:`webhook.simulate`.
 
     Args:
-        objects: The cluster's objects.
         pods: The pods, or workloads that make them, and objects to add; if empty, the cluster's pending pods.
         kubernetes: The release of the scheduler.
         feature_gates: Gates that differ from the release's defaults.

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from webhook.allocation.devices import TaintRule
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import drivers
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
-from webhook.objects import full_name_of, items, name_of, namespace_of, text
+from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation import binding, creation, untried
 from webhook.simulation.binding import EPOCH, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED
 from webhook.simulation.conditions import FILTER_FAILED
-from webhook.simulation.ignored import concerned
-from webhook.simulation.leftout import LeftOut
-from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
+from webhook.simulation.queue import priority
+from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, requests
 from webhook.simulation.verdicts import UNAVAILABLE, Round
 
 TYPE_CHECKING = False
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
+    from webhook.inventory import Inventory
     from webhook.objects import JSONObject
     from webhook.simulation.binding import Awaited
+    from webhook.simulation.cluster import Cluster, Settings
     from webhook.simulation.scheduler import Placement, Scheduler
     from webhook.simulation.verdicts import Needs, Verdicts
 
@@ -37,11 +41,7 @@ _ERRORS: Final = "nodes fail with different errors, and the scheduler reports th
 
 
 class Answers:
-    """Reports the results of pods, with the reasons; each right after the pod was scheduled.
-
-    Args:
-        scheduler: The scheduler.
-    """
+    """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
@@ -67,12 +67,7 @@ class Answers:
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
-        """Return the result of a pod that was not simulated.
-
-        Args:
-            pod: The pod.
-            reason: Why not.
-        """
+        """Return the result of a pod that was not simulated."""
         return {
             "namespace": namespace_of(pod),
             "name": name_of(pod),
@@ -234,3 +229,100 @@ def _devices(claim: JSONObject) -> JSONObject | None:
     """Return a claim's allocation, without the time at which it would be made."""
     allocation = allocation_of(claim)
     return allocation and {name: value for name, value in allocation.items() if name != "allocationTimestamp"}
+
+
+def concerned(claim: JSONObject, cluster: Cluster) -> bool:
+    """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
+    rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
+    allocation = allocation_of(claim)
+    if allocation:
+        return any(_taints(rule, each) for rule in rules for each in items(allocation, "devices", "results"))
+    found = [_drivers(text(asks, "deviceClassName"), cluster) for _, asks in requests(claim)]
+    return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
+
+
+def _taints(rule: TaintRule, result: JSONObject) -> bool:
+    named = zip(rule[1:], (text(result, field) for field in ("driver", "pool", "device")), strict=True)
+    return all(wanted in {None, given} for wanted, given in named)
+
+
+def _drivers(name: str, cluster: Cluster) -> set[str]:
+    """Return the drivers that a class selects by name; none if it does not."""
+    settings, found = cluster.settings, set[str]()
+    for each in items(cluster.inventory.find("DeviceClass", name), "spec", "selectors"):
+        parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
+        found |= drivers(parts.all) if parts else set()
+    return found
+
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+_MISTAKEN: Final = 34
+"""The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
+
+
+class LeftOut:
+    """Lists the parts of pods that are not simulated, but may change where they run.
+
+    Args:
+        inventory: The objects of the cluster.
+    """
+
+    def __init__(self, inventory: Inventory, settings: Settings) -> None:
+        self._inventory = inventory
+        self._mistakes_devices = settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates
+        self._lowest: int | None = None
+
+    def notes(self, placement: Placement) -> Iterator[str]:
+        """List the parts of a pod that were not simulated.
+
+        Args:
+            placement: The placement of the pod.
+        """
+        spec = mapping(placement.pod, "spec")
+        scheduler = text(spec, "schedulerName")
+        if scheduler not in {"", _DEFAULT_SCHEDULER}:
+            yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
+        used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
+        if used:
+            yield f"not simulated for this pod: {', '.join(used)}"
+        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+            yield (
+                "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
+                "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
+            )
+
+    def _gang(self, pod: JSONObject) -> Iterator[str]:
+        """Name the PodGroup whose pods are scheduled together or not at all."""
+        name = text(pod, "spec", "schedulingGroup", "podGroupName")
+        group = self._inventory.find("PodGroup", name, namespace_of(pod)) if name else None
+        if mapping(group, "spec", "schedulingPolicy", "gang"):
+            yield f"gang scheduling of PodGroup {name}"
+
+    def _may_preempt(self, placement: Placement) -> bool:
+        """Tell whether the scheduler would try to preempt pods of a lower priority."""
+        pod, verdicts = placement.pod, placement.verdicts
+        if placement.node is not None or verdicts is None or text(pod, "spec", "preemptionPolicy") == "Never":
+            return False
+        refusals = (each.refusal for each in verdicts.by_node.values())
+        if not any(each is not None and each.resolvable for each in refusals):
+            return False
+        if self._lowest is None:
+            running = (priority(each, self._inventory) for each in self._inventory.running())
+            self._lowest = min(running, default=priority(pod, self._inventory))
+        return self._lowest < priority(pod, self._inventory)
+
+
+def _wants_several(claim: JSONObject) -> bool:
+    """Tell whether a request or alternative of a claim may get more than one device."""
+    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
+
+
+def _used(spec: JSONObject) -> Iterator[str]:
+    for field, what in (("podAffinity", "required pod affinity"), ("podAntiAffinity", "required pod anti-affinity")):
+        if items(spec, "affinity", field, _REQUIRED):
+            yield what
+    if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in items(spec, "topologySpreadConstraints")):
+        yield "topology spread constraints"
+    if any(mapping(each, kind) for each in items(spec, "volumes") for kind in ("persistentVolumeClaim", "ephemeral")):
+        yield "persistent volumes"

@@ -46,7 +46,6 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
     Args:
         claim: The claim, as it is when it is reserved.
         consumer: The consumer that it is reserved for.
-        namespace: The claim's namespace.
         release: The Kubernetes release, as the minor of 1.x.
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
@@ -80,7 +79,6 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     """Explain why the scheduler fails after it has made an empty claim for extended resources; empty if it does not.
 
     Args:
-        pod: The pod.
         claim: The claim that the scheduler makes; it is empty if the node has the resources without devices.
         release: The Kubernetes release, as the minor of 1.x.
     """
@@ -94,7 +92,6 @@ class Awaited(NamedTuple):
     """A device whose binding conditions are not met.
 
     Args:
-        device: Its name.
         place: Its driver, pool and name, as in a result.
         missing: The conditions that are not True yet.
         failed: The failure condition that is True, as in the claim's status; None if there is none.
@@ -134,7 +131,6 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
     """Return the devices of a claim whose binding conditions are not met, or that have failed.
 
     Args:
-        claim: The claim.
         now: The time at which its status is looked at.
     """
     found = []
@@ -155,7 +151,6 @@ def waiting(devices: Sequence[Awaited], node: str) -> str:
 
     Args:
         devices: The devices of its claims whose conditions are not met.
-        node: The node.
     """
     left, most = min(each.left for each in devices), _seconds(TIMEOUT)
     more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
@@ -173,7 +168,6 @@ def is_unavailable(claim: JSONObject, now: datetime) -> bool:
     """Tell whether devices of an allocated claim have failed, or were not ready in time.
 
     Args:
-        claim: The claim.
         now: The time at which its status is looked at.
     """
     return any(each.is_unavailable for each in awaited(claim, now))

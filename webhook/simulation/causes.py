@@ -171,7 +171,6 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     """Describe the devices that a request needs, and what is there instead.
 
     Args:
-        request: The request.
         short: The step that leaves too few devices.
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
     """

@@ -62,7 +62,6 @@ class Settings(NamedTuple):
     Args:
         release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on.
-        patch: The patch release.
         stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 
@@ -139,7 +138,6 @@ class Cluster:
 
     Args:
         inventory: The objects. Scheduling adds and replaces claims; it changes no object in place.
-        settings: The scheduler.
     """
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
@@ -195,9 +193,6 @@ class Cluster:
 
     def variant(self, settings: Settings) -> Cluster:
         """Return a cluster with the present objects and other settings, which shares its nodes with this one.
-
-        Args:
-            settings: The scheduler.
 
         Raises:
             ValueError: No allocator of the release supports the feature gates.
@@ -261,12 +256,7 @@ class Cluster:
         return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
-        """Describe how much pods use of resources of a node: the pod that uses most of each, and the number of others.
-
-        Args:
-            node: The node.
-            resources: The resources.
-        """
+        """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""
         demands = {key: demand.requests for key, (home, demand) in self._placed.items() if home == node}
         for name in resources:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):

@@ -70,10 +70,8 @@ def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Cond
     """Return the condition of a pod that the scheduler rejected before it looked at any node.
 
     Args:
-        reason: The reason.
         nodes: The number of nodes.
         claims: The changes to the pod's claims.
-        pod: The pod.
     """
     after = _afterwards(claims, _preemption({_NOT_HELPFUL: nodes}, nodes, pod))
     return unschedulable(f"0/{nodes} nodes are available: {reason}. {after}")
@@ -86,7 +84,6 @@ def refused(refusals: Sequence[Refusal], nodes: int, claims: str, pod: JSONObjec
         refusals: The refusal of each node that the scheduler looked at.
         nodes: The number of nodes.
         claims: The changes to the pod's claims.
-        pod: The pod.
         absent: The reason why the scheduler did not look at the other nodes.
     """
     reasons = Counter(reason for each in refusals for reason in each.reasons)

@@ -55,7 +55,6 @@ def refusal(claim: JSONObject, cluster: Cluster) -> str:
     Objects in a cluster were accepted once, but the label that admin access requires is checked again.
 
     Args:
-        claim: The claim.
         cluster: The cluster, with the claim; a namespace that it does not have counts as labelled.
 
     Returns:
@@ -87,7 +86,6 @@ def assumed(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
     """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others.
 
     Args:
-        claim: The claim.
         inventory: The objects that may include its namespace.
         settings: The release and its feature gates.
     """

@@ -44,8 +44,6 @@ class Held:
 
         Args:
             claim: The claim, as namespace/name.
-            devices: The devices.
-            node: The node.
         """
         self._devices[claim].update(devices)
         self._nodes[claim][node] = None
@@ -54,7 +52,6 @@ class Held:
         """Describe the claims, the largest first, with their nodes unless these are all.
 
         Args:
-            cluster: The cluster.
             examined: The number of nodes that were looked at.
         """
         nodes = {name: [] if len(each) == examined else list(each) for name, each in self._nodes.items()}
@@ -66,7 +63,6 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     """Describe a claim that has devices which a pod wants.
 
     Args:
-        cluster: The cluster.
         name: The claim, as namespace/name.
         devices: The number of such devices.
     """
@@ -120,12 +116,7 @@ def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
 
 
 def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
-    """Explain why the devices of an allocated claim cannot be used on a node.
-
-    Args:
-        cluster: The cluster.
-        claim: The claim.
-    """
+    """Explain why the devices of an allocated claim cannot be used on a node."""
     name = f"claim {full_name_of(claim)}"
     devices = awaited(claim, cluster.now) if cluster.settings.has_binding_conditions else []
     if troubled := [each.text for each in devices if each.is_unavailable]:

@@ -32,11 +32,7 @@ _NANOS: Final = 10**9
 
 
 class NodeAllocatable:
-    """The resources that devices take of their nodes.
-
-    Args:
-        slices: The ResourceSlices.
-    """
+    """The resources that devices take of their nodes."""
 
     def __init__(self, slices: Iterable[JSONObject]) -> None:
         self._devices: dict[tuple[str, str, str], JSONObject] = {}
@@ -52,8 +48,6 @@ class NodeAllocatable:
         """Yield a pod's claims with their devices, and the number of containers that use each.
 
         Args:
-            pod: The pod.
-            claims: Its claims.
             made: The allocations of those that have none yet, and that of its claim for extended resources.
         """
         used, made = mentions(pod), iter(made)
@@ -69,8 +63,6 @@ class NodeAllocatable:
         """Return the amounts that a pod's devices take of a node, by request and resource.
 
         Args:
-            pod: The pod.
-            claims: Its claims.
             made: The allocations of those that have none yet, and that of its claim for extended resources.
         """
         found: Taken = {}
@@ -84,12 +76,7 @@ class NodeAllocatable:
         return found
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
-        """Explain why a pod cannot use claims that other pods use; empty if it can.
-
-        Args:
-            claims: The pod's claims.
-            uid: The pod's UID.
-        """
+        """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
             devices = [self._device(each) for each in items(allocation_of(claim), "devices", "results")]

@@ -59,10 +59,8 @@ class Demand(NamedTuple):
     """The demands of a pod on a node, read once for all nodes.
 
     Args:
-        spec: The pod's spec.
         requests: Its requests, by resource.
         ports: The host ports that it wants.
-        tolerations: Its tolerations.
     """
 
     spec: JSONObject
@@ -121,11 +119,7 @@ class NodeState:
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
 
     def untolerated(self, tolerations: list[JSONObject]) -> list[JSONObject]:
-        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node.
-
-        Args:
-            tolerations: The pod's tolerations.
-        """
+        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerates(tolerations, each)]
 
@@ -189,7 +183,6 @@ def amount_text(name: str, amount: int) -> str:
     """Write an amount of a resource as a quantity.
 
     Args:
-        name: The resource.
         amount: The amount: cpu in millicores, others in whole units.
     """
     return quantity_text(amount * (_MILLI if name == CPU else _NANO))

@@ -19,7 +19,6 @@ def priority(pod: JSONObject, inventory: Inventory) -> int:
     """Return a pod's priority, by its number, its class, or the default class.
 
     Args:
-        pod: The pod.
         inventory: The objects, with the priority classes.
     """
     if (stated := number(pod, "spec", "priority")) is not None:

@@ -17,32 +17,34 @@ from webhook.allocation.explain import (
     TAINT,
 )
 from webhook.cel.errors import EvaluationError
-from webhook.deviceselectors.fleet import padded
+from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
+from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import readable_quantity
+from webhook.inventory.affinity import unmatched
 from webhook.inventory.extended import resource_of
-from webhook.objects import at, full_name_of, items, text
+from webhook.inventory.resources import NATIVE, PODS
+from webhook.objects import at, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import named
+from webhook.simulation.affinity import named, requirement, selects
 from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import UNNAMED
-from webhook.simulation.refusals import absent, is_full, labels, shortages, taints
-from webhook.simulation.shortages import Shortages
-from webhook.simulation.taints import Taint, taint_of, untolerated
-from webhook.spelling import either
+from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNNAMED, UNSELECTED, amount_text
+from webhook.simulation.taints import Taint, state_of, taint_of, untolerated
+from webhook.spelling import did_you_mean, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     from webhook.allocation import Attempt
     from webhook.allocation.explain import DeviceReason, Funnel
+    from webhook.allocation.lacks import Lack
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
     from webhook.simulation.holders import DeviceID
-    from webhook.simulation.nodes import NodeState
+    from webhook.simulation.nodes import Demand, NodeState, Refusal
     from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
@@ -60,7 +62,6 @@ class Group(NamedTuple):
     """Nodes that refuse a pod for the same reasons.
 
     Args:
-        nodes: Their names.
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
@@ -209,7 +210,6 @@ class Explainer:
         Args:
             funnel: The devices of the first node that are left for the request.
             attempt: The attempt to allocate devices.
-            nodes: The nodes.
             needs: The needs of the pod.
             compete: Whether each request could be met alone.
         """
@@ -422,3 +422,173 @@ def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
             found.append((name, exactly))
         found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
     return found
+
+
+_SETS_MAX: Final = 3
+"""The number of counter sets that are named."""
+_COUNTERS_MAX: Final = 3
+"""The number of amounts of a set that are named, and of counters with the same amounts."""
+
+
+class Shortages:
+    """Collects the counters that rule out devices."""
+
+    def __init__(self) -> None:
+        self._found: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        self._by_node: set[frozenset[tuple[str, str]]] = set()
+        """The counters that nodes lack, each combination once."""
+
+    def add(self, lacks: Iterable[Lack]) -> None:
+        """Add the counters that rule out the devices of a node."""
+        counters = set()
+        for each in lacks:
+            if each.counter_set:
+                counters.add((each.counter_set, each.name))
+                left, wanted = self._found[each.counter_set, each.name]
+                left.add(each.left)
+                wanted.add(each.wanted)
+        self._by_node.add(frozenset(counters))
+
+    def as_json(self) -> list[JSONObject]:
+        """Return each counter, with the amounts that are left in pools, and those that devices consume."""
+        return [
+            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
+            for (counter_set, name), (left, consumed) in self._found.items()
+        ]
+
+    @property
+    def text(self) -> str:
+        """All counters, in one line; empty if there are none."""
+        by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
+        for (counter_set, name), (left, consumed) in self._found.items():
+            by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
+        lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
+        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
+        more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
+        return "; ".join([*texts, *more])
+
+
+def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:
+    texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
+    more = [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
+    *first, last = [*texts, *more]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _amounts(names: list[str], left: str, consumed: str) -> str:
+    each = " each" if len(names) > 1 else ""
+    amounts = f"{left} left, {consumed} consumed{each}"
+    names = sorted(names, key=padded)
+    if len(names) <= _COUNTERS_MAX:
+        return f"{', '.join(names)} ({amounts})"
+    return f"{names[0]} … {names[-1]} ({len(names)} counters: {amounts})"
+
+
+def _range(amounts: Iterable[str]) -> str:
+    ordered = _sorted(amounts)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def _sorted(amounts: Iterable[str]) -> list[str]:
+    return sorted(amounts, key=lambda each: readable_quantity(each) or 0)
+
+
+_LABEL_VALUES_MAX: Final = 4
+"""The number of values of a label that are named."""
+
+
+def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
+    """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason.
+
+    Args:
+        demand: The demands of the pod.
+    """
+    if not any("untolerated taint" in reason for reason in refusal.reasons):
+        return ()
+    return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
+
+
+def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
+    """Describe the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select.
+
+    Args:
+        refusal: The refusal of all nodes.
+        demand: The demands of the pod.
+    """
+    if UNSELECTED not in refusal.reasons:
+        return
+    for key, wanted in mapping(demand.spec, "nodeSelector").items():
+        selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
+        yield from _unselected(selected, key, f"nodeSelector {key}: {wanted}", nodes)
+    if impossible := unmatched(demand.spec):
+        yield from dict.fromkeys(f"node affinity: {each.reason}" for each in impossible)
+        return
+    terms = items(mapping(demand.spec, *REQUIRED), "nodeSelectorTerms")
+    for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
+        wanted = f"node affinity {requirement(each)}"
+        yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
+
+
+def absent(names: Collection[str], known: Iterable[str]) -> str:
+    """Describe the nodes that a pod's node affinity names, none of which exists.
+
+    Args:
+        names: The names of these nodes.
+        known: The names of all nodes.
+    """
+    if len(names) != 1:
+        return f"its node affinity requires {shortened([*names])}, which do not exist"
+    (name,) = names
+    hint = did_you_mean(name, known)
+    return f"its node affinity requires {name}, which does not exist{hint and f': {hint}'}"
+
+
+def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
+    """Describe a label that keeps a term from selecting any node; nothing if it selects one."""
+    if any(selects({"nodeSelectorTerms": [term]}, each.node) for each in nodes):
+        return
+    values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
+    known = sorted({str(each) for each in values if each is not None})
+    more = f", … ({len(known)} values)" if len(known) > _LABEL_VALUES_MAX else ""
+    missing = " or not there" if None in values else ""
+    if known:
+        yield f"{wanted}, and the label is {', '.join(known[:_LABEL_VALUES_MAX])}{more}{missing}"
+        return
+    hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
+    yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
+
+
+def is_full(refusal: Refusal) -> bool:
+    """Tell whether a node refuses a pod only for a lack of cpu, memory, other resources or room for pods."""
+    return all(reason == TOO_MANY or reason.startswith(INSUFFICIENT) for reason in refusal.reasons)
+
+
+def shortages(
+    refusal: Refusal, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
+    """Describe the amounts that are wanted, and free on the node that has the most.
+
+    Args:
+        refusal: The refusal of all nodes.
+        demand: The demands of the pod, those of its devices included.
+        shares: The part of them that the devices of each request take, by resource.
+    """
+    if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
+        yield _unstated(PODS)
+    for name, wanted in demand.requests.items():
+        if name in refusal.missing:
+            free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
+            most, whole = max(free)
+            if name in NATIVE and not any(name in node.allocatable for node in nodes):
+                yield _unstated(name)
+                continue
+            at_most = "at most " if len(set(free)) > 1 else ""
+            amounts = [amount_text(name, each) for each in (wanted, most, whole)]
+            taken = {request: amount_text(name, each[name]) for request, each in shares.items() if each.get(name)}
+            parts = " and ".join(f"{amount} of them by {request}" for request, amount in taken.items())
+            of_devices = f" ({parts})" if parts else ""
+            yield f"{name} {amounts[0]} wanted{of_devices}, {at_most}{amounts[1]} of {amounts[2]} free"
+
+
+def _unstated(name: str) -> str:
+    return f"status.allocatable states no {name}, which counts as 0"

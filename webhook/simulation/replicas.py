@@ -47,7 +47,6 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
 
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
-        pod: The pod.
         progress: Takes the number that fit so far.
     """
     nodes: Counter[str] = Counter()
@@ -67,11 +66,7 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
 
 
 def shared(pod: JSONObject) -> str:
-    """Say which claims the copies of a pod share; empty if each has its own.
-
-    Args:
-        pod: The pod.
-    """
+    """Say which claims the copies of a pod share; empty if each has its own."""
     names = [name for each in items(pod, "spec", "resourceClaims") if (name := source(each, "resourceClaimName"))]
     if not names:
         return ""

@@ -58,7 +58,6 @@ class Placement(NamedTuple):
     """The placement of a pod.
 
     Args:
-        pod: The pod.
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
         claims: Its claims after scheduling.
@@ -67,7 +66,6 @@ class Placement(NamedTuple):
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
-        notes: Further notes.
         awaited: The devices that it waits for.
     """
 
@@ -96,11 +94,7 @@ class Scheduler:
         self._verdicts: dict[str, Verdicts] = {}
 
     def schedule(self, pod: JSONObject) -> Placement:
-        """Schedule a pod, with the retries that the scheduler itself would make at once.
-
-        Args:
-            pod: The pod.
-        """
+        """Schedule a pod, with the retries that the scheduler itself would make at once."""
         cluster = self.cluster
         if refused := creation.refusal_of_pod(pod, cluster):
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
@@ -210,12 +204,7 @@ class Scheduler:
         return Placement(pod, None, None, claims, reason=reason)
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:
-        """Check all nodes for a pod, without binding it.
-
-        Args:
-            pod: The pod.
-            uses: Its claims.
-        """
+        """Check all nodes for a pod, without binding it."""
         cluster = self.cluster
         demand = Demand.of(pod)
         claims = tuple(use.claim for use in uses)

@@ -38,9 +38,7 @@ class Taint(NamedTuple):
     """A taint.
 
     Args:
-        key: Its key.
         value: Its value; empty without one.
-        effect: Its effect.
     """
 
     key: str

@@ -41,7 +41,6 @@ class Needs(NamedTuple):
     """The needs of a pod.
 
     Args:
-        pod: The pod.
         demand: Its demands on a node, devices aside.
         claims: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
@@ -81,7 +80,6 @@ class Round:
     """One check of nodes for a pod, while the cluster does not change.
 
     Args:
-        cluster: The cluster.
         needs: The needs of the pod.
     """
 
@@ -239,7 +237,6 @@ class Verdicts:
     """The verdicts of all nodes on pods of one shape.
 
     Args:
-        cluster: The cluster.
         names: The names of the only nodes to check; None for all.
     """
 
@@ -259,7 +256,6 @@ class Verdicts:
         """Check the nodes that changed since their last check.
 
         Args:
-            round_: The check.
             at_most: The number of nodes to check; None for all.
 
         Raises:

@@ -121,7 +121,6 @@ def distinct(pods: Iterable[JSONObject], notes: list[str]) -> Iterator[JSONObjec
     """Return pods with different names: the API server refuses others, and makes up other random suffixes.
 
     Args:
-        pods: The pods.
         notes: Takes a note about each pod that is left out.
     """
     known: dict[tuple[str, str], int] = {}

@@ -56,12 +56,7 @@ def error_of(text: str) -> str:
 
 
 def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
-    """Report why a kustomization cannot be built, in the file at fault if known.
-
-    Args:
-        file: The kustomization's file.
-        text: The program's message.
-    """
+    """Report why a kustomization cannot be built, in the file at fault if known."""
     message = error_of(text)
     if match := _MALFORMED.search(message):
         unreadable = list(_unreadable(file.rpartition("/")[0], match[1]))

@@ -49,8 +49,6 @@ class RenderOptions(NamedTuple):
     Args:
         values: Files of values, as for ``helm --values``.
         sets: Single values, as for ``helm --set``.
-        namespace: The release's namespace.
-        release: The cluster's release.
         runtime_config: Which API versions it serves, as kube-apiserver takes it; None for the defaults.
         progress: Opens a context with a function that is called repeatedly with the seconds that a program has run.
         texts: Receives the rendered texts, by the file of the template or the kustomization.

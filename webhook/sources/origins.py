@@ -53,7 +53,6 @@ class _Patch(NamedTuple):
     Args:
         kind: The kind of the patched objects; empty for any.
         name: Their name, or a pattern; empty for any.
-        document: The patch.
     """
 
     kind: str
@@ -102,7 +101,6 @@ class Origins:
         """Return the patch with a built value, and the path there; None if no file has it.
 
         Args:
-            built: The built object.
             path: The path of the value.
         """
         value, (kind, name, _) = value_at(built.data, path), _identity(built)
@@ -120,7 +118,6 @@ class Origins:
         """Collect the objects of a kustomization, and of those that it names.
 
         Args:
-            file: The kustomization's file.
             names: The prefixes and suffixes of the kustomizations around it, the outermost first.
             seen: The kustomizations around it.
         """

@@ -6,24 +6,25 @@ import json
 import os
 import re
 import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
-from shutil import which
+from shutil import copytree, which
+from tempfile import TemporaryDirectory
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import bare
 from webhook.problem import value_at
-from webhook.regular import read_up_to
+from webhook.regular import open_regular, read_up_to
 from webhook.sources.bases import outside
-from webhook.sources.capabilities import as_served
 from webhook.sources.kustomize import failed
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any, Final
 
 RELEASE: Final = "release-name"
@@ -49,7 +50,6 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
     """Prepare a chart or a kustomization for rendering, which starts when the result is read.
 
     Args:
-        path: Its directory.
         options: How charts are rendered.
         selection: Tells whether the result may be empty.
 
@@ -243,3 +243,49 @@ def _file(path: str, template: str) -> str:
     if ".." in template.split("/"):
         template = "chart/Chart.yaml"
     return bare(f"{path}/{template.partition('/')[2]}")
+
+
+_ASKS: Final = re.compile(r'(?<![$\w.])[$\w.]*\.Capabilities\.APIVersions\.Has\s+"(resource\.k8s\.io/[\w/]+)"')
+_TEMPLATES: Final = "templates"
+
+
+@contextmanager
+def as_served(chart: str, api_versions: Collection[str]) -> Iterator[str]:
+    """Provide a chart whose templates see only the served versions.
+
+    Args:
+        api_versions: The served versions, and the kinds in each, as Helm spells them.
+
+    Yields:
+        The directory of the chart, or of a copy that differs where its templates check versions.
+    """
+    changed = dict(_changed(chart, api_versions))
+    if not changed:
+        yield chart
+        return
+    with TemporaryDirectory() as directory:
+        copy = f"{directory}/chart"
+        copytree(chart, copy, symlinks=True)
+        for name, text in changed.items():
+            os.unlink(f"{copy}/{name}")  # it may be a link to the chart itself
+            with open(f"{copy}/{name}", "x", encoding="utf-8") as file:
+                file.write(text)
+        yield copy
+
+
+def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Find the templates that would see wrong versions, by their names in the chart, with their new texts."""
+
+    def answer(asks: re.Match[str]) -> str:
+        return asks[0] if asks[1] in api_versions else "false"
+
+    for directory, _, names in os.walk(chart):
+        inside = directory[len(chart) :].strip("/")
+        for name in names if _TEMPLATES in inside.split("/") else ():
+            try:
+                with open(f"{directory}/{name}", encoding="utf-8", opener=open_regular) as file:
+                    text = file.read(MAX_BYTES)
+            except (OSError, ValueError):  # Helm reports its errors
+                continue
+            if (rewritten := _ASKS.sub(answer, text)) != text:
+                yield f"{inside}/{name}", rewritten

@@ -39,7 +39,6 @@ class TemplatePlace(NamedTuple):
     Args:
         line: The line, from 1.
         column: The column, in characters from 1.
-        text: The line itself.
     """
 
     line: int
@@ -51,8 +50,6 @@ def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlac
     """Find the place in a template that a place of its output comes from.
 
     Args:
-        template: The template's text.
-        rendered: Its output.
         line: The line in the output, from 1.
         column: The column, in characters from 1.
 

@@ -49,7 +49,6 @@ def read_trees(
     program is there to render it with, unless it is a chart that is named.
 
     Args:
-        named: The paths.
         rendered: Those that are rendered themselves.
         stdin: The content of ``-``.
         selection: The files of directories to leave out.
@@ -79,7 +78,6 @@ class _Trees:
     """The charts and kustomizations below directories.
 
     Args:
-        selection: Has found them.
         options: The options of rendering; values are for named charts only.
     """
 

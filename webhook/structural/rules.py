@@ -35,7 +35,6 @@ _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further va
 _LONGEST_MESSAGE: Final = 5 * 1024
 """The most bytes of a text that a ``messageExpression`` makes."""
 _MISMATCH: Final = "call arguments did not match a supported operator, function or macro signature for rule: "
-_NO_OVERLOAD: Final = "no such overload"
 _STEP: Final = Pattern(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 _FIELDS: Final = Pattern(r"(?<![.\w])self\.\??(\w+)")
 _QUOTED: Final = Pattern(r"\\(.)")
@@ -179,11 +178,11 @@ class Evaluation:
 
     def _holds(self, rule: Rule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str) -> bool:
         """Tell whether a rule holds; an error is reported, and counts as if it did."""
-        error = ""
+        error: EvaluationError | None = None
         try:
             holds = program.evaluate(bindings, meter=self._meter) is True
         except EvaluationError as failure:
-            holds, error = True, str(failure)
+            holds, error = True, failure
         except CostLimitExceededError as failure:
             detail = f"'{failure}': no further validation rules will be run due to call cost exceeds limit for rule: "
             self._stop(invalid(path, type_, detail + rule.name))
@@ -191,7 +190,7 @@ class Evaluation:
             self._stop(invalid(path, type_, f"validation {_OUT_OF_BUDGET}"))
         if not self._reports_errors:
             return holds
-        if error.startswith(_NO_OVERLOAD):
+        if error and not error.has_overload:
             detail = f"'{error}': {_MISMATCH}"
             self.found.append(invalid(path, type_, detail + rule.name))
         elif error:

@@ -42,7 +42,6 @@ class Known:
 
     Args:
         kind: The kind of suppression.
-        reason: Its reason.
         counts: How often each finding was found.
         directory: The directory that the files of fingerprints are relative to; None for names as given.
     """

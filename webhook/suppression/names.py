@@ -80,8 +80,6 @@ def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:
     """Tell whether any of some names matches the rule of a finding.
 
     Args:
-        rules: The names.
-        finding: The finding.
         used: Receives the names that do.
     """
     matching = [name for name in rules if names(name, finding)]

@@ -23,12 +23,9 @@ class PathIgnore(NamedTuple):
 
     Args:
         patterns: The patterns, as written.
-        globs: The same, compiled.
         rules: The names of the rules.
         reason: Why they are ignored.
         file: The file with the setting.
-        line: The line there.
-        text: That line.
         used: The rules of which it has suppressed a finding.
     """
 
@@ -56,11 +53,7 @@ class PathIgnore(NamedTuple):
 
 
 class PathIgnores:
-    """All settings for paths.
-
-    Args:
-        ignores: The settings.
-    """
+    """All settings for paths."""
 
     def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
         self.all = ignores

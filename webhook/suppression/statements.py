@@ -55,7 +55,6 @@ class StatementScope(NamedTuple):
     """The scope of a statement.
 
     Args:
-        file: The file.
         document: The document in it, counted from 1; 0 for all of them.
         line: The line; 0 for all of them.
         identity: The object; None for all of them.
@@ -71,10 +70,8 @@ class Statement(NamedTuple):
     """A comment or annotation that suppresses rules.
 
     Args:
-        kind: ``inline`` or ``annotation``.
         rules: The names of the rules.
         reason: Why they are ignored here.
-        place: Its scope.
         finding: The place of the statement; its problem is not used.
         used: The rules of which it has suppressed a finding.
     """
@@ -111,7 +108,6 @@ class Misread(NamedTuple):
     """A comment that draguard cannot read.
 
     Args:
-        text: The comment.
         place: Its scope, if it is meant to suppress findings.
         finding: The place of the comment; its problem is not used.
     """

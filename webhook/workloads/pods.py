@@ -65,7 +65,6 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, 
     Args:
         obj: The object that has it.
         value: The template or spec.
-        steps: Its path.
         is_partial: Whether the pod spec is mixed with other fields, or lacks some that its controller adds.
         is_known: Whether the object's kind is known to keep pods there.
     """

@@ -35,9 +35,7 @@ def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> lis
     """Checks an expression; writes types, resolved names and overloads into its nodes.
 
     Args:
-        root: The expression.
         scope: The meanings of names.
-        issues: Takes the errors.
         budget: Pays for work that does not grow with the text alone, mostly on types.
 
     Raises:

@@ -104,7 +104,6 @@ class Library(NamedTuple):
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         variables: Variables and their types.
         types: Types that expressions can name, as in `type(x) == net.IP`.
-        structs: Types with fields.
         validators: Run on every expression once its types are checked.
         call_costs: By function name, costs that override those of overloads (as Kubernetes sets them).
         call_estimates: By function name, estimates that override those of overloads.

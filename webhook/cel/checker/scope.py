@@ -34,7 +34,6 @@ class Checked(NamedTuple):
 
     Args:
         text: The expression as it was written.
-        root: Its tree.
         type: The type of its value; `dyn` if it was not checked.
         is_checked: Whether types were checked.
     """
@@ -49,7 +48,6 @@ class Scope:
     """The meanings of names: the functions, variables, types and macros of libraries; immutable.
 
     Args:
-        libraries: The libraries.
         variables: Variables and their types.
         options: The options of the environment.
     """
@@ -141,7 +139,6 @@ class Scope:
         """The overloads of a function for one form of call.
 
         Args:
-            function: Its full name.
             arity: The number of arguments, the target of a member counted.
             member: Whether it is called on a target.
         """

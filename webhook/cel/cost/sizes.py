@@ -59,7 +59,6 @@ class EstimatedNode(NamedTuple):
     """A part of an expression as estimates see it.
 
     Args:
-        type: Its type.
         path: Its path from a variable: field names, `@items`, `@keys`, `@values`; empty if there is none.
         literal: Its value, if it is a literal whole number.
         size: Its size, if the expression itself determines it.

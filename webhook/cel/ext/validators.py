@@ -24,7 +24,6 @@ def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> V
     """The first argument of a function, where it is a literal, must be one that the function takes.
 
     Args:
-        function: The function's name.
         accepts: By class of literals, a function that raises `EvaluationError` for an invalid one.
     """
 

@@ -35,9 +35,7 @@ class User(NamedTuple):
     """The user of a request.
 
     Args:
-        name: The user's name.
         groups: The groups that the user is in.
-        uid: The user's identifier.
     """
 
     name: str
@@ -96,7 +94,6 @@ class AuthorizerValue(NamedTuple):
 
     Args:
         user: The user whose access is checked.
-        authorize: Decides.
     """
 
     user: User

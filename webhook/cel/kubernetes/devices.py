@@ -67,8 +67,6 @@ class Selector:
     """A selector that the API server can evaluate.
 
     Args:
-        program: Evaluates it.
-        root: Its tree.
         estimate: Estimates its cost; None where the release has no limit.
     """
 
@@ -120,7 +118,6 @@ def compile_selector(
     """Compiles a selector as the API server does before it accepts one.
 
     Args:
-        expression: The selector.
         release: The Kubernetes release, as the minor of 1.x, from 30 on.
         gates: The feature gates that are on; `CONSUMABLE_CAPACITY` and `LIST_ATTRIBUTES` matter.
         stored: Whether the selector is in the cluster already.

@@ -24,7 +24,6 @@ class Quantity:
     """A quantity, as a value of expressions.
 
     Args:
-        number: The number.
         computed: Whether it is the result of `add` or `sub`.
     """
 

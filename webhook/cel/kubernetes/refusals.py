@@ -22,7 +22,6 @@ class Refusal(NamedTuple):
     """The API server's refusal of a selector.
 
     Args:
-        detail: The error.
         is_internal: Whether it counts as an internal error.
         issues: The errors in the text of the selector.
     """

@@ -49,11 +49,7 @@ class Node:
 
 
 class Stack:
-    """The parts that have been read, but not closed.
-
-    Args:
-        text: The expression.
-    """
+    """The parts that have been read, but not closed."""
 
     def __init__(self, text: str) -> None:
         self._text = text

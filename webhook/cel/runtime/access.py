@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import NO_SUCH_KEY, EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, to_key, type_of
 from webhook.layout import ABSENT
@@ -31,7 +31,7 @@ def _shown(key: Value) -> str:
 
 def no_such_key(key: Value) -> EvaluationError:
     """The error of a map without the key."""
-    return EvaluationError(f"no such key: {_shown(key)}")
+    return EvaluationError(NO_SUCH_KEY, _shown(key))
 
 
 def index(container: Value, key: Value) -> Value:

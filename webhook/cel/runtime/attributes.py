@@ -87,8 +87,6 @@ def emit_chain(writer: Writer, chain: Chain, *, own_cost: int) -> Operand:
     """Writes the evaluation of a chain.
 
     Args:
-        writer: Writes the source.
-        chain: The chain.
         own_cost: Its cost beside its links; less than the chain's own when it is a part of another attribute.
     """
     writer.spend(own_cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import getsizeof
 
 from webhook.budget import NONE, BudgetExceededError, current, work
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.joint import JointGenerator
@@ -32,7 +32,6 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
 
     Args:
         analysis: The analysis of the expression.
-        specialised: As for `Generator`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
@@ -49,13 +48,6 @@ def compile_joint(
     layouts: Mapping[str, Layout],
 ) -> Any:  # `webhook.cel.runtime.program.EvaluateJoint`
     """Writes and compiles several expressions; gives the function that evaluates them.
-
-    Args:
-        conditions: As for `webhook.cel.runtime.program.Joint`.
-        checks: As there.
-        variables: As there.
-        skipped: As there.
-        layouts: As for `webhook.cel.runtime.program.Joint.compiled`.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
@@ -92,7 +84,7 @@ def stopped(left: int, error: Exception) -> int:
     if isinstance(error, RecursionError):
         raise EvaluationError(TOO_DEEP) from None
     if current().is_offline:
-        raise CostLimitExceededError(str(error)) from None
+        raise WorkExceededError(str(error)) from None
     return left
 
 

@@ -70,7 +70,6 @@ class Analysis:
     """Analyzes one expression.
 
     Args:
-        checked: The expression.
         scope: The meanings of names.
 
     Attributes:

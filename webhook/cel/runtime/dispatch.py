@@ -47,11 +47,10 @@ _INSIDE: Final = frozenset({Optional, Type})
 """Classes of values that hold another value in Go."""
 PATTERN_AT: Final = {"matches": -1, "find": 0, "findAll": 0}
 """The argument of a function that is a pattern."""
-# Where cel-go's refusal does not name the types of the arguments (cel-go common/stdlib/standard.go).
+# What cel-go's refusal names where it does not name the types of the arguments (cel-go common/stdlib/standard.go).
 _REFUSALS: Final = {
-    **dict.fromkeys(("startsWith", "endsWith", "contains"), "no such overload"),
-    **{name: f"no such overload: {name}" for name in ("sort", "@sortByAssociatedKeys", "matches")},
-    PLANNED: "no such overload",
+    **dict.fromkeys(("startsWith", "endsWith", "contains", PLANNED), ""),
+    **{name: name for name in ("sort", "@sortByAssociatedKeys", "matches")},
 }
 
 
@@ -83,11 +82,11 @@ def _is_of(value: Value, type_: Type) -> bool:
 
 def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     """The error of a call whose arguments fit no overload."""
-    text = _REFUSALS.get(function)
-    if text is not None and type(arguments[0]) in operators.RECEIVERS and function != "matches":
+    name = _REFUSALS.get(function)
+    if name is not None and type(arguments[0]) in operators.RECEIVERS and function != "matches":
         return operators.no_such_overload()
-    if text is not None:
-        return EvaluationError(text)
+    if name is not None:
+        return operators.no_such_overload(name)
     first, *others = (type_of(each).name for each in arguments)
     if function == "flatten":  # which names the call, and types with their parameters (cel-go ext/lists.go)
         first = "map(dyn, dyn)" if isinstance(arguments[0], dict) else first
@@ -111,7 +110,6 @@ class _Dispatcher:
     """The possible overloads of a call; the arguments choose one.
 
     Args:
-        function: The function's name.
         overloads: The overloads, in the order in which they are tried.
     """
 
@@ -173,7 +171,6 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     An argument that is an error is the result. Memory that the call may have built is counted.
 
     Args:
-        function: The function's name.
         overloads: The overloads that may apply; a single one, if the checker could tell.
         arity: The number of arguments.
     """

@@ -35,7 +35,6 @@ class Comparison:
     """Compares values of any size.
 
     Args:
-        meter: Limits the evaluation.
         left: The cost left to be spent.
         mark: The cost below which the clock is checked; it is nearer afterwards.
     """

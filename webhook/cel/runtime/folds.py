@@ -41,7 +41,6 @@ class Loop:
     """A loop in the source.
 
     Args:
-        writer: Writes the source.
         range_: The list or map that it iterates over.
         variables: The names of its variables, one or two.
         end_cost: The cost of its end.

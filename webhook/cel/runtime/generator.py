@@ -49,7 +49,6 @@ class Generator(Writer):
     Args:
         analysis: The analysis of the expression.
         specialised: Whether macros have loops of their own; else comprehensions follow their parts, for tests.
-        gives_up: As for `Writer`.
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True, gives_up: bool = False) -> None:

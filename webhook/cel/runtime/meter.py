@@ -63,7 +63,6 @@ def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
     """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
 
     Args:
-        meter: Limits the evaluation.
         left: The cost left to be spent.
         mark: The mark so far.
         steps: The units of cost that would match the work.

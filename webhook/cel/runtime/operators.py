@@ -6,7 +6,7 @@ import math
 from operator import ge, gt, le, lt
 
 from webhook.budget import work
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
@@ -55,7 +55,7 @@ COMPARABLE: Final = _OPERANDS["_<_"]
 
 def no_such_overload(name: str = "") -> EvaluationError:
     """The error of an operator on unsuitable values; cel-go names it if the first value alone rules it out."""
-    return EvaluationError(f"no such overload: {name}" if name else "no such overload")
+    return EvaluationError(NO_SUCH_OVERLOAD_OF, name) if name else EvaluationError(NO_SUCH_OVERLOAD)
 
 
 def _refusal(first: Value, name: str) -> EvaluationError:
@@ -78,8 +78,6 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
     """`first == second`: numbers of different types compare by value, other values of different types are unequal.
 
     Args:
-        first: A value.
-        second: Another.
         otherwise: The result where comparing the two is an error, `webhook.cel.types.values.are_comparable`. Elements
             and entries count as equal then (cel-go common/types/list.go and map.go, Equal).
     """

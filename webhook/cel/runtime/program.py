@@ -34,7 +34,6 @@ if TYPE_CHECKING:
             Args:
                 meter: Counts the memory that is built; the caller counts costs.
                 left: The cost that may be spent.
-                mark: As for `webhook.cel.runtime.meter.look`.
                 bindings: As for `Program.evaluate`, without `variables`.
 
             Returns:
@@ -55,7 +54,6 @@ class Program:
 
     Args:
         analysis: The analysis of the expression.
-        specialised: As for `Generator`.
     """
 
     def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
@@ -135,7 +133,6 @@ class Joint:
 
         Args:
             extent: The extent of the variable.
-            variable: Its name.
 
         Raises:
             BudgetExceededError: That was more work than the budget in force allows.

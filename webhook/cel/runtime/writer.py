@@ -54,7 +54,6 @@ class Operand(NamedTuple):
     """A value in the source: a local variable or a constant, and the facts known about it.
 
     Args:
-        text: Its name.
         cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
@@ -108,7 +107,6 @@ class Writer(ABC):
         """Writes the evaluation of a node.
 
         Args:
-            node: The node.
             caught: Whether an error becomes the value; else it is raised.
         """
 

@@ -34,7 +34,6 @@ def extend(extent: Extent, name: str, expressions: Iterable[Expression], variabl
     Args:
         extent: The extent of the variable.
         name: The variable's name, such as ``object``.
-        expressions: The checked expressions.
         variables: The composed variables that they may use, by name.
 
     Raises:

@@ -90,8 +90,6 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     """Splits a text into tokens; other characters are reported and skipped.
 
     Args:
-        text: The expression.
-        issues: Takes the errors.
         knows_quotes: Whether there are names in backquotes.
 
     Raises:

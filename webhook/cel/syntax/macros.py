@@ -89,7 +89,6 @@ class Macro(NamedTuple):
     """A call that is rewritten while parsing.
 
     Args:
-        name: The function's name.
         arity: The number of arguments that it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
         expand: Takes a `Builder` and the operands: the target of a member, then the arguments; gives the rewritten

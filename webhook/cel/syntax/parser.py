@@ -367,7 +367,6 @@ class _Parser:
         """The entries in brackets, and the closing bracket.
 
         Args:
-            closing: The closing bracket.
             starts: The tokens that an entry starts with, besides a question mark.
             read: Reads an entry; False if that ends early.
         """

@@ -24,10 +24,6 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
     A path ends where a step is computed, so that everything below it may be read: `("attributes",)`. Each occurrence of
     the variable in the text has one.
 
-    Args:
-        root: The expression.
-        variable: The variable's name.
-
     Raises:
         BudgetExceededError: The walk is more work than the budget in force allows.
     """

@@ -49,13 +49,7 @@ class MemberEndedError(Exception):
 
 
 class TokenStream:
-    """Yields tokens one by one and reports those that do not fit.
-
-    Args:
-        tokens: The tokens.
-        issues: Takes the errors.
-        source: The text.
-    """
+    """Yields tokens one by one and reports those that do not fit."""
 
     def __init__(self, tokens: Tokens, issues: Issues, source: str) -> None:
         self._kinds, self._texts, self._offsets, self._skipped = tokens
@@ -118,9 +112,6 @@ class TokenStream:
     def entry_ended(self, closing: str) -> bool:
         """Looks at what comes after an entry: the closing bracket, or a comma.
 
-        Args:
-            closing: The closing bracket.
-
         Returns:
             Whether the closing bracket must come next; if not, its construct has ended.
         """
@@ -154,7 +145,6 @@ class TokenStream:
         """Takes the token of this kind, or inserts it if it is missing.
 
         Args:
-            kind: The kind.
             following: The tokens that can follow it.
             stop: The tokens that can follow the rule that has it.
             place: What it is a part of, if its kind does not tell.

@@ -48,7 +48,6 @@ class Timestamp:
     """A point in time, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
     Args:
-        nanos: The nanoseconds.
         offset: The zone in which it was written and is printed, in seconds east of UTC.
 
     Raises:
@@ -116,7 +115,6 @@ class Struct(dict[str, "Value"]):
     """A value of a declared struct type: the fields that are set, by name.
 
     Args:
-        type_: Its type.
         fields: The fields that are set.
     """
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Mapping, Sequence
 
-    from webhook.cli.arguments.outputs import Output
+    from webhook.configuration.options import Output
     from webhook.findings import Finding
     from webhook.report.model import Report
 

@@ -6,16 +6,18 @@ import argparse
 import os
 from types import MappingProxyType
 
-from webhook.cli.arguments.configured import NO_CONFIG
+from webhook.cli.parser import reader
+from webhook.configuration.options import NO_CONFIG, PREFIX
 from webhook.configuration.settings import configured
 from webhook.usage import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
-PREFIX = "DRAGUARD_"
+    from webhook.configuration.options import Command, Option
+
 COMMAND_LINE = "command line"
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
@@ -39,17 +41,17 @@ def settle(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: A variable or the configuration file cannot be used.
     """
-    parser: argparse.ArgumentParser | None = getattr(arguments, "settings", None)
-    if parser is None:
+    command: Command | None = getattr(arguments, "settings", None)
+    if command is None:
         return
-    _expect_known(parser)
+    _expect_known(command)
     sources: dict[str, str] = {}
-    for action in _options(parser):
-        if getattr(arguments, action.dest) is not action.default:
-            sources[action.dest] = COMMAND_LINE
-        elif text := os.environ.get(_variable(action)):
-            setattr(arguments, action.dest, _value(action, text))
-            sources[action.dest] = _variable(action)
+    for option in _options(command):
+        if getattr(arguments, option.dest) is not option.default:
+            sources[option.dest] = COMMAND_LINE
+        elif text := os.environ.get(option.variable):
+            setattr(arguments, option.dest, _value(option, text))
+            sources[option.dest] = option.variable
     file = None if getattr(arguments, NO_CONFIG) else arguments.config or _found(arguments)
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
@@ -87,14 +89,12 @@ def setter(arguments: argparse.Namespace, message: str) -> str:
     return "" if source == COMMAND_LINE else f" (set by {source})"
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Iterate over the options that take a value or are switches, without ``--help``."""
-    for action in parser._actions:  # noqa: SLF001 - argparse has no other list of them
-        if action.option_strings and action.dest not in {"help", "filenames", "settings"}:
-            yield action
+def _options(command: Command) -> Iterator[Option]:
+    """Yield the options that variables set."""
+    return (each for each in command.options() if not each.is_argument and each.dest != "filenames")
 
 
-def _expect_known(parser: argparse.ArgumentParser) -> None:
+def _expect_known(command: Command) -> None:
     """Refuse a variable whose name is a typo of one that the command knows; others may be for other commands.
 
     Raises:
@@ -103,7 +103,7 @@ def _expect_known(parser: argparse.ArgumentParser) -> None:
     unknown = {name for name in os.environ if name.startswith(PREFIX)}
     if not unknown:
         return
-    known = [_variable(action) for action in _options(parser)]
+    known = [option.variable for option in _options(command)]
     from webhook.spelling import nearest  # few set variables
 
     for name in sorted(unknown.difference(known)):
@@ -111,31 +111,25 @@ def _expect_known(parser: argparse.ArgumentParser) -> None:
             raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
 
 
-def _variable(action: argparse.Action) -> str:
-    name = max(action.option_strings, key=len).lstrip("-")
-    return PREFIX + name.replace("-", "_").upper()
-
-
-def _value(action: argparse.Action, text: str) -> Any:
+def _value(option: Option, text: str) -> Any:
     """Read the value of a variable as its option would."""
-    if action.nargs == 0:
+    if option.is_switch:
         word = text.strip().lower()
         if word not in _YES | _NO:
-            raise UsageError(f"{_variable(action)}: {text!r} is neither true nor false")
+            raise UsageError(f"{option.variable}: {text!r} is neither true nor false")
         return word in _YES
-    if isinstance(action.default, list):
-        return [_converted(action, line) for line in text.splitlines() if line.strip()]
-    return _converted(action, text)
+    if isinstance(option.default, list):
+        return [_converted(option, line) for line in text.splitlines() if line.strip()]
+    return _converted(option, text)
 
 
-def _converted(action: argparse.Action, text: str) -> Any:
-    convert: Callable[[str], Any] = action.type if callable(action.type) else str
+def _converted(option: Option, text: str) -> Any:
     try:
-        value = convert(text.strip())
+        value = reader(option)(text.strip())
     except (argparse.ArgumentTypeError, ValueError) as error:
-        raise UsageError(f"{_variable(action)}: {error}") from error
-    if action.choices is not None and value not in action.choices:
-        raise UsageError(f"{_variable(action)}: {text!r} is not one of {', '.join(map(str, action.choices))}")
+        raise UsageError(f"{option.variable}: {error}") from error
+    if option.words and value not in option.words:
+        raise UsageError(f"{option.variable}: {text!r} is not one of {', '.join(option.words)}")
     return value
 
 

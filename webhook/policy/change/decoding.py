@@ -88,7 +88,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     if wrong := [misfit for misfit in new if misfit.refuses]:
         raise DecodingError(as_reported(wrong)[0].problem().message)
     if new:
-        unknown = (misfit.problem().message.removeprefix(STRICT) for misfit in new)
+        unknown = (misfit.problem().detail for misfit in new)
         raise DecodingError(STRICT + ", ".join(unknown))
 
 

@@ -27,7 +27,7 @@ from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.request import DELETE, UPDATE
 from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import INVALID, Decision, Verdict
+from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN
 from webhook.problem import BAD_REQUEST, quoted
@@ -75,7 +75,16 @@ def _unchanged(obj: JSONObject | None) -> JSONObject | None:
 
 
 class MutationError(Exception):
-    """A mutation fails; the failure policy decides what that means."""
+    """A mutation fails; the failure policy decides what that means.
+
+    Args:
+        message: The error.
+        fault: Why it fails, if that is explained to authors.
+    """
+
+    def __init__(self, message: str, fault: Fault | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 def mutate(
@@ -238,7 +247,7 @@ class _Mutator:
             return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self._failed(invocation, met.error, policy.condition(met.failed))
+            self._failed(invocation, met.error, policy.condition(met.failed), fault=met.fault)
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
@@ -249,7 +258,7 @@ class _Mutator:
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:
-                    self._failed(invocation, outcome.error, mutation.path)
+                    self._failed(invocation, outcome.error, mutation.path, fault=outcome.fault)
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
                 self._expect_own_version(matched.kind)
@@ -298,7 +307,8 @@ class _Mutator:
     def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
-        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID)
+        fault = error.fault if isinstance(error, MutationError) else None
+        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID, fault=fault)
         if ends:
             raise error
 
@@ -306,7 +316,8 @@ class _Mutator:
         """Record that a policy or binding cannot be evaluated."""
         what = "binding" if invocation.binding else "policy"
         message = f"failed to configure {what}: {fault.text}"
-        self._failed(invocation, message, reason="Forbidden", missing=fault.missing)
+        is_of_binding = invocation.binding is not None
+        self._failed(invocation, message, reason="Forbidden", missing=fault.missing, is_of_binding=is_of_binding)
 
     def _failed(
         self,
@@ -314,7 +325,10 @@ class _Mutator:
         message: str,
         path: Path | None = None,
         reason: str = INVALID,
+        *,
         missing: str = "",
+        is_of_binding: bool = False,
+        fault: Fault | None = None,
     ) -> None:
         policy = invocation.hook.policy
         decision = Decision(
@@ -328,6 +342,8 @@ class _Mutator:
             params=invocation.params,
             refuses=True,
             missing=missing,
+            is_of_binding=is_of_binding,
+            fault=fault,
         )
         self.decisions.append(decision)
         for action in decision.actions:
@@ -379,7 +395,7 @@ def _changed(
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
-        raise MutationError(str(error)) from None
+        raise MutationError(str(error), Fault(str(error), is_work=True)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
     return custom.completed(changed, policies.release) if custom else changed
@@ -425,7 +441,8 @@ def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) ->
     except TestFailedError:
         return obj
     except PatchError as error:
-        raise MutationError(f"JSON Patch: {error}") from None
+        text = f"JSON Patch: {error}"
+        raise MutationError(text, Fault(text, patch=error.missing)) from None
     if seen is not obj:
         with suppress(PatchError):
             return apply_patch(obj, operations)

@@ -29,7 +29,16 @@ MAX_SIZE: Final = 3 * 1024 * 1024
 
 
 class PatchError(Exception):
-    """A patch cannot be applied."""
+    """A patch cannot be applied.
+
+    Args:
+        message: The error.
+        missing: The operation and the path that it does not find; empty for other errors.
+    """
+
+    def __init__(self, message: str, missing: tuple[str, str] | tuple[()] = ()) -> None:
+        super().__init__(message)
+        self.missing = missing
 
 
 class TestFailedError(PatchError):
@@ -103,20 +112,20 @@ class _Patcher:
         self._own[id(own)] = own
         return own
 
-    def _found(self, path: str, complaint: str) -> tuple[Any, str]:
+    def _found(self, path: str, complaint: str, operation: str = "") -> tuple[Any, str]:
         found = self._container(path)
         if found is None:
-            _fail(complaint, _MISSING)
+            raise PatchError(f"{complaint}: {_MISSING}", (operation, path) if operation else ())
         return found
 
     def _add(self, operation: JSONObject) -> None:
         path = operation["path"]
-        container, key = self._found(path, f'add operation does not apply: doc is missing path: "{path}"')
+        container, key = self._found(path, f'add operation does not apply: doc is missing path: "{path}"', "add")
         _guarded(f"error in add for path: '{path}'", lambda: _insert(container, key, _value(operation)))
 
     def _remove(self, operation: JSONObject) -> None:
         path = operation["path"]
-        container, key = self._found(path, f'remove operation does not apply: doc is missing path: "{path}"')
+        container, key = self._found(path, f'remove operation does not apply: doc is missing path: "{path}"', "remove")
         _guarded(f"error in remove for path: '{path}'", lambda: _delete(container, key))
 
     def _replace(self, operation: JSONObject) -> None:
@@ -127,7 +136,7 @@ class _Patcher:
                 _fail("replace operation value must be object or array", "%!w(<nil>)")
             self.document = self._copy_of(value)
             return
-        container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}")
+        container, key = self._found(path, f"replace operation does not apply: doc is missing path: {path}", "replace")
         try:
             _get(container, key)
         except PatchError:
@@ -162,7 +171,7 @@ class _Patcher:
         if not path:
             found = self.document
         else:
-            container, key = self._found(path, f"test operation does not apply: is missing path: {path}")
+            container, key = self._found(path, f"test operation does not apply: is missing path: {path}", "test")
             found = _guarded(f"error in test for path: '{path}'", lambda: _get(container, key))
         if not _equal(found, wanted):
             raise TestFailedError(f"testing value {path} failed: test failed")

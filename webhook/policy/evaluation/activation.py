@@ -6,9 +6,11 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 from __future__ import annotations
 
 from webhook.cel import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import NO_SUCH_KEY, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.cel.types.base import struct
 from webhook.objects import metadata_of
+from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
 from webhook.records import NamedTuple
 
@@ -34,10 +36,11 @@ class OutOfBudgetError(Exception):
 
 
 class EvaluationResult(NamedTuple):
-    """The result of an expression: a value or an error."""
+    """The result of an expression: a value or an error, and why it came."""
 
     value: Any = None
     error: str = ""
+    fault: Fault | None = None
 
 
 TRUE: Final = EvaluationResult(value=True)
@@ -74,8 +77,8 @@ class Variables:
         value = self._known.get(name, _UNKNOWN)
         if value is _UNKNOWN:
             value = self._known[name] = self._evaluate(name)
-        if type(value) is Failure:
-            raise EvaluationError(value.text)
+        if type(value) is EvaluationError:
+            raise EvaluationError(*value.args)
         return value
 
     cel_select = __getitem__
@@ -88,15 +91,15 @@ class Variables:
         """Return a variable's value, or the error to raise instead."""
         expression = self._expressions.get(name)
         if expression is None:
-            return Failure(f"no such key: {name}")
+            return EvaluationError(NO_SUCH_KEY, name)
         if isinstance(expression.compiled, Failure):
-            return Failure(f'composited variable "{name}" fails to compile: {expression.compiled.text}')
+            return EvaluationError(_UNCOMPILED, name, expression.compiled.text)
         # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
         try:
             return expression.compiled.program.evaluate(bindings, meter=self._meter)
         except (EvaluationError, CostLimitExceededError) as error:
-            return Failure(f'composited variable "{name}" fails to evaluate: {error}')
+            return EvaluationError(_UNEVALUATED, name, str(error), _fault(error))
 
 
 class Evaluation:
@@ -141,7 +144,8 @@ class Evaluation:
             value = compiled.program.evaluate(self._bindings, meter=meter)
             outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
-            outcome = EvaluationResult(error=f"expression '{expression.text}' resulted in error: {error}")
+            text = f"expression '{expression.text}' resulted in error: {error}"
+            outcome = EvaluationResult(error=text, fault=_fault(error))
         if meter.cost > self._limit:
             raise OutOfBudgetError
         return outcome
@@ -151,6 +155,21 @@ class Evaluation:
         return (expressions + self._variables) * (CALL_LIMIT + STEP) <= self.budget
 
 
+def _fault(error: EvaluationError | CostLimitExceededError) -> Fault:
+    """Return what an error says of the expression and its variables."""
+    code, *arguments = error.args
+    if code == _UNEVALUATED:
+        variable, _, fault = arguments
+        return Fault(*fault)._replace(text=str(error), variables=(variable, *fault.variables))
+    if code == _UNCOMPILED:
+        return Fault(str(error), variables=(arguments[0],))
+    missing = error.missing if isinstance(error, EvaluationError) else ""
+    return Fault(str(error), missing, is_work=isinstance(error, WorkExceededError))
+
+
+_UNCOMPILED: Final = 'composited variable "{}" fails to compile: {}'
+_UNEVALUATED: Final = 'composited variable "{}" fails to evaluate: {}'
+"""The variable, its error, and what that says."""
 STEP: Final = 100_000
 """The assumed upper bound on the cost of a stopped expression's last step.
 

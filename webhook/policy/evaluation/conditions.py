@@ -17,15 +17,24 @@ if TYPE_CHECKING:
 
     from webhook.cel import Meter
     from webhook.policy.evaluation.request import Request
+    from webhook.policy.evaluation.verdict import Fault
     from webhook.policy.manifest.programs import Programs
 
 
 class MatchResult(NamedTuple):
-    """Whether the conditions hold, or the error that leaves this undecided, and the first condition that failed."""
+    """Whether the conditions hold, or the error that leaves this undecided.
+
+    Args:
+        holds: Whether they hold.
+        error: The error.
+        failed: The first condition that failed.
+        fault: Why the last did.
+    """
 
     holds: bool
     error: str = ""
     failed: int | None = None
+    fault: Fault | None = None
 
 
 HOLD: Final = MatchResult(holds=True)
@@ -53,6 +62,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
             seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
+    fault: Fault | None = None
     failed: int | None = None
     refused = False
     try:
@@ -62,10 +72,11 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
             outcome = evaluation.evaluate(condition)
             if outcome.error:
                 errors.append(outcome.error)
+                fault = outcome.fault
                 failed = index if failed is None else failed
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
         return MatchResult(holds=False, error=str(error))
     if refused:
         return MatchResult(holds=False)
-    return MatchResult(holds=False, error=aggregate(errors), failed=failed) if errors else HOLD
+    return MatchResult(holds=False, error=aggregate(errors), failed=failed, fault=fault) if errors else HOLD

@@ -5,6 +5,8 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
@@ -13,7 +15,7 @@ from webhook.policy.evaluation.authorizer import DENY_ALL
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
+from webhook.policy.evaluation.verdict import Decision, Fault, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN
 from webhook.records import NamedTuple
 
@@ -98,7 +100,14 @@ def _unconfigured(invocation: Invocation, fault: PolicyFault) -> _Result:
     what = "binding" if binding else "policy"
     message = f"failed to configure {what}: {fault.text}"
     decision = Decision(
-        policy, binding, denied=True, is_error=True, message=message, refuses=True, missing=fault.missing
+        policy,
+        binding,
+        denied=True,
+        is_error=True,
+        message=message,
+        refuses=True,
+        missing=fault.missing,
+        is_of_binding=binding is not None,
     )
     return _Result(errors=[decision])
 
@@ -140,12 +149,13 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     try:
         bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:
-        return _Result([_failed(invocation, f"failed to configure binding: failed to convert object version: {error}")])
+        text = f"failed to configure binding: failed to convert object version: {error}"
+        return _Result([replace(_failed(invocation, text), is_of_binding=True)])
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         failed = policy.condition(met.failed)
-        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed)])
+        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed, met.fault)])
     if not met.holds:
         return _NOTHING
     try:
@@ -158,7 +168,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         return _Result([_failed(invocation, str(error))])
 
 
-def _failed(invocation: Invocation, message: str, path: Path | None = None) -> Decision:
+def _failed(invocation: Invocation, message: str, path: Path | None = None, fault: Fault | None = None) -> Decision:
     policy = invocation.hook.policy
     return Decision(
         policy,
@@ -168,6 +178,7 @@ def _failed(invocation: Invocation, message: str, path: Path | None = None) -> D
         message=message,
         path=path,
         params=invocation.params,
+        fault=fault,
     )
 
 
@@ -187,7 +198,12 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
         messages = [speaker.evaluate(each) if each else None for each in programs.messages]
     except OutOfBudgetError as error:
         return [
-            _failed(invocation, outcome.error or f"failed messageExpression: {error}", validation.path / "expression")
+            _failed(
+                invocation,
+                outcome.error or f"failed messageExpression: {error}",
+                validation.path / "expression",
+                outcome.fault,
+            )
             for outcome, validation in zip(outcomes, policy.validations, strict=True)
         ]
     return [
@@ -201,7 +217,7 @@ def _decision(
 ) -> Decision:
     policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
     if outcome.error:
-        return _failed(invocation, outcome.error, path)
+        return _failed(invocation, outcome.error, path, outcome.fault)
     if outcome.value is True:
         return Decision(policy, binding, denied=False, path=path, params=invocation.params)
     message, unused = _message(expression)
@@ -214,6 +230,7 @@ def _decision(
         path=path,
         params=invocation.params,
         unused_message=unused,
+        fault=expression.fault if expression else None,
     )
 
 
@@ -256,6 +273,7 @@ def _annotations(
                 denied=True,
                 is_error=True,
                 message=outcome.error,
+                fault=outcome.fault,
                 path=annotation.path,
                 refuses=True,
             )

@@ -24,6 +24,24 @@ _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge":
 _OTHER_CODE: Final = 422
 
 
+class Fault(NamedTuple):
+    """Why the evaluation of an expression, or the patch that it makes, fails.
+
+    Args:
+        text: The error, without the expression.
+        missing: The key that the expression does not find; empty for other errors.
+        variables: The variables that fail in it.
+        patch: The operation of a JSON Patch, and the path that it does not find; empty for other errors.
+        is_work: Whether it is more work than draguard allows.
+    """
+
+    text: str
+    missing: str = ""
+    variables: tuple[str, ...] = ()
+    patch: tuple[str, str] | tuple[()] = ()
+    is_work: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The decision of one expression of a policy, or why it cannot be evaluated.
@@ -40,6 +58,8 @@ class Decision:
         changed: Whether a mutation changed the object.
         refuses: Whether a denial refuses the request, whatever the binding's actions are.
         missing: The object that is missing for its evaluation.
+        is_of_binding: Whether the binding cannot be evaluated, not the policy.
+        fault: Why the expression, or the messageExpression, cannot be evaluated.
         unused_message: Why the result of its messageExpression is not the message; empty if it is, or there is none.
     """
 
@@ -54,6 +74,8 @@ class Decision:
     changed: bool = False
     refuses: bool = False
     missing: str = ""
+    is_of_binding: bool = False
+    fault: Fault | None = None
     unused_message: str = ""
 
     @property

@@ -70,7 +70,6 @@ def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Ne
     """Return a function that changes a claim of a pod.
 
     Args:
-        index: The claim's place.
         change: Changes a claim in place.
     """
 

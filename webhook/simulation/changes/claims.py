@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 from webhook.allocation.devices import amount, quantity_text
+from webhook.allocation.selecting import missing_in
+from webhook.cel.errors import EvaluationError, Issues
+from webhook.cel.kubernetes import semver
+from webhook.cel.syntax.ast import Call, Literal
+from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.guarding import guarded
-from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.parts import label, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
-from webhook.deviceselectors.thresholds import lowered, others, respelt
 from webhook.formats import readable_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.objects import full_name_of, items, mapping, text, texts
+from webhook.records import NamedTuple
 from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.rejections import requests
@@ -20,10 +26,10 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
-    from webhook.deviceselectors.parts import Read
+    from webhook.deviceselectors.parts import Parts, Read
     from webhook.formats import Quantity
     from webhook.objects import JSONObject
     from webhook.simulation.cluster import Cluster
@@ -44,7 +50,6 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
     """Return the changes to the requests of a pod's claims.
 
     Args:
-        cluster: The cluster.
         claims: The claims; those that have devices are left alone.
         groups: How nodes refuse the pod.
         error: The error that made the scheduler give up on the pod; empty without one.
@@ -97,7 +102,6 @@ class _Request:
     """A request, or an alternative, that may be changed.
 
     Args:
-        cluster: The cluster.
         asks: Its content, as in the API.
         answers: The devices that nodes have left for it.
         place: The place of its claim, and its full name.
@@ -166,7 +170,7 @@ class _Request:
         parts = parts_of(expression, settings.release, settings.gates)
         if parts is None:
             return
-        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if "no such key" in error else ()
+        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if missing_in(error) else ()
         for read in unguarded:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}
@@ -316,12 +320,7 @@ def _halves(most: Quantity) -> list[str]:
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
-    """Return the domains and names of the attributes or capacity that devices publish, in their order.
-
-    Args:
-        cluster: The cluster.
-        holder: ``attributes`` or ``capacity``.
-    """
+    """Return the domains and names of the attributes or capacity that devices publish, in their order."""
     found: dict[tuple[str, str], None] = {}
     for driver, full_name in dict.fromkeys(
         (each.driver, name)
@@ -362,3 +361,106 @@ def _without_constraint(constraint: JSONObject) -> Callable[[JSONObject], object
         devices["constraints"] = [each for each in items(devices, "constraints") if each != constraint]
 
     return change
+
+
+_AT_LEAST: Final = frozenset({">", ">="})
+_AT_MOST: Final = frozenset({"<", "<="})
+
+
+class Threshold(NamedTuple):
+    """A selector with another threshold.
+
+    Args:
+        text: The new condition, such as ``memory >= 40Gi``.
+    """
+
+    text: str
+    expression: str
+
+
+def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshold]:
+    """Return a selector with lower thresholds, or higher ones where it sets an upper limit; the nearest first.
+
+    Args:
+        name: The attribute or capacity, as :class:`~webhook.deviceselectors.parts.Blame` names it.
+        values: The values that devices have of it: whole numbers, quantities or versions.
+    """
+    for part in parts.all:
+        found = ordering(part)
+        if found is None or label(found.subject) != name or found.operator not in _AT_LEAST | _AT_MOST:
+            continue
+        call = found.wanted if isinstance(found.wanted, Call) else None
+        literal = call.arguments[0] if call else found.wanted
+        read = _version if call and call.function == "semver" else readable_quantity
+        if not isinstance(literal, Literal) or (wanted := read(str(literal.value))) is None:
+            continue
+        at_least = found.operator in _AT_LEAST
+        known: dict[str, Any] = {value: number for value in values if (number := read(value)) is not None}
+        fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
+        for value in sorted(fine, key=known.__getitem__, reverse=at_least):
+            written = json.dumps(value) if call else value
+            changed = _replaced(parts.text, literal.offset, written)
+            yield Threshold(f"{name} {found.operator} {value}", changed)
+
+
+def _version(text: str) -> semver.Version | None:
+    """Read a version, None if the text is malformed."""
+    try:
+        return semver.parse(text).version
+    except EvaluationError:
+        return None
+
+
+def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+    """Return a selector with a value that devices have, in place of one that is spelled otherwise.
+
+    Args:
+        values: Returns the values that devices have of an attribute.
+    """
+    for read, constant in _equalities(parts):
+        meant = _threshold_meant(constant.value, values(read))
+        if meant is not None:
+            yield _with_value(parts, read, constant, meant)
+
+
+def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+    """Return a selector with each other value that devices have, in place of one that it wants.
+
+    Args:
+        values: Returns the values that devices have of an attribute.
+    """
+    for read, constant in _equalities(parts):
+        known = values(read)
+        if constant.value in known:
+            for each in sorted((each for each in known if each != constant.value), key=str):
+                yield _with_value(parts, read, constant, each)
+
+
+def _equalities(parts: Parts) -> Iterator[tuple[Read, Literal]]:
+    """Return the attributes that a selector compares with a constant by ``==``."""
+    for part in parts.all:
+        if isinstance(part, Call) and part.function == "_==_":
+            for subject, constant in (part.arguments, reversed(part.arguments)):
+                read = read_of(subject)
+                if read is not None and isinstance(constant, Literal):
+                    yield read, constant
+
+
+def _with_value(parts: Parts, read: Read, constant: Literal, value: object) -> Threshold:
+    written = json.dumps(value)
+    return Threshold(f"{read.name} = {written}", _replaced(parts.text, constant.offset, written))
+
+
+def _threshold_meant(constant: object, values: Collection[object]) -> object:
+    """Return the value that a constant probably stands for; None if it is one of the values, or unclear."""
+    if any(constant == value and type(constant) is type(value) for value in values):
+        return None
+    spelled = {str(json.loads(json.dumps(value))).lower(): value for value in values}
+    return spelled.get(nearest(str(constant).lower(), spelled))
+
+
+def _replaced(expression: str, offset: int, written: str) -> str:
+    """Write another constant in place of the one that starts at an offset."""
+    tokens = tokenize(expression, Issues(expression))
+    old = dict(zip(tokens.offsets, tokens.texts, strict=True))[offset]
+    return f"{expression[:offset]}{written}{expression[offset + len(old) :]}"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 
+from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
 from webhook.later import cached_property
-from webhook.objects import items, mapping, name_of, text
+from webhook.objects import items, mapping, name_of, number, text
 from webhook.simulation.changes.change import Change
-from webhook.simulation.changes.pools import completed
 from webhook.simulation.cluster import NODE_ALLOCATABLE
 from webhook.simulation.rejections import requests
 from webhook.simulation.taints import Taint, taint_of
@@ -20,11 +21,10 @@ from webhook.spelling import nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Final
 
     from webhook.objects import JSONObject
-    from webhook.simulation.changes.pools import PoolId
     from webhook.simulation.cluster import Cluster, Settings
     from webhook.simulation.rejections import Group
     from webhook.simulation.verdicts import Needs
@@ -56,11 +56,7 @@ RELEASE: Final = "release"
 
 
 class Later:
-    """The changes to a cluster; each leads to a cluster that is made once for all pods.
-
-    Args:
-        cluster: The cluster.
-    """
+    """The changes to a cluster; each leads to a cluster that is made once for all pods."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -153,12 +149,12 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
 def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONObject, str]]:
     """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
     settings = cluster.settings
-    for changed in _classes(cluster, needs) if "no such key" in error else ():
+    for changed in _classes(cluster, needs) if missing_in(error) else ():
         for each in items(changed, "spec", "selectors"):
             expression = text(each, "cel", "expression")
             parts = parts_of(expression, settings.release, settings.gates)
             read = reads(parts.root) if parts else ()
-            missing = {one[:3] for one in read if f"no such key: {one.name}" in error}
+            missing = {one[:3] for one in read if one.name == missing_in(error)}
             better = guarded(expression, missing, settings.release, settings.gates)
             if better != expression:
                 each["cel"]["expression"] = better
@@ -205,3 +201,34 @@ def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
         for each in every:  # in their order
             inventory.discard("DeviceTaintRule", name_of(each))
             inventory.put(each)
+
+
+PoolId = tuple[str, str]
+"""Driver and name of a pool."""
+
+
+def completed(slices: Iterable[JSONObject]) -> dict[PoolId, list[JSONObject]]:
+    """Return the slices of each pool that is incomplete, with their number as their count.
+
+    Args:
+        slices: The ResourceSlices of a cluster.
+    """
+    pools: defaultdict[PoolId, list[JSONObject]] = defaultdict(list)
+    for each in slices:
+        pools[text(each, "spec", "driver"), text(each, "spec", "pool", "name")].append(each)
+    found = {}
+    for name, pool in pools.items():
+        newest = max(map(_generation, pool))
+        current = [each for each in pool if _generation(each) == newest]
+        if any((number(each, "spec", "pool", "resourceSliceCount") or 0) > len(current) for each in current):
+            found[name] = [_of(each, len(current)) for each in current]
+    return found
+
+
+def _generation(each: JSONObject) -> int:
+    return number(each, "spec", "pool", "generation") or 0
+
+
+def _of(each: JSONObject, count: int) -> JSONObject:
+    spec: Any = each["spec"]
+    return {**each, "spec": {**spec, "pool": {**spec["pool"], "resourceSliceCount": count}}}

@@ -29,8 +29,6 @@ class _Asking(NamedTuple):
     """A container that wants an extended resource.
 
     Args:
-        container: The container's name.
-        resource: The resource.
         wanted: The count that it wants.
         is_only: Whether no other container of the pod wants the resource.
     """
@@ -59,7 +57,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     """Return changes to smaller counts of extended resources, each as many as some node could provide; and near names.
 
     Args:
-        cluster: The cluster.
         needs: The needs of the pod.
         groups: How nodes refuse the pod.
     """

@@ -32,7 +32,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     """Return the changes that release claims, with the pods that use them.
 
     Args:
-        cluster: The cluster.
         needs: The needs of the pod; its own claims may be in use by others, on other nodes.
         groups: How nodes refuse the pod.
     """

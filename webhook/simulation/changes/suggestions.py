@@ -44,7 +44,6 @@ class Suggestion(NamedTuple):
     """A change that lets a pending pod fit.
 
     Args:
-        change: Its description.
         nodes: The number of nodes that it opens.
         at_least: Whether nodes were left untried, so that it may open more.
     """

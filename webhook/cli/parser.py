@@ -1,0 +1,355 @@
+"""The parser of the command line, made from the table of options.
+
+It has the habits of kubectl and ruff: usage in a line, help as wide as the terminal, hints for mistakes. It imports
+nothing that a command needs, so that ``draguard --help`` and usage errors are quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from functools import partial
+from math import inf
+
+from webhook.configuration.options import ALIASES, COMMANDS, CONFIGURED, PROGRAM, Either, Group, Option, Output
+from webhook.report import FORMATS
+from webhook.spelling import did_you_mean, nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any, Final, NoReturn
+
+    from webhook.configuration.options import Command
+
+EXIT_CODES: Final = """\
+exit codes:
+  0    no errors; warnings count with --strict only
+  1    errors: the API server would refuse an object,
+       or could not read it
+  2    usage error: an unknown option, a path that
+       cannot be opened or written
+  3    draguard itself failed, if only on one object,
+       or its output could not be written
+  130  interrupted; 143: terminated;
+       141: the reader of the output closed it
+"""
+_COLUMNS: Final = 100
+"""The width where there is no terminal."""
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal; paragraphs are folded, examples and tables are not."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=_columns())
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None = None,
+    ) -> None:
+        """Write the usage in a line: the options have their own section."""
+        given = list(actions)
+        parts = ["[OPTION...]"] if any(each.option_strings for each in given) else []
+        parts += [_positional(each) for each in given if not each.option_strings]
+        super().add_usage(usage or " ".join(["%(prog)s", *parts]), (), groups, prefix)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        from textwrap import wrap  # needed only for help
+
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)  # names are copied from the help
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from textwrap import fill  # needed only for help
+
+        paragraphs = text.strip("\n").split("\n\n")
+        return "\n\n".join(
+            each
+            if "\n " in each
+            else fill(each, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+            for each in paragraphs
+        )
+
+
+def _columns() -> int:
+    """Return the columns of the terminal; importing ``shutil`` for this would take longer than everything here."""
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdecimal() and int(stated):
+        return int(stated)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
+
+
+def _positional(action: argparse.Action) -> str:
+    name = action.metavar if isinstance(action.metavar, str) else action.dest
+    if action.nargs == argparse.PARSER:
+        return f"{name} [ARGUMENT...]"
+    return {"*": f"[{name}...]", "+": f"{name}...", "?": f"[{name}]"}.get(str(action.nargs), name)
+
+
+class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which has no other name
+    """Stores a value, and refuses a second one: the choice between the two would be a guess."""
+
+    given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value."""
+        if option_string and self.given:
+            raise argparse.ArgumentError(self, "can be given only once")
+        self.given = bool(option_string)
+        super().__call__(parser, namespace, values, option_string)
+
+
+class _Outputs(argparse.Action):
+    """Collects outputs; the first one replaces the default."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        value: object,
+        _option: str | None = None,
+    ) -> None:
+        """Add an output."""
+        given = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [value] if given is self.default else [*given, value])
+
+
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        _namespace: argparse.Namespace,
+        _values: str | Sequence[Any] | None,
+        _option: str | None = None,
+    ) -> None:
+        """Print the version and exit."""
+        from webhook.cli.version import run  # commands are imported only when they run
+
+        parser.exit(run())
+
+
+_SYNONYMS: Final = dict.fromkeys(("check", "lint", "verify"), "validate")
+"""The names of a command in other tools."""
+_REQUIRED: Final = "the following arguments are required: "
+_HABITS: Final = {
+    "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
+    "verbose": "--output junit lists every object that was judged",
+}
+"""Options of other tools, without their dashes, and what to do here."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses unknown arguments itself, so that errors show the usage of the command.
+
+    It parses a single command line: it remembers the options that were given.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
+        self.register("action", None, _Once)
+
+    @property
+    def commands(self) -> Mapping[str, Parser]:
+        """The parsers of the subcommands, by name; aliases are names, too."""
+        choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001 - argparse keeps this to itself
+        found: Mapping[str, Parser] = next(choices, {})
+        return found
+
+    def format_help(self) -> str:
+        """Return the help, with the text of the command."""
+        self.epilog = self.text
+        return super().format_help()
+
+    @property
+    def text(self) -> str:
+        """What the help says after the options: examples, and what to know."""
+        _, *words = self.prog.split()
+        if not words:
+            return f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples."
+        from importlib import resources  # slow to import
+
+        file = resources.files("webhook.cli").joinpath("texts", f"{'-'.join(words)}.txt")
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        return f"{EXIT_CODES}\n{text}" if words == ["validate"] else text
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the command's arguments; print an error and exit if there are others."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if "paths" in found and not any(each.startswith("-") and each != "-" for each in unknown):
+            # argparse takes paths from one place only; people put options between them.
+            found.paths, unknown = [*found.paths, *unknown], []
+        if "filenames" in found:
+            found.paths = [*found.filenames, *found.paths]
+            del found.filenames
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            options = [each for each in self._option_string_actions if each.startswith("--")]
+            hint = _HABITS.get(name.lstrip("-"), "") if "--output" in options else ""
+            hint = f": {hint}" if hint else meant(name, options)
+            hint = f": to name the file, write ./{unknown[0]}" if os.path.lexists(unknown[0]) else hint
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and an error, and exit; of a command or name that is missing, list those that there are."""
+        if message.startswith(_REQUIRED):
+            choices = next((each.choices for each in self._actions if each.required and each.choices), ())
+            message += f" (choose from {', '.join(map(str, choices))})" if choices else ""
+        super().error(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print a message; argparse ignores that help cannot be written."""
+        if file is not sys.stdout:
+            super()._print_message(message, file)
+            return
+        file.write(message)
+        file.flush()
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(each) for each in action.choices]
+        other = _SYNONYMS.get(str(value), "")
+        hint = f": did you mean {other}?" if other in choices else ""
+        hint = hint or meant(str(value), choices) or f" (choose from {', '.join(choices)})"
+        what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001 - argparse keeps this to itself
+        raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Suggest a similar name; empty if none is similar."""
+    near = nearest(name, known)
+    return f": did you mean {near}?" if near else ""
+
+
+def make_parser(arguments: Sequence[str] = ()) -> Parser:
+    """Make the parser of a command line.
+
+    Args:
+        arguments: The arguments to parse. If a command comes first, as nearly always, no other is declared: that would
+            take as long as judging a file. Help lists commands without their options.
+    """
+    parser = Parser(
+        prog="draguard",
+        description=PROGRAM.description,
+    )
+    version = next(PROGRAM.options())
+    parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
+    commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
+    wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    for name in [wanted] if wanted in COMMANDS else COMMANDS:
+        aliases = [alias for alias, of in ALIASES.items() if of == name]
+        _add(commands, name, COMMANDS[name], aliases, is_listed=wanted in {"-h", "--help"})
+    return parser
+
+
+def _add(
+    commands: argparse._SubParsersAction[Any], name: str, command: Command, aliases: Sequence[str], *, is_listed: bool
+) -> None:
+    """Add a command, without its options if it is only listed."""
+    parser = commands.add_parser(name, aliases=aliases, help=command.about, description=command.description)
+    if is_listed:
+        return
+    _declare(parser, command.of)
+    if CONFIGURED in command.of:
+        parser.set_defaults(settings=command)
+    if command.actions:
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+        for action, each in command.actions.items():
+            _add(actions, action, each, (), is_listed=False)
+
+
+def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Group | Either]) -> None:
+    for each in entries:
+        if isinstance(each, Group):
+            _declare(parser.add_argument_group(each.title, each.about), each.of)
+        elif isinstance(each, Either):
+            _declare(parser.add_mutually_exclusive_group(), each.of)
+        elif each.is_argument:
+            number: dict[str, Any] = {"nargs": each.number, "default": each.default} if each.number else {}
+            parser.add_argument(each.dest, metavar=each.takes, help=each.about, choices=each.words or None, **number)
+        elif each.hidden:
+            parser.add_argument(*each.names, dest=each.dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        elif each.is_switch:
+            parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
+        else:
+            _add_option(parser, each)
+
+
+def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
+    stated: dict[str, Any] = {"metavar": option.takes} if option.takes else {"choices": option.words}
+    if option.type:  # argparse reads defaults, too
+        stated["type"] = reader(option)
+    if option.number:
+        stated["nargs"] = option.number
+    if option.many or option.type == "output":
+        stated["action"] = "append" if option.many else _Outputs
+    parser.add_argument(*option.names, dest=option.dest, default=option.default, help=option.about, **stated)
+
+
+def reader(option: Option) -> Callable[[str], Any]:
+    """Return what reads the value of an option; it raises ``ArgumentTypeError``, or ``ValueError``."""
+    read: Callable[[str], Any] = _READERS.get(option.type, option.type or str)
+    return read
+
+
+def _output(value: str) -> Output:
+    name, equals, file = value.partition("=")
+    if name not in FORMATS:
+        hint = did_you_mean(name, FORMATS, f"choose from {', '.join(FORMATS)}")
+        raise argparse.ArgumentTypeError(f"unsupported format {name!r}: {hint}")
+    if equals and not file:
+        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report")
+    return Output(name, file)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < inf:
+        message = f"{text!r} is not a positive number of seconds"
+        raise argparse.ArgumentTypeError(message)
+    return found
+
+
+def _namespace(text: str) -> str:
+    from webhook.api.versions import NEWEST  # help needs no names
+    from webhook.formats import dns_label
+
+    if faults := dns_label(text, NEWEST):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a namespace: {faults[0]}")
+    return text
+
+
+def _number(kind: type, what: str, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}") from None
+
+
+_READERS: Final[Mapping[Any, Callable[[str], Any]]] = {
+    "output": _output,
+    "seconds": _seconds,
+    "namespace": _namespace,
+    "target": lambda text: text.removeprefix("resource.k8s.io/"),
+    int: partial(_number, int, "a whole number"),
+    float: partial(_number, float, "a number"),
+}

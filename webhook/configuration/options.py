@@ -1,0 +1,909 @@
+"""The table of options: each command with its arguments, and what else sets them.
+
+The parser, the help, the manual page, completion, the DRAGUARD_* variables and the keys of ``.draguard.yaml`` follow
+from it.
+"""
+
+from __future__ import annotations
+
+from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
+from webhook.records import NamedTuple
+from webhook.report import FORMATS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, Final
+
+
+class Default(str):
+    """The default of an option, which differs from an equal text on the command line by its identity."""
+
+    __slots__ = ()
+
+
+class Output(NamedTuple):
+    """A report that ``--output`` requests.
+
+    Args:
+        format: The name of its format.
+        file: Its file; empty for standard output.
+    """
+
+    format: str
+    file: str = ""
+
+
+class Option:
+    """An option, or an argument without dashes.
+
+    Args:
+        names: Its names, such as ``-n --namespace``.
+        takes: The name of its value; empty for a switch, and for one of some words.
+        about: Its help.
+        many: Whether it can be repeated, which its help says.
+        then: The end of its help, such as the default.
+        default: Its value if nothing sets it; that of one that can be repeated is a list.
+        words: The values that it may have.
+        type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
+        number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
+        dest: Its name among the arguments, if that is not its longest name.
+        hidden: Whether no help shows it: it is that of another command, or another name of ``dest``.
+        key: The key of ``.draguard.yaml`` that sets it, or adds to it.
+        value: The shape and description of that key.
+    """
+
+    def __init__(
+        self,
+        names: str,
+        takes: str = "",
+        about: str = "",
+        *,
+        many: bool = False,
+        then: str = "",
+        default: Any = None,
+        words: Sequence[str] = (),
+        type: Any = None,  # noqa: A002 - as argparse calls it
+        number: str = "",
+        dest: str = "",
+        hidden: bool = False,
+        key: str = "",
+        value: Key | None = None,
+    ) -> None:
+        self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
+        self.about = f"{about}; can be repeated{then}" if many else about + then
+        self.number, self.hidden, self.key, self.value = number, hidden, key, value
+        self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
+        if many or (number == "*" and self.is_argument):
+            default = []
+        elif self.is_switch:
+            default = False
+        self.default = Default(default) if isinstance(default, str) else default
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it takes no value."""
+        return not (self.takes or self.words or self.hidden)
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it has no dashes."""
+        return not self.names or not self.names[0].startswith("-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + max(self.names, key=len).lstrip("-").replace("-", "_").upper()
+
+
+class Group:
+    """Arguments that the help shows under a title.
+
+    Args:
+        title: The title.
+        *of: The arguments.
+        about: What the help says of them.
+    """
+
+    def __init__(self, title: str, *of: Option | Either, about: str | None = None) -> None:
+        self.title, self.of, self.about = title, of, about
+
+
+class Either:
+    """Options of which one may be given.
+
+    Args:
+        *of: The options.
+    """
+
+    def __init__(self, *of: Option) -> None:
+        self.of = of
+
+
+class Command:
+    """A command.
+
+    Args:
+        about: Its help in a line.
+        *of: Its arguments.
+        actions: The commands below it, by name.
+    """
+
+    def __init__(self, about: str, *of: Option | Group | Either, actions: Mapping[str, Command] | None = None) -> None:
+        self.about, self.of, self.actions = about, of, actions or {}
+
+    @property
+    def description(self) -> str:
+        """Its help as a sentence."""
+        return f"{self.about[0].upper()}{self.about[1:]}."
+
+    def options(self) -> Iterator[Option]:
+        """Yield its arguments."""
+        left: list[Option | Group | Either] = [*reversed(self.of)]
+        while left:
+            each = left.pop()
+            if isinstance(each, Option):
+                yield each
+            else:
+                left += reversed(each.of)
+
+
+PREFIX: Final = "DRAGUARD_"
+"""How the variables of options begin."""
+STDIN: Final = "standard input, which is read without a path if it is a pipe or a file"
+TARGETS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+"""The versions that `draguard convert` writes."""
+
+
+def _paths(about: str = f"files, directories, globs, or - for {STDIN}", takes: str = "PATH") -> tuple[Option, ...]:
+    """Return the option for paths, and kubectl's for them."""
+    return (
+        Option("paths", takes, about, number="*"),
+        Option("-f --filename", takes, "a path, as kubectl takes it", many=True, dest="filenames"),
+        Option(
+            "-R --recursive", about="accepted for compatibility with kubectl: directories are always read recursively"
+        ),
+    )
+
+
+def _empty(what: str = "a manifest") -> Option:
+    about = f"accept standard input, files, directories and charts without {what}, which are errors otherwise"
+    return Option("--allow-empty", about=about)
+
+
+def _release(about: str, **options: Any) -> Option:
+    return Option("--kubernetes-version", "VERSION", about, **options)
+
+
+def _gates(default: str) -> Option:
+    return Option(
+        "--feature-gates",
+        "GATE=BOOL,…",
+        "feature gates that differ from the defaults of the release, as kube-apiserver takes them, AllAlpha and "
+        "AllBeta included; DynamicResourceAllocation counts as on",
+        many=True,
+        then=f" (default: {default})",
+        key="featureGates",
+        value=Key(MapOf(Flag(), "feature gates"), "Feature gates that differ from the releases' defaults"),
+    )
+
+
+def _cluster(what: str) -> Option:
+    return Option(
+        "--cluster",
+        "PATH",
+        f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
+        "prints (`draguard snapshot` shows the command) or must-gather collects",
+        many=True,
+    )
+
+
+def _terminal(what: str) -> tuple[Option, ...]:
+    return (
+        Option("-q --quiet", about=f"show {what} only: no summary, no progress"),
+        Option(
+            "--color",
+            about="colors in text: auto means on a terminal, unless NO_COLOR is set (default: %(default)s)",
+            words=("auto", "always", "never"),
+            default="auto",
+        ),
+    )
+
+
+def _choice(names: str, about: str, words: Sequence[str], default: str | None = None, **options: Any) -> Option:
+    return Option(names, about=about, words=words, default=words[0] if default is None else default, **options)
+
+
+RELEASE: Final = "judge policies as this release does, such as 1.34 (default: 1.37)"
+RELEASES: Final = _release(
+    "judge as this release does, such as 1.30 (default: 1.37, or the newest release that serves the object's "
+    "version; a pod is judged by the release of the claims in its file, or else in its directory)",
+    many=True,
+    then=": a table shows which release reports what",
+    key="kubernetesVersions",
+    value=Key(
+        ListOf(Text(r"v?1\.[0-9]+(\.[0-9]+)?", "1.34")), "Kubernetes releases to judge for, such as 1.34 in quotes"
+    ),
+)
+GATES: Final = _gates("the defaults of the release")
+RUNTIME_CONFIG: Final = Option(
+    "--runtime-config",
+    "API=BOOL,…",
+    "API versions that the cluster serves or not, beside the defaults of the release, as kube-apiserver takes "
+    "them: resource.k8s.io/v1beta1=true, api/beta=true",
+    many=True,
+    key="runtimeConfig",
+    value=Key(
+        MapOf(Flag(), "API versions"), "API versions that the clusters serve or not, beside the releases' defaults"
+    ),
+)
+NAMESPACE_LABELS: Final = Option(
+    "--namespace-labels",
+    "NAMESPACE=KEY=VALUE,…",
+    "all labels of a namespace",
+    many=True,
+    key="namespaceLabels",
+    value=Key(MapOf(MapOf(Label(), "labels"), "namespaces"), "All labels of namespaces, by the namespace's name"),
+)
+POLICY_FILES: Final = Option(
+    "--policies",
+    "PATH",
+    "policies and bindings, and objects that they read, such as parameters and Namespaces: "
+    "a file, directory, glob or -",
+    many=True,
+    key="policies",
+    value=Key(
+        ListOf(Text(example="policies/")),
+        "Policies to evaluate: files, directories and globs in the repository, relative to this file",
+    ),
+)
+POD_TEMPLATES: Final = Option(
+    "--pod-template",
+    "GROUP/KIND=PATH",
+    "the place of pod templates or pod specs in another project's workloads, such as "
+    "example.com/Trainer=spec.workers[].template; * is for each value of a map or list",
+    many=True,
+    key="podTemplates",
+    value=Key(
+        MapOf(ListOf(Text(example="spec.workers[].template"), 1), "kinds, as example.com/Kind"),
+        "The places of pod templates in other projects' workloads, by group and kind",
+    ),
+)
+DRIVER_PROFILES: Final = Option(
+    "--driver-profile",
+    "FILE",
+    "a profile of a driver's attributes, capacities and parameters (`draguard driver show`)",
+    many=True,
+    key="driverProfiles",
+    value=Key(
+        ListOf(Text(example="drivers/gpu.example.com.yaml")), "Files with profiles of drivers, relative to this file"
+    ),
+)
+_PATTERN: Final = Text(example="examples/**")
+EXCLUDED: Final = Option(
+    "--exclude",
+    "GLOB",
+    "skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts",
+    many=True,
+    key="exclude",
+    value=Key(ListOf(_PATTERN), "Paths to skip: patterns as in .gitignore, relative to this file"),
+)
+LEVEL: Final = Option(
+    "--level",
+    "RULE=LEVEL",
+    "report a rule as off, note, warn or error; a LEVEL without RULE= is the highest of all other rules",
+    many=True,
+    key="levels",
+    value=Key(
+        MapOf(Word(("off", "note", "warn", "error", "audit", "warning", "deny")), "levels"),
+        "The levels of rules: off, note, warn or error, by the rule's name",
+    ),
+)
+IGNORES: Final = Option(
+    "",
+    key="ignores",
+    value=Key(
+        ListOf(
+            Record(
+                {
+                    "paths": Key(ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", "[examples/**]"),
+                    "rules": Key(
+                        ListOf(Text(example="unknown-field"), 1), "The rules to suppress there.", "[unknown-field]"
+                    ),
+                    "reason": Key(Text(), "Why they are suppressed.", "accepted until the upgrade"),
+                }
+            )
+        ),
+        "Rules to suppress in some files",
+    ),
+)
+BASELINE: Final = Option(
+    "--baseline",
+    "FILE",
+    "suppress the findings in this file, and list those that are fixed",
+    key="baseline",
+    value=Key(Text(example="draguard-baseline.json"), "A file of findings to suppress, relative to this file"),
+)
+ALL_PODS: Final = Option(
+    "--all-pods",
+    about="judge pods and workloads without resource claims, too",
+    key="allPods",
+    value=Key(Flag(), "Whether pods and workloads without resource claims are judged, too"),
+)
+STRICT: Final = Option(
+    "--strict",
+    about="exit with 1 for warnings, too",
+    key="strict",
+    value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
+)
+IN_FILE: Final = (
+    *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
+    *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
+)
+"""The keys of the configuration file, in the order of its schema."""
+
+NO_CONFIG: Final = "no_config"
+CONFIGURED: Final = Group(
+    "configuration",
+    Either(
+        Option(
+            "--config",
+            "FILE",
+            "the configuration file (default: .draguard.yaml beside the first PATH or above it, up to the root of its "
+            "repository)",
+        ),
+        Option("--no-config", about="use no configuration file"),
+    ),
+    about="Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
+    "An option that can be repeated takes one value a line. The command line takes precedence over variables, "
+    "and variables over the configuration file.",
+)
+"""Its commands take the configuration file and variables."""
+CHARTS: Final[tuple[Option | Group, ...]] = (
+    RUNTIME_CONFIG,
+    Group(
+        "Helm charts",
+        Option("--helm-values", "FILE", "values for the charts, as for helm --values", many=True),
+        Option("--helm-set", "KEY=VALUE", "a value for the charts, as for helm --set", many=True),
+    ),
+)
+REPORT: Final[tuple[Option | Group, ...]] = (
+    Option(
+        "-o --output",
+        "FORMAT[=FILE]",
+        "the format of the report, and its file (default: standard output); can be repeated; "
+        f"FORMAT is one of {', '.join(FORMATS)}",
+        type="output",
+        default=[Output("text")],
+    ),
+    *_terminal("findings"),
+)
+SUPPRESSION: Final = Group(
+    "suppression",
+    Option("--select", "RULE[,RULE…]", "report only these rules, and files that cannot be read", many=True),
+    Option("--ignore", "RULE[,RULE…]", "do not report these rules", many=True),
+    LEVEL,
+    BASELINE,
+    Option("--write-baseline", "FILE", "write all findings to this file, for --baseline, and exit with 0"),
+    about="RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",
+)
+POLICIES: Final = (
+    POLICY_FILES,
+    Option(
+        "--authorizer",
+        "FILE",
+        "what the authorizer of policies allows: {rules: [{groups, apiGroups, resources, verbs, …}]} "
+        "(default: nothing)",
+    ),
+)
+REQUESTER: Final = Group(
+    "policies",
+    *POLICIES,
+    Option("--as", "USER", "the user who sends the objects (default: kubernetes-admin)", dest="as_user"),
+    Option("--as-group", "GROUP", "a group of that user, in addition to system:authenticated", many=True),
+    Option(
+        "--as-user-extra",
+        "KEY=VALUE",
+        "an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
+        many=True,
+    ),
+    Option(
+        "-n --namespace",
+        "NAMESPACE",
+        "the namespace of objects without one (default: %(default)s)",
+        type="namespace",
+        default="default",
+    ),
+)
+PRESCHEDULED: Final = Group(
+    "pods that name their node",
+    _choice(
+        "--select-node-by",
+        "select the node by the label kubernetes.io/hostname (default), or by required node affinity to its name",
+        ("hostname", "name"),
+    ),
+    _choice(
+        "--pods",
+        "rewrite pods with resource claims (default), or every pod that names its node",
+        ("claims", "all"),
+    ),
+)
+SCHEDULER: Final[tuple[Option | Group, ...]] = (
+    _release("the scheduler's release, such as 1.35 (default: 1.37)"),
+    GATES,
+    *CHARTS,
+    _choice("-o --output", "the format of the results (default: %(default)s)", ("text", "json", "yaml")),
+    *_terminal("results"),
+)
+ANSWERS: Final[tuple[Option | Group, ...]] = (
+    _release("the cluster's release, such as 1.30 (default: the newest that knows the object's fields)"),
+    _gates("every gate may be on"),
+    _choice(
+        "--failure-policy",
+        "refuse (default) or admit a request if answering it fails unexpectedly",
+        ("fail", "ignore"),
+        type=str.lower,
+    ),
+    Group(
+        "enforcement",
+        Option(
+            "--enforce",
+            "[WHAT=]MODE",
+            "deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
+            "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod "
+            "templates; default: warn); without WHAT, the mode applies to everything else. Pre-scheduled pods are "
+            "rewritten in every mode, and the validating webhook admits them",
+            many=True,
+        ),
+        Option("--exempt-namespace", "PATTERN", "admit objects in these namespaces without a review", many=True),
+        Option(
+            "--exempt-user",
+            "PATTERN",
+            "admit requests of these users without a review, such as 'system:serviceaccount:kube-system:*'",
+            many=True,
+        ),
+        Option(
+            "--exempt-group",
+            "PATTERN",
+            "admit requests of these groups without a review, such as system:nodes",
+            many=True,
+        ),
+    ),
+    PRESCHEDULED,
+    Group("policies", *POLICIES),
+    _cluster("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
+)
+LOG: Final = (
+    _choice(
+        "--log-format",
+        "lines of JSON, or text for people (default: text on a terminal, else JSON)",
+        ("auto", "json", "text"),
+    ),
+    _choice(
+        "--log-level",
+        "log nothing below this level; decisions are info, failures error (default: %(default)s)",
+        ("debug", "info", "warning", "error"),
+        "info",
+    ),
+)
+
+
+def _managed(prefix: str) -> Iterator[Option]:
+    """Yield the options for the cluster's objects that hold or trust the certificate."""
+
+    def option(name: str, takes: str, about: str, **options: Any) -> Option:
+        return Option(f"--{prefix}{name}", takes, about, dest=f"manage_{name}", **options)
+
+    certificates = "draguard-certificates"
+    yield option("namespace", "NAME", "the namespace of Secret and Lease (default: the pod's)")
+    about = "the Secret that replicas share; it must exist, and may be empty (default: %(default)s)"
+    yield option("secret", "NAME", about, default=certificates)
+    about = "the Lease by which one replica leads; it must exist (default: %(default)s)"
+    yield option("lease", "NAME", about, default=certificates)
+    about = "a ValidatingWebhookConfiguration and MutatingWebhookConfiguration of this name"
+    yield option("webhooks", "NAME", about, many=True)
+    yield option("name", "NAME", "a DNS name of the Service, such as draguard.draguard-system.svc", many=True)
+    about = "the service account's token and ca.crt (default: %(default)s)"
+    yield option("account", "DIR", about, default="/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+SCHEMAS: Final = {
+    "report": ("webhook.report", "json.schema.json", "what --output json prints"),
+    "match": ("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
+    "simulate": ("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
+    "profile": ("webhook.drivers", "profile.schema.json", "profiles of drivers"),
+    "suite": ("webhook.engine", "suite.schema.json", "suites of draguard policy test"),
+}
+"""The package, file and subject of the JSON schemas that draguard prints, by name."""
+SHELLS: Final = ("bash", "zsh", "fish")
+
+VALIDATE: Final[tuple[Option | Group, ...]] = (
+    *_paths(
+        "files, directories, globs, the directory of a Helm chart or kustomization, or - for standard input (default: "
+        "standard input if that is a pipe or a file, else the current directory)",
+    ),
+    Option("--stdin-filename", "FILE", "the name of standard input in findings, for editors"),
+    _empty(),
+    EXCLUDED,
+    RELEASES,
+    GATES,
+    NAMESPACE_LABELS,
+    Option(
+        "--old",
+        "PATH",
+        "an earlier state of the same objects, to judge updates: a file, directory, glob, chart, kustomization or -",
+        many=True,
+    ),
+    Option(
+        "--against",
+        "REV",
+        "compare objects with this git revision, such as origin/main, as --old does; follows moved files",
+    ),
+    Option("--new-only", about="report only findings that the revision does not have; needs --against"),
+    _choice("--subresource", "judge updates of the status; needs --old", ("status",), ""),
+    _cluster("references of the manifests"),
+    ALL_PODS,
+    POD_TEMPLATES,
+    DRIVER_PROFILES,
+    STRICT,
+    Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
+    Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
+    Option("--statistics", about="show how many findings each rule has, instead of the findings"),
+    Group(
+        "fixes",
+        Option(
+            "--fix",
+            about="apply safe fixes in place, and report the other findings; for standard input, print the result",
+        ),
+        Option("--unsafe-fixes", about="also apply fixes that may not be what you intended; needs --fix or --diff"),
+        Option("--diff", about="print the changes of --fix as a unified diff, and write nothing"),
+    ),
+    *REPORT,
+    *CHARTS,
+    SUPPRESSION,
+    REQUESTER,
+    CONFIGURED,
+)
+"""The arguments of ``draguard validate``, and of ``config show``."""
+_REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
+
+ALIASES: Final = {"why": "simulate"}
+"""Other names of commands."""
+COMMANDS: Final = {
+    "validate": Command("find what the API server would refuse in manifests, and where", *VALIDATE),
+    "simulate": Command(
+        "show on which nodes pods get their devices, or why they stay pending",
+        *_paths(
+            "manifests of pods and workloads: files, directories, globs, or - for standard input; or "
+            "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
+        ),
+        _empty(),
+        _cluster("the simulation"),
+        Option("--pending", about="schedule the pending pods of the cluster, too"),
+        Option(
+            "--fit",
+            about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
+        ),
+        Option("--without", "NODE", "simulate the cluster without this node", many=True),
+        Option(
+            "--release",
+            "[NAMESPACE/]CLAIM",
+            "simulate the cluster without this claim and the pods that use it",
+            many=True,
+        ),
+        Option(
+            "--timeout",
+            "SECONDS",
+            "end after this time, reading included, and list the pods that are left out (default: 300)",
+            type="seconds",
+            default=300.0,
+        ),
+        Option(
+            "-n --namespace",
+            "NAMESPACE",
+            "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
+            "pods are named in it, and of the pending pods of the cluster only its own are reported",
+            type="namespace",
+        ),
+        *SCHEDULER,
+    ),
+    "match": Command(
+        "show which devices selectors match, and why the others do not",
+        *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
+        _empty(),
+        _cluster("their devices"),
+        Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
+        *SCHEDULER,
+    ),
+    "snapshot": Command(
+        "print or run the command that collects the objects of a cluster",
+        Option("--run", about="run the command, and print its output"),
+        Option("--context", "NAME", "the context of kubectl's configuration"),
+        Option(
+            "-n --namespace",
+            "NAME",
+            "one namespace only (default: all); devices in use elsewhere look free",
+            type="namespace",
+        ),
+        Option("--without", "RESOURCE", "leave a resource out", many=True),
+    ),
+    "convert": Command(
+        "convert manifests to another version of resource.k8s.io, and keep comments",
+        *_paths(),
+        _empty(),
+        EXCLUDED,
+        Option(
+            "--to",
+            about="the version (default: the newest that the stated releases serve)",
+            words=TARGETS,
+            type="target",
+        ),
+        _release("a release that the objects are for, such as 1.34 (default: 1.37)", many=True),
+        POD_TEMPLATES,
+        Option("-w --write", about="change the files in place"),
+        Option("--diff", about="print the changes as a unified diff, and write nothing; exit code 0 without --check"),
+        Option("--check", about="list objects of older versions, and convert none; exit code 1 if there are any"),
+        Option("-q --quiet", about="show findings only: no summary"),
+        CONFIGURED,
+    ),
+    "mutate": Command(
+        "rewrite pods that bypass the scheduler, in manifests",
+        *_paths(),
+        _empty(),
+        Either(
+            Option("-w --write", about="change the files in place, and print no manifests"),
+            Option("--diff", about="print the changes as a unified diff, and write nothing"),
+            Option("--patch", about="print JSON Patches instead of manifests"),
+        ),
+        _release(RELEASE),
+        *CHARTS,
+        PRESCHEDULED,
+        REQUESTER,
+    ),
+    "explain": Command(
+        "describe a kind, a field, a rule or a feature gate",
+        Option(
+            "name",
+            "KIND[.FIELD]|RULE|GATE",
+            "a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version, a driver, "
+            "or, in quotes, what kubectl has printed of a refusal or an event; - reads it from standard input "
+            "(default: list kinds and rules)",
+            number="?",
+            default="",
+        ),
+        Option("--recursive", about="print the fields of fields, too, with their types"),
+        _release("describe only this release (default: all)"),
+        Option(
+            "--api-version",
+            "[GROUP/]VERSION",
+            "the API version to look into, such as v1beta1 or resource.k8s.io/v1beta1 (default: the newest that has "
+            "the kind)",
+        ),
+    ),
+    "driver": Command(
+        "show attributes, capacities and parameters of drivers, or write a profile",
+        actions={
+            "show": Command(
+                "print the profile of a driver, or the drivers that have one",
+                Option("name", "DRIVER", "a driver, such as gpu.nvidia.com (default: list all)", number="?"),
+            ),
+            "from-cluster": Command(
+                "write profiles of the drivers whose ResourceSlices a snapshot has",
+                Option(
+                    "paths",
+                    "PATH",
+                    "files, directories, globs or - with what `draguard snapshot` collects",
+                    number="+",
+                ),
+            ),
+            "check": Command(
+                "check profiles of your own",
+                Option("paths", "PATH", "files with profiles, as --driver-profile takes them", number="+"),
+            ),
+        },
+    ),
+    "schema": Command(
+        "print a JSON schema: of reports, or of suites of policies",
+        Option(
+            "name", "NAME", "; ".join(f"{name}: {about}" for name, (_, _, about) in SCHEMAS.items()), words=[*SCHEMAS]
+        ),
+    ),
+    "config": Command(
+        "show the settings in effect, or the schema of the configuration file",
+        actions={
+            "schema": Command("print the JSON schema of the configuration file"),
+            "show": Command("print the settings in effect, and where each comes from", *VALIDATE),
+        },
+    ),
+    "policy": Command(
+        "check and test policies",
+        actions={
+            "check": Command(
+                "find errors in policies, without objects",
+                *_REPORTED,
+                _release(RELEASE),
+                Option("--costs", about="show what each expression may cost"),
+                *CHARTS,
+                Option(
+                    "-n --namespace",
+                    "NAMESPACE",
+                    "the namespace for which charts are rendered (default: %(default)s)",
+                    type="namespace",
+                    default="default",
+                ),
+            ),
+            "test": Command(
+                "run the suites beside policies",
+                *_REPORTED,
+                _release("run all suites for this release (default: the suite's own, or the newest)"),
+                Option(
+                    "--filter",
+                    "TEXT",
+                    "run only cases with this text in their names, in any case",
+                    many=True,
+                    then="; coverage is not reported then",
+                ),
+                Option("-v --verbose", about="show the result of each case, in text"),
+                Option("--watch", about="run the suites again whenever a file changes, until Ctrl-C"),
+            ),
+            "new": Command(
+                "write a policy to start from, with its suite",
+                Option("name", "NAME", "the policy's name, such as few-devices.example.com"),
+                Option("--dir", dest="directory", hidden=True),
+                Option("--directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"),
+                Option("--mutating", about="a MutatingAdmissionPolicy (default: a validating one)"),
+            ),
+            "generate": Command(
+                "write rules as policies, for clusters without a webhook",
+                Option("--from-rules", "RULE", "the rules to write (default: all that CEL can state)", number="*"),
+                Option(
+                    "--limit",
+                    "NAME=NUMBER",
+                    "a limit of your own",
+                    many=True,
+                    then="; NAME is claims (of a pod), devices or requests (of a claim)",
+                ),
+                _choice(
+                    "--enforce",
+                    "what the bindings do: refuse the request, warn the user, or note it in the audit log "
+                    "(default: deny)",
+                    ("deny", "warn", "audit"),
+                ),
+                _release("the cluster's release (default: 1.37)"),
+                Option("--list", about="list the rules that CEL can state, and the others"),
+            ),
+        },
+    ),
+    "review": Command(
+        "answer recorded AdmissionReviews as the webhook would",
+        *_paths(f"files, or - for {STDIN}", "FILE"),
+        _empty("an AdmissionReview"),
+        _choice("--endpoint", "answer as the validating (default) or the mutating webhook", ("validate", "mutate")),
+        Option("--exit-code", about="exit with 1 if a request is refused"),
+        *ANSWERS,
+    ),
+    "serve": Command(
+        "run the admission webhook",
+        Option(
+            "--host",
+            "HOST",
+            "the name or address to listen on; :: takes IPv4, too (default: 0.0.0.0, with --dev localhost)",
+        ),
+        Option("--port", "PORT", "the port; 0 takes a free one (default: %(default)s)", type=int, default=8443),
+        Option("--dev", about="make a certificate on the fly, and print its caBundle"),
+        Option("--tls-cert", "FILE", "serving certificate, PEM (default: certs/tls.crt)"),
+        Option("--tls-key", "FILE", "its private key, PEM (default: certs/tls.key)"),
+        Option("--body-limit", "BYTES", "the longest request that is read (default: 6 MiB)", type=int),
+        Option(
+            "--kubernetes-version-file",
+            "FILE",
+            "read the cluster's release from this file, if it exists, and reload it; --kubernetes-version takes "
+            "precedence",
+        ),
+        Group(
+            "the process",
+            Option(
+                "--connections-per-address",
+                "N",
+                "the most connections that one address may keep open; beyond it, or beyond 1000 in total, those that "
+                "are idle for longest are closed (default: %(default)s)",
+                type=int,
+                default=500,
+            ),
+            Option(
+                "--shutdown-delay",
+                "SECONDS",
+                "how long to serve after SIGTERM, while reporting not ready (default: 5, with --dev 0)",
+                type=float,
+            ),
+            _choice(
+                "--on-broken-policies",
+                "if changed policies cannot be used: keep the previous ones (default), or keep them and report not "
+                "ready",
+                ("keep", "unready"),
+            ),
+        ),
+        Group(
+            "a certificate of its own, in a cluster (docs/certificates.md)",
+            Option(
+                "--manage-certificate",
+                about="make the certificate, renew it, and write caBundle into the webhook configurations",
+            ),
+            *_managed("manage-"),
+            Option(
+                "--manage-directory",
+                "DIR",
+                "the directory for tls.crt and tls.key, preferably in memory (default: %(default)s)",
+                default="/etc/draguard/tls",
+            ),
+        ),
+        Group(
+            "clients that may send requests",
+            Option(
+                "--client-ca",
+                "FILE",
+                "accept only clients whose certificate an authority in this file has signed, PEM (default: any)",
+            ),
+            Option(
+                "--client-name",
+                "NAME",
+                "accept only clients whose certificate has this common name, DNS name, URI or email address",
+                many=True,
+                then=" (default: any)",
+            ),
+        ),
+        Group(
+            "logs and metrics",
+            Option(
+                "--monitoring-port",
+                "PORT",
+                "serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: "
+                "none)",
+                type=int,
+            ),
+            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: as --host)"),
+            Option(
+                "--log-allowed",
+                "SHARE",
+                "log this share of the reviews that are simply allowed, from 0 to 1 or as 1/100; refusals, warnings "
+                "and changes are always logged (default: 0.01, with --dev 1)",
+            ),
+            *LOG,
+        ),
+        *ANSWERS,
+    ),
+    "manage-certificate": Command("manage the webhook's certificate in its cluster", *_managed(""), *LOG),
+    "certs": Command(
+        "make a certificate authority and a serving certificate",
+        Option(
+            "names",
+            "NAME",
+            "DNS names and IP addresses of the webhook (default: those of Service draguard in draguard-system, and of "
+            "localhost)",
+            number="*",
+        ),
+        Option("--directory", dest="dir", hidden=True),
+        Option("--dir", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
+        Option("--days", "DAYS", "how long the serving certificate is valid (default: 365)", type=int),
+        Option("--ca-days", "DAYS", "how long a new authority is valid (default: 3650)", type=int),
+        Option("--force", about="replace existing files, also the authority's"),
+        Option("--ca-bundle", about="only print the certificate of the existing authority, in base64"),
+    ),
+    "completion": Command(
+        "print a completion script for a shell",
+        Option("shell", "SHELL", f"one of {', '.join(SHELLS)}", words=SHELLS),
+    ),
+    "help": Command(
+        "show the help of a command, or the manual page",
+        Option("names", "COMMAND", "the command (default: list all commands)", number="*"),
+        Option("--man", about="print a manual page of all commands, for man"),
+    ),
+    "version": Command("print the version"),
+}
+"""The commands, in the order of the help."""
+PROGRAM: Final = Command(
+    "checks Dynamic Resource Allocation (DRA) objects as the Kubernetes API server and scheduler do",
+    Option("-V --version", about="print the version and exit"),
+    actions=COMMANDS,
+)
