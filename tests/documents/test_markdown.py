@@ -124,7 +124,7 @@ def test_fixes_of_markdown_are_not_offered(tmp_path: Path) -> None:
 def test_other_commands_do_not_read_markdown(command: list[str], tmp_path: Path) -> None:
     file = tmp_path / "README.md"
     file.write_text(TEXT, encoding="utf-8")
-    done = draguard(*command, file, *(["--cluster", CLUSTER] if command[0] in {"match", "simulate"} else []))
+    done = draguard(*command, file, *(["--cluster", str(CLUSTER)] if command[0] in {"match", "simulate"} else []))
     assert (done.code, done.err.splitlines()[0]) == (
         1,
         f"{file}:1:1: error unreadable: Markdown files are read by `draguard validate` only",

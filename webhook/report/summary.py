@@ -108,9 +108,10 @@ def directories(report: Report) -> str:
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
         depth -= 1
     named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
+    beside = named.keys() - {os.path.relpath(top)}  # without the directory of all files
     more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
     text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
-    example = next((each for each in named if each.partition("/")[0] not in {".", ".."}), "")
+    example = next((each for each in named if each in beside and each.partition("/")[0] not in {".", ".."}), "")
     how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves a directory out"
     return text + how if example else text
 
