@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
 from webhook.limits import set_limits
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from os import PathLike
-    from typing import Any
-
     from webhook.deviceselectors.matching import Match
     from webhook.findings import Finding
     from webhook.problem import Path, Problem

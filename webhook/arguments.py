@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.problem import Path
+from collections.abc import Mapping
+from typing import Any, Final, TypeGuard
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final, TypeGuard
+from webhook.problem import Path
 
 _INSTEAD: Final = {
     "bytes": "a str",

@@ -29,13 +29,10 @@ A budget belongs to one thread and its context (`contextvars`). Without a budget
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
+from typing import Final
 
 INLINE: Final = 10_000
 """The budget of a review that shares an event loop with others: some ten milliseconds."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
+from typing import Final
 
 ITEMS: Final = "*"
 """The part that stands for all items of a list, or for all values of a map; no field has this name."""

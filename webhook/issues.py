@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.records import NamedTuple
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from webhook.records import NamedTuple
 
 
 class Issue(NamedTuple):

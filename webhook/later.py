@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 __all__ = ["cached_property"]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from functools import cached_property  # noqa: TID251 - type checkers know it
     from typing import Any

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.records import NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
+from webhook.records import NamedTuple
 
 ABSENT: Final = object()
 """The value of a field that an object does not have."""

@@ -7,11 +7,7 @@ depending on whether the CEL engine was used before.
 from __future__ import annotations
 
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
+from typing import Final
 
 RECURSION_LIMIT: Final = 5_000
 """How deep Python may recurse: each of CEL's 250 levels of an expression takes a dozen frames, of an object two.

@@ -6,16 +6,15 @@ and the way a rejected value is shown.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
 
 from webhook.budget import current, work
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from json import JSONEncoder
-    from typing import Any, Final, Literal, Self, TypeAlias
 
     from webhook.issues import Issue
     from webhook.release import Release

@@ -8,12 +8,10 @@ compared word by word, because a word that differs as a whole is not a slip: ``m
 
 from __future__ import annotations
 
-from webhook.patterns import Pattern
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Final
+from webhook.patterns import Pattern
 
 _WORD: Final = Pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_]")
 _LONGEST: Final = 253

@@ -103,9 +103,9 @@ class TestProcess:
         done = process("validate", "--kubernetes-version", "1.99", "examples/fixed")
         assert done.err == (
             "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: "
-            "judged as 1.37, the newest known release\n"
+            "judged as 1.38, the newest known release\n"
         )
-        assert "help: Kubernetes 1.37 serves " in done.out
+        assert "help: Kubernetes 1.38 serves " in done.out
 
     def test_nothing_found_is_exit_code_0(self) -> None:
         done = process("validate", "examples/fixed")

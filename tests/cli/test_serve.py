@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import io
 import json
+import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -82,7 +84,13 @@ class TestServe:
         certs.issue(tmp_path / "certs")
         monkeypatch.chdir(tmp_path)
         hosts = []
-        monkeypatch.setattr(server, "serve", lambda _app, host, *_, **__: hosts.append(host))
+
+        def listen(host: str, *_: object) -> socket.socket:
+            hosts.append(host)
+            return socket.socket()
+
+        monkeypatch.setattr(server, "listen", listen)
+        monkeypatch.setattr(server, "Server", mock.Mock())
         assert draguard("serve", *options).code == 0
         assert hosts == [host]
 
@@ -94,11 +102,13 @@ class TestServe:
                 written.append(text)
                 return len(text)
 
-        def serve(*_: object, ready: Callable[[str], None], **__: object) -> None:
+        def serve(*_: object, ready: Callable[[str], None], **__: object) -> mock.Mock:
             with redirect_stderr(Recorder()), redirect_stdout(Recorder()):
                 ready("https://localhost:8443")
+            return mock.Mock()
 
-        monkeypatch.setattr(server, "serve", serve)
+        monkeypatch.setattr(server, "listen", lambda *_: socket.socket())
+        monkeypatch.setattr(server, "Server", serve)
         assert draguard("serve", "--dev").code == 0
         sentence, bundle = written
         assert sentence == "caBundle of the certificate that was made on the fly:\n"

@@ -13,17 +13,14 @@ Pure: no I/O except a log line for unexpected exceptions.
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read, request_in
 from webhook.admission.responses import as_review
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 __all__ = [
     "AUDIT",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, milder
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, RecordedFinding
+from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
 from webhook.admission.responses import (
     PatchTooLargeError,
     annotations_of,
@@ -26,13 +28,7 @@ from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Final, Protocol
-
-    from webhook.admission.enforcement import Mode
-    from webhook.admission.record import Call, Endpoint, Record
     from webhook.engine.evaluator import Evaluator
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import Literal
+from typing import Any, Final, Literal
 
 from webhook.admission.requests import kind_of, user_of
 from webhook.api.templates import template_of
 from webhook.later import cached_property
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Final
 
 Mode = Literal["deny", "warn", "audit"]
 DENY: Final = "deny"

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from webhook.admission.enforcement import Mode
 from webhook.admission.requests import kind_of, name_of, part, text_in
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from webhook.admission.enforcement import Mode
 
 Endpoint = Literal["validate", "mutate"]
 ALLOWED: Literal["allowed"] = "allowed"

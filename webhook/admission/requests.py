@@ -6,15 +6,11 @@ from __future__ import annotations
 
 import json
 from math import isinf
+from typing import Any
 
 import msgspec
 
 from webhook.problem import cut
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 
 API_VERSION = "admission.k8s.io/v1"
 MAX_UID = 1000

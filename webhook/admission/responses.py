@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
-from webhook.problem import BAD_REQUEST, aggregate, cut
+from webhook.problem import BAD_REQUEST, Problem, aggregate, cut
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
-
     from webhook.policy.evaluation.verdict import Verdict
-    from webhook.problem import Problem
 
 MAX_WARNING_BYTES = 256
 """The API server cuts longer warnings (apiserver ``pkg/endpoints/filters/warning.go``)."""

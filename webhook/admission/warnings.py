@@ -6,16 +6,12 @@ small objects only, and while the budget allows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 from webhook.admission.responses import MAX_WARNING_BYTES, clipped
 from webhook.budget import current
-from webhook.problem import ERROR
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Final
-
-    from webhook.problem import Problem
+from webhook.problem import ERROR, Problem
 
 _LARGEST: Final = 4096
 """The largest object to look for hints in: its values and their characters, without metadata."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from webhook.allocation.constraints import UNKNOWN, Match
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from webhook.allocation.capacity import Take
+from webhook.allocation.constraints import UNKNOWN, Attribute, Match, Value
 from webhook.allocation.demand import Stop
 from webhook.allocation.devices import quantity_text
+from webhook.allocation.explain import Funnel
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.capacity import Take
-    from webhook.allocation.constraints import Attribute, Value
-    from webhook.allocation.explain import Funnel
-
-    Title = Callable[[Funnel], str]
+Title = Callable[[Funnel], str]
 
 _VALUES_MAX: Final = 4
 """The number of values of a request's devices that are named."""

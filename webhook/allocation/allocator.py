@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Final
+
 import msgspec
 
 from webhook.allocation.answers import GIVEN_UP, Failure, Result
@@ -11,27 +14,15 @@ from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.memory import leaves_traces
 from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
-from webhook.allocation.pools import unusable_elsewhere
-from webhook.allocation.search import GivenUpError, Search, fault, raise_unless_bool
-from webhook.allocation.selecting import SelectorFault, Selectors
-from webhook.allocation.unused import set_aside, unused_on
-from webhook.allocation.usage import Usage, available, full_name
+from webhook.allocation.pools import Pool, unusable_elsewhere
+from webhook.allocation.search import GivenUpError, Search, SearchResult, fault, raise_unless_bool
+from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
+from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
+from webhook.allocation.usage import Available, Usage, available, full_name
 from webhook.allocation.view import NodeView
-from webhook.objects import mapping
+from webhook.objects import JSONObject, mapping
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation.pools import Pool
-    from webhook.allocation.search import SearchResult
-    from webhook.allocation.selecting import Chooser
-    from webhook.allocation.unused import Aside, Unused
-    from webhook.allocation.usage import Available
-    from webhook.objects import JSONObject
-    from webhook.release import Release
+from webhook.release import Release
 
 _DEMANDS: Final = 64
 """How many different demands are remembered."""

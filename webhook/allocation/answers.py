@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Protocol
 
-from webhook.allocation.demand import Complaint
+from webhook.allocation.demand import Complaint, Demand
+from webhook.allocation.devices import Device
 from webhook.allocation.outcome import allocation
+from webhook.allocation.search import SearchResult
 from webhook.allocation.selecting import Fault
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation.demand import Demand
-    from webhook.allocation.devices import Device
-    from webhook.allocation.search import SearchResult
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 
 UPSTREAM_SECONDS: Final = 10
 """How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""

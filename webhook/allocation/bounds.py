@@ -8,21 +8,16 @@ solution and raises no error, so the first solution found stays the same. Sets o
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from webhook.allocation.constraints import DistinctDevices, Match
+from webhook.allocation.constraints import DistinctDevices, Match, Value
+from webhook.allocation.counters import Counters
+from webhook.allocation.demand import Ask, Demand
+from webhook.allocation.memory import SearchPosition
 from webhook.allocation.selecting import SelectorFault
+from webhook.allocation.state import State
+from webhook.allocation.view import NodeView
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from webhook.allocation.constraints import Value
-    from webhook.allocation.counters import Counters
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.memory import SearchPosition
-    from webhook.allocation.state import State
-    from webhook.allocation.view import NodeView
 
 
 class _Need(NamedTuple):

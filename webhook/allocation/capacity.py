@@ -5,18 +5,14 @@ Follows upstream's ``consumable_capacity.go``. Amounts are in nanos.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from webhook.allocation.devices import amount, quantity_text
-from webhook.formats import decode_quantity, parse_quantity, whole_quantity
+from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.formats import Quantity
-    from webhook.objects import JSONObject
 
 Amounts = dict[str, int]
 """An amount by capacity, in nanos."""

@@ -6,13 +6,11 @@ common; a device without groups is compatible only with other devices without gr
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 
 Groups = frozenset[str]
 CounterSetKey = tuple[str, str]

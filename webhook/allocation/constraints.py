@@ -6,14 +6,10 @@ list attributes, ``allocator_experimental.go``.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
-    from typing import Final
-
-    from webhook.allocation.devices import Content
+from webhook.allocation.devices import Content
 
 _SCALARS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))

@@ -7,15 +7,11 @@ only on the devices picked from it, so it is worked out once for each such choic
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
 
 Key = tuple[int, str, str]
 """A counter: the place of its pool, its counter set and its name."""

@@ -6,31 +6,32 @@ order and words.
 
 from __future__ import annotations
 
-from webhook.allocation.capacity import as_published, take
-from webhook.allocation.constraints import Attribute, Distinct, DistinctDevices, DistinctLists, Match, MatchLists
-from webhook.allocation.devices import keep
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.allocation.capacity import Take, as_published, take
+from webhook.allocation.constraints import (
+    Attribute,
+    Constraint,
+    Distinct,
+    DistinctDevices,
+    DistinctLists,
+    Match,
+    MatchLists,
+    Value,
+)
+from webhook.allocation.devices import Content, keep
+from webhook.allocation.features import Features, Implementation
 from webhook.allocation.nodes import terms
-from webhook.allocation.selecting import RUNTIME
+from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST
+from webhook.cel.kubernetes.devices import MAX_COST, Selector
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.capacity import Take
-    from webhook.allocation.constraints import Constraint, Value
-    from webhook.allocation.devices import Content
-    from webhook.allocation.features import Features, Implementation
-    from webhook.allocation.selecting import Chooser, Selectors, Values
-    from webhook.cel.kubernetes.devices import Selector
-    from webhook.objects import JSONObject
 
 LIMIT: Final = 32
 """How many devices a claim may get (AllocationResultsMaxSize)."""

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count, repeat
 from sys import intern
+from typing import Final, TypeVar
 
 import msgspec
 
-from webhook.formats import decode_quantity, parse_quantity, whole_quantity
+from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-    from typing import Final, TypeVar
-
-    from webhook.formats import Quantity
-    from webhook.objects import JSONObject
-
-    Result = TypeVar("Result")
+Result = TypeVar("Result")
 
 PoolId = tuple[str, str]
 """Driver and name of a pool."""

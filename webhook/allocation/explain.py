@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any, Final
 
 from webhook.allocation.compatibility import Common
-from webhook.allocation.constraints import UNKNOWN, Distinct, DistinctDevices, Match
-from webhook.allocation.demand import Stop
-from webhook.allocation.devices import quantity_text
-from webhook.allocation.drawing import together
+from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
+from webhook.allocation.demand import Ask, Demand, Stop
+from webhook.allocation.devices import Content, Device, quantity_text
+from webhook.allocation.drawing import Counter as SharedCounter
+from webhook.allocation.drawing import Together, together
 from webhook.allocation.lacks import Lack, lack_of_capacity
+from webhook.allocation.unused import Unused
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.constraints import Attribute, Constraint, Value
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.devices import Content, Device
-    from webhook.allocation.drawing import Counter as SharedCounter
-    from webhook.allocation.drawing import Together
-    from webhook.allocation.unused import Unused
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
 
 CLASS: Final = "class"
 SELECTOR: Final = "selector"

@@ -6,15 +6,11 @@ supports all features that are on.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
+from typing import Final
 
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Final
-
 
 STABLE: Final = "stable"
 INCUBATING: Final = "incubating"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from webhook.allocation.capacity import most_allowed, most_within
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webhook.allocation.capacity import Take, most_allowed, most_within
 from webhook.allocation.devices import amount, quantity_text
 from webhook.formats import decode_quantity
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.allocation.capacity import Take
-    from webhook.objects import JSONObject
-
 
 _NAMED: Final = 3
 """How many of a device's capacities are named."""

@@ -7,22 +7,17 @@ same devices free, up to exchanging equal ones, and constraints and counters in 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.allocation.constraints import Distinct, MatchLists
+from webhook.allocation.counters import Counters, Group, Rest
+from webhook.allocation.demand import Ask, Demand
 from webhook.allocation.selecting import SelectorFault
+from webhook.allocation.state import State
+from webhook.allocation.view import NodeView
 from webhook.later import cached_property
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.counters import Counters, Group, Rest
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.state import State
-    from webhook.allocation.view import NodeView
-
 
 _MOST: Final = 64 << 20
 """The bytes that the states of one search may take."""

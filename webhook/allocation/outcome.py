@@ -5,17 +5,14 @@ Follows the end of upstream's ``Allocate``, and ``createNodeSelector``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from webhook.allocation.compatibility import snapshot
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from webhook.allocation.demand import Ask, ClaimDemand
-    from webhook.allocation.state import Pick
-    from webhook.allocation.view import NodeView
-    from webhook.objects import JSONObject
+from webhook.allocation.demand import Ask, ClaimDemand
+from webhook.allocation.state import Pick
+from webhook.allocation.view import NodeView
+from webhook.objects import JSONObject
 
 
 class UnsupportedSelectorError(Exception):

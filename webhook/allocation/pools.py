@@ -6,16 +6,12 @@ not sorted.
 
 from __future__ import annotations
 
-from webhook.allocation.devices import Counters, decode_amount
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.allocation.devices import Catalog, Counters, Device, PoolId, Slice, decode_amount
+from webhook.allocation.features import Features, Implementation
 from webhook.allocation.nodes import SelectorError, node_matches
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.devices import Catalog, Device, PoolId, Slice
-    from webhook.allocation.features import Features, Implementation
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 

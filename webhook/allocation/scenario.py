@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from webhook.allocation.allocator import Allocator
 from webhook.allocation.answers import Result
 from webhook.allocation.features import RECORDED, Features
 from webhook.arguments import check_mapping, check_objects
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 
 def outcome(scenario: Mapping[str, Any]) -> JSONObject:

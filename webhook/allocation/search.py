@@ -8,23 +8,19 @@ branches that cannot succeed are cut (``bounds``), unless upstream's steps are t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final
+
 from webhook.allocation.bounds import Bounds, can_be_cut
 from webhook.allocation.counters import Counters
-from webhook.allocation.demand import LIMIT, Complaint, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.memory import Memories, SearchPosition
+from webhook.allocation.selecting import SelectorFault
 from webhook.allocation.state import Pick, State
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
 from webhook.budget import check_deadline
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.selecting import SelectorFault
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
 
 DONE: Final = 0
 FAILED: Final = 1

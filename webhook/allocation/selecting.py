@@ -5,30 +5,24 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from webhook.allocation.devices import keep
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Final, Self
+
+from webhook.allocation.devices import Content, keep
+from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.kubernetes.devices import MAX_COST, compile_derived_attribute, compile_selector
+from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_derived_attribute, compile_selector
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
-from webhook.cel.types.values import NONE, DefaultingMap, Optional, type_of
+from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-    from typing import Any, Final, Self
-
-    from webhook.allocation.devices import Content
-    from webhook.allocation.features import Implementation
-    from webhook.cel.kubernetes.devices import Selector
-    from webhook.cel.types.values import Value
-    from webhook.objects import JSONObject
-    from webhook.release import Release
+from webhook.release import Release
 
 _ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
 """The reads that count in any case."""

@@ -6,21 +6,16 @@ that these leave behind: counters taken for a device that a taint or a constrain
 
 from __future__ import annotations
 
-from webhook.allocation.compatibility import Common
-from webhook.allocation.demand import Complaint, Stop
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Final
+
+from webhook.allocation.capacity import Take
+from webhook.allocation.compatibility import Common, CounterSetKey, Groups
+from webhook.allocation.constraints import Constraint
+from webhook.allocation.demand import Ask, Complaint, Demand, Stop
+from webhook.allocation.usage import Available
+from webhook.allocation.view import NodeView
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
-    from typing import Any, Final
-
-    from webhook.allocation.capacity import Take
-    from webhook.allocation.compatibility import CounterSetKey, Groups
-    from webhook.allocation.constraints import Constraint
-    from webhook.allocation.demand import Ask, Demand
-    from webhook.allocation.usage import Available
-    from webhook.allocation.view import NodeView
 
 
 class Draw(NamedTuple):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.allocation.pools import GatherError, ignored, is_relevant, whole
+from collections.abc import Mapping, Sequence
+
+from webhook.allocation.devices import Catalog, Content, PoolId, Slice
+from webhook.allocation.features import Implementation
+from webhook.allocation.pools import GatherError, Pool, ignored, is_relevant, whole
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from webhook.allocation.devices import Catalog, Content, PoolId, Slice
-    from webhook.allocation.features import Implementation
-    from webhook.allocation.pools import Pool
 
 
 class Unused(NamedTuple):

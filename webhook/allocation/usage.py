@@ -6,17 +6,12 @@ Follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go``
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from webhook.allocation.devices import decode_amount
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Final
-
-    from webhook.allocation.devices import Counters, PoolId
-    from webhook.allocation.pools import Pool
-    from webhook.objects import JSONObject
+from webhook.allocation.devices import Counters, PoolId, decode_amount
+from webhook.allocation.pools import Pool
+from webhook.objects import JSONObject
 
 _NAMES: Final = frozenset({"driver", "pool", "device"})
 """The fields that name a device; a result that lacks one of them uses none."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
+
+from webhook.allocation.demand import Demand
+from webhook.allocation.devices import Catalog, Device, Slice
+from webhook.allocation.features import Implementation
 from webhook.allocation.nodes import SelectorError, node_matches, terms
-from webhook.allocation.pools import GatherError, gather
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    from webhook.allocation.demand import Demand
-    from webhook.allocation.devices import Catalog, Device, Slice
-    from webhook.allocation.features import Implementation
-    from webhook.allocation.pools import Pool
-    from webhook.allocation.usage import PoolUsage, Usage
+from webhook.allocation.pools import GatherError, Pool, gather
+from webhook.allocation.usage import PoolUsage, Usage
 
 
 class NodeView:

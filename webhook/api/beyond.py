@@ -7,24 +7,18 @@ silences only the rules that may read it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any, Final
 
 from webhook.formats.quantities import near_quantity
-from webhook.problem import ONCE_DECODED, Path, value_at
+from webhook.problem import ONCE_DECODED, Path, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, apart
+from webhook.schema import CompiledStruct
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit, apart
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.problem import Problem
-    from webhook.schema import CompiledStruct
-    from webhook.schema.decoding import Misfit
-
-    Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
+Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
 
 MOST: Final = 100
 """The most misfits to correct."""

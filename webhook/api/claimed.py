@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from webhook.api.templates import makes_pods
 from webhook.api.versions import GROUP, KINDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
 
 _APART: Final = frozenset({"metadata", "annotations", "labels", "volumes", "volumeClaimTemplates", "status"})
 """Fields whose contents are names that people choose, or claims of volumes."""

@@ -7,16 +7,16 @@ differences between versions follow from the types that they replace (:mod:`webh
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, target
+from webhook.release import Release
 from webhook.schema import CREATE
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
-    from webhook.release import Release
     from webhook.schema.derive.conversion import Conversion
     from webhook.schema.derive.defaults import Defaults
 

@@ -6,22 +6,17 @@ findings of the declarative ones are appended. They are found with the others, b
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from webhook.formats import decode_quantity
-from webhook.problem import DUPLICATE, ERROR, Key, duplicate, value_at
-from webhook.schema import Array, Inlined, Map, Nested, Parsed
+from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
+from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
 from webhook.schema.derive.defaults import Defaults
+from webhook.schema.fields import StructFields
 from webhook.schema.order import as_declared
 from webhook.schema.scalars import Scalar
 from webhook.schema.tagged import declaration, is_declarative, member
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from webhook.problem import Problem
-    from webhook.schema import CompiledStruct, Field, Struct, Target
-    from webhook.schema.fields import StructFields
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

@@ -5,17 +5,13 @@ Follows ``pkg/features/kube_features.go`` of each release and ``k8s.io/component
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache, lru_cache
 
+from webhook.release import Release
 from webhook.schema import OLDEST
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webhook.release import Release
 
 ALL_ALPHA, ALL_BETA = "AllAlpha", "AllBeta"
 EVERY = {ALL_ALPHA: True, ALL_BETA: True}

@@ -6,17 +6,19 @@ not validated, and fields that the strategy drops or keeps are not checked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 from webhook import formats
 from webhook.api import gates, warnings
-from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH
+from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
 from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at
-from webhook.release import releases
+from webhook.release import Release, releases
 from webhook.schema import (
     CREATE,
     GATE_OFF,
@@ -25,22 +27,13 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
+    Struct,
     compile_struct,
     examined,
 )
-from webhook.schema.decoding import apart, as_reported, no_advice, refuses
+from webhook.schema.decoding import Misfit, apart, as_reported, no_advice, refuses
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
-    from webhook.api.core.meta import Object
-    from webhook.release import Release
-    from webhook.schema import Struct
-    from webhook.schema.decoding import Misfit
-
-    Gates = frozenset[tuple[str, bool]]
+Gates = frozenset[tuple[str, bool]]
 
 SOUGHT = 100
 """For how many unknown fields of an object suggestions are made; each takes a while."""

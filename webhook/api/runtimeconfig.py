@@ -5,16 +5,13 @@ Follows kubernetes ``pkg/controlplane/instance.go`` and apiserver ``pkg/server/r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Final
 
 from webhook.api.versions import GROUP
 from webhook.patterns import Pattern
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Final
 
 OF_STAGES: Final = ("api/all", "api/ga", "api/beta", "api/alpha")
 """The keys for versions of any group, the later ones deciding."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from webhook.api.versions import VERSIONS, find
+from webhook.schema import Struct
 from webhook.schema.derive.shape import Structure
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.schema import Struct
 
 
 def type_of(api_version: str, kind: str) -> type[Struct] | None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Final
 
 from webhook.api.versions import VERSIONS
-from webhook.schema import Nested
+from webhook.schema import Nested, Struct
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.schema import Struct
-
-    Steps = tuple[str, ...]
+Steps = tuple[str, ...]
 
 _MAKERS: Final = {
     (api_version, kind): served

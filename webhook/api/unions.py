@@ -5,13 +5,9 @@ Follows apimachinery ``pkg/api/validate/union.go``.
 
 from __future__ import annotations
 
-from webhook.problem import invalid
+from collections.abc import Iterator, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from webhook.problem import Path, Problem
+from webhook.problem import Path, Problem, invalid
 
 
 def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:

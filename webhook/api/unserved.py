@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT, GROUP, KINDS, NEWEST, VERSIONS, Served, misnamed, moved, served
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, refused
-from webhook.release import span
+from webhook.release import Release, span
 from webhook.schema import OLDEST
 from webhook.schema.decoding import WRONG_TYPE, kind_of
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.release import Release
 
 _NAMED: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _FIELDS: Final = 20

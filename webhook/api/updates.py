@@ -5,25 +5,17 @@ Follows kube-apiserver (``registry/rest/update.go``, ``registry/generic/registry
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Collection, Container
+from typing import Any, Final, cast
 
 from webhook.api import warnings
-from webhook.api.core.meta import repeated_owner
+from webhook.api.core.meta import Object, repeated_owner
 from webhook.api.versions import target
-from webhook.problem import BAD_REQUEST, TOO_MANY, Path, invalid, refused
-from webhook.schema import IMMUTABLE, IN_PLACE, UPDATE, UPDATE_STATUS, compile_struct, examined
+from webhook.problem import BAD_REQUEST, TOO_MANY, Path, Problem, invalid, refused
+from webhook.schema import IMMUTABLE, IN_PLACE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct, examined
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.schema.fields import name_of
 from webhook.schema.order import merged
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Container
-    from typing import Any, Final
-
-    from webhook.api.core.meta import Object
-    from webhook.problem import Problem
-    from webhook.schema import CompiledStruct
 
 _SUPERSEDED_SINCE = 37
 """From Kubernetes 1.37 a handwritten finding goes only if a declarative one says the same."""

@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.later import cached_property
+from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, span
-from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Target, compile_struct
+from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Struct, Target, compile_struct
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Final
-
     from webhook.api.core.meta import Object
-    from webhook.problem import Path
-    from webhook.schema import Struct
 
 NEWEST = Release(38)
 """The newest known Kubernetes 1.x release; what is later than ``DEFAULT`` is known from alphas."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
 from webhook.api.gates import GATES, on_since, stage
 from webhook.problem import WARNING, Path, Problem, value_at
-from webhook.schema import CREATE, STATUS, UPDATE_STATUS
+from webhook.release import Release
+from webhook.schema import CREATE, STATUS, UPDATE_STATUS, CompiledStruct, Target
+from webhook.schema.decoding import Misfit
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     from webhook.api.versions import Served
-    from webhook.release import Release
-    from webhook.schema import CompiledStruct, Target
-    from webhook.schema.decoding import Misfit
 
 
 def of_kind(obj: dict[str, Any], kind: Served, target: Target) -> Iterator[Problem]:

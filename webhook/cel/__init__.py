@@ -55,11 +55,9 @@ quantities and names and knows nothing of objects. Else all import from `webhook
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
     from webhook.cel.checker.scope import Checked
     from webhook.cel.environment import Environment

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
+from collections.abc import Hashable
+from typing import TypeVar
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from typing import TypeVar
-
-    Value = TypeVar("Value")
+Value = TypeVar("Value")
 
 
 class Cache(dict["Hashable", "Value"]):

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from webhook.budget import MAX_REPORT, current
+from collections.abc import Iterable, Mapping
+
+from webhook.budget import MAX_REPORT, Budget, current
 from webhook.cel.checker.checker import check
+from webhook.cel.checker.declarations import EnvironmentOptions, Library
 from webhook.cel.checker.scope import Checked, Scope
 from webhook.cel.errors import CompileError, Issues
 from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.parser import parse
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.issues import Issue
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from webhook.budget import Budget
-    from webhook.cel.checker.declarations import EnvironmentOptions, Library
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.base import Type
 
 
 def _issues(text: str) -> Issues:

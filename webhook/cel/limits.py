@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
+from typing import Final
 
 MAX_CODE_POINTS: Final = 100_000
 MAX_DEPTH: Final = 250

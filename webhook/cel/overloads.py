@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webhook.cel.cost.calls import CostFunction
     from webhook.cel.cost.sizes import Estimate
     from webhook.cel.types.base import Type

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from webhook.certificates.issuing import (
     CertificateError,
     Certified,
+    PrivateKey,
     alternative_names,
     key_pem,
     new_authority,
@@ -27,12 +29,6 @@ from webhook.certificates.issuing import (
     sign,
 )
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from webhook.certificates.issuing import PrivateKey
 
 __all__ = [
     "CA_CERTIFICATE",

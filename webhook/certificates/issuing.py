@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -16,11 +17,6 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
 
 CLOCK_SKEW = timedelta(minutes=5)
 """How far a certificate's validity is backdated, for verifiers whose clocks are slow."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from webhook.check.progress import with_progress
-from webhook.documents import Selection, Unreadable, read
+from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
-from webhook.findings import UNREADABLE, found, unread
+from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import is_definition
 from webhook.problem import ERROR, Path, Problem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.documents import Document
-    from webhook.findings import Finding
     from webhook.report.model import Report
 
 DETAILS: Final = "`draguard validate` has the details"

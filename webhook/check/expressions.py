@@ -7,25 +7,19 @@ both spellings have them, in the same order.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any, Final
 
 from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED, UNRECOGNIZED
 from webhook.cel.syntax.lexer import END
-from webhook.documents import Position
+from webhook.documents import Document, Position
 from webhook.edit.scalars import count
 from webhook.findings import Finding, found
-from webhook.problem import value_at
+from webhook.issues import Issue
+from webhook.problem import Path, Problem, value_at
 from webhook.report.summary import counted
 from webhook.schema.decoding import UNKNOWN_FIELD
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.documents import Document
-    from webhook.issues import Issue
-    from webhook.problem import Path, Problem
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})
 """The fields that hold expressions."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.cluster import read_cluster, served_by
 from webhook.check.inorder import judge_all
@@ -9,21 +12,18 @@ from webhook.check.manifests import Manifests, piped_twice
 from webhook.check.oldstate import AtRevision, Deployed
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
-from webhook.documents import STDIN
+from webhook.documents import STDIN, Document, Unreadable
+from webhook.findings import Finding
+from webhook.inventory import Inventory
 from webhook.optional import install
 from webhook.report.model import Report
 from webhook.sources import SourceError
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Sequence
 
     from webhook.check.oldstate import OldState
-    from webhook.documents import Document, Unreadable
-    from webhook.findings import Finding
-    from webhook.inventory import Inventory
 
 
 def judged(

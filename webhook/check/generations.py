@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, Final
+
 from webhook.objects import number, text
 from webhook.problem import WARNING, Path, Problem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
 
 _POOL: Final = ("spec", "pool")
 _GENERATION: Final = Path((*_POOL, "generation"))

@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
+from typing import TYPE_CHECKING, Final
 
-from webhook.api.versions import DEFAULT, NEWEST
+from webhook.api.versions import DEFAULT, NEWEST, Served
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
 from webhook.check.references import References
 from webhook.check.repeats import Repeats
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
-from webhook.documents import Unreadable
+from webhook.documents import Document, Unreadable
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.drivers.files import option_profiles
-from webhook.findings import failed, identity, too_many, unfilled, unread
+from webhook.findings import Finding, failed, identity, too_many, unfilled, unread
+from webhook.inventory import Inventory
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.records import NamedTuple
 from webhook.report import LISTING
-from webhook.report.model import Judged
+from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
 
-    from webhook.api.versions import Served
     from webhook.check.oldstate import OldState
     from webhook.check.untyped import Untyped
-    from webhook.documents import Document
     from webhook.engine.offline import Sender
-    from webhook.findings import Finding
-    from webhook.inventory import Inventory
-    from webhook.report.model import Report
 
 
 def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
-from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT
+from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.documents import Document
 from webhook.documents.source import JSON, MARKDOWN
-from webhook.engine.manifests import review
+from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
@@ -16,16 +20,9 @@ from webhook.schema import OLDEST, STATUS
 from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.check.namespaces import Namespaces
     from webhook.check.oldstate import OldState
-    from webhook.documents import Document
     from webhook.documents.placeholders import Blanks
-    from webhook.engine.manifests import Outcome
     from webhook.engine.offline import Sender
     from webhook.workloads import Locations
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from types import SimpleNamespace
+from typing import Any, Final
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.check.files import judged
 from webhook.configuration.options import COMMANDS
 from webhook.configuration.settings import configured
+from webhook.findings import Finding
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    from webhook.findings import Finding
 
 
 def _paths(name: str, value: Any) -> list[str]:

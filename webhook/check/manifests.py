@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.api.claimed import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.check.progress import counting, with_progress
 from webhook.check.suppressing import exclusions, own_files
 from webhook.check.target import runtime_config
-from webhook.documents import STDIN, Selection, parse
+from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.selection import SUFFIXES
 from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
@@ -18,14 +21,9 @@ from webhook.objects import DEFINITION
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import BinaryIO, Final
 
-    from webhook.documents import Document, Unreadable
     from webhook.report.model import Report
 
 _LARGE: Final = 1 << 16

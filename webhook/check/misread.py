@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
 from webhook.api.templates import pod_template
 from webhook.objects import mapping
 from webhook.problem import WARNING, Key, Path, Problem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
     from webhook.documents import Document
 
 _KEYS: Final = ("true", "false")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from webhook import formats
 from webhook.api.versions import NEWEST, release_of
 from webhook.findings import identity
-from webhook.problem import ERROR
+from webhook.problem import ERROR, Problem
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any
-
-    from webhook.problem import Problem
 
 ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
 """The rules that depend on the labels of an object's namespace."""

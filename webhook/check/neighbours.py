@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from webhook.inventory import Inventory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject
 
 SLICE = "ResourceSlice"
 CLASS = "DeviceClass"

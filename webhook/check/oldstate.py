@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.documents.search import bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
-from webhook.findings import identity, unread
+from webhook.findings import Identity, identity, unread
 from webhook.problem import NOTE, Path, Problem
 from webhook.report.summary import counted
-from webhook.sources import is_rendered
+from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import is_chart, prefix_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final, Protocol, TypeVar
-
-    from webhook.findings import Identity
     from webhook.report.model import Report
-    from webhook.sources import RenderOptions
     from webhook.suppression.revision import Revision
 
     _T = TypeVar("_T")

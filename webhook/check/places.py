@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from webhook.check.expressions import located
 from webhook.documents import Document, parse
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.findings import Finding
 from webhook.regular import open_regular
-from webhook.report.model import Judged
+from webhook.report.model import Judged, Report
 from webhook.sources.origins import Origins, has_same
 from webhook.sources.templates import locate
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from webhook.findings import Finding
-    from webhook.report.model import Report
 
 
 class Places:

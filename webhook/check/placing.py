@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from webhook.findings import Finding, found
+from webhook.problem import Problem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.documents import Document
     from webhook.fixing.planning import Planner
-    from webhook.problem import Problem
 
 _ELSEWHERE = frozenset({"respell", "separate"})
 """Changes that are not only about the finding's own text."""

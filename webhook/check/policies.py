@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
 from webhook.check.namespaces import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
-from webhook.engine.offline import Sender
+from webhook.engine.offline import Change, Sender
 from webhook.findings import Finding, Origin, by_place, found, unread
-from webhook.objects import DEFAULT_NAMESPACE, metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, text
+from webhook.policy.evaluation import policyset
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.evaluation.policyset import Given, PolicySet
 from webhook.policy.evaluation.request import DEFAULT_USER
+from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from webhook.engine.offline import Change
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation import policyset
-    from webhook.policy.evaluation.verdict import Decision, Verdict
-    from webhook.release import Release
 
 DENIED = "policy"
 """The rule name of a policy's decisions."""

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Protocol, TextIO, TypeVar
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Protocol, TextIO, TypeVar
+_T = TypeVar("_T")
 
-    _T = TypeVar("_T")
 
-    class Counting(Protocol):
-        """Shows progress."""
+class Counting(Protocol):
+    """Shows progress."""
 
-        def __call__(self, count: int, detail: str = "") -> None:
-            """Show a count, if it is time to.
+    def __call__(self, count: int, detail: str = "") -> None:
+        """Show a count, if it is time to.
 
-            Args:
-                count: The count.
-                detail: What is going on, written after it.
-            """
+        Args:
+            count: The count.
+            detail: What is going on, written after it.
+        """
 
 
 PATIENCE = 1.0

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
 from webhook.check.neighbours import SLICE, Neighbours
 from webhook.check.unlooked import UNMATCHED, Unlooked
+from webhook.documents import Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
-from webhook.inventory import CLAIMS, in_namespace, newest
+from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, items, mapping, name_of, namespace_of
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of
 from webhook.problem import Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.check.judge import Judgement
-    from webhook.documents import Document
     from webhook.drivers import Profile
-    from webhook.inventory import Inventory
     from webhook.inventory.extended import ExtendedResources
-    from webhook.objects import JSONObject
     from webhook.references import ReferenceFindings
     from webhook.references.lookup import Lookup
-    from webhook.release import Release
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.check.expressions import located
 from webhook.check.namespaces import Namespaces
-from webhook.documents import Document
+from webhook.documents import Document, Unreadable
 from webhook.engine.manifests import review
+from webhook.findings import Finding
+from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR
 from webhook.references.hints import hinted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from webhook.documents import Unreadable
-    from webhook.findings import Finding
-    from webhook.inventory import Inventory
 
 
 class Refused:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from posixpath import isabs, join, normpath
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Unreadable
 from webhook.documents.search import bare
@@ -14,15 +16,10 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.sources.bases import named_in
 from webhook.sources.options import CHART, RenderOptions, SourceError, kustomization_of, prefix_of
 from webhook.sources.rendering import render
-from webhook.suppression.revision import RevisionError
+from webhook.suppression.revision import Revision, RevisionError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
     from webhook.report.model import Report
-    from webhook.suppression.revision import Revision
 
 _MOST: Final = 200
 """The most kustomizations that are followed."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.findings import found
+from typing import TYPE_CHECKING, Final
+
+from webhook.findings import Finding, found
 from webhook.problem import WARNING, Path, Problem
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.documents import Document
-    from webhook.findings import Finding
 
 _NAME: Final = Path(("metadata", "name"))
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.applying import Suppressions
+from webhook.suppression.baseline import Known
 from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
 from webhook.suppression.paths import PathIgnores
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Sequence
 
     from webhook.configuration.reading import Configuration
     from webhook.report.model import Report
-    from webhook.suppression.baseline import Known
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:

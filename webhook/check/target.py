@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
 from webhook.api.runtimeconfig import parse
@@ -11,10 +12,8 @@ from webhook.release import releases
 from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Final
 
     from webhook.workloads import Locations
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 
-from webhook.documents import STDIN_NAME
-from webhook.problem import value_at
+from webhook.documents import STDIN_NAME, Document
+from webhook.problem import Path, value_at
 from webhook.report.summary import counted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.documents import Document
-    from webhook.problem import Path
 
 UNMATCHED: Final = ""
 """Stands, among kinds, for objects whose selectors were not matched against devices."""

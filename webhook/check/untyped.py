@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 from webhook.api.unserved import no_object
 from webhook.api.versions import DEFAULT, release_of
 from webhook.documents import Document, parse
-from webhook.findings import found
+from webhook.findings import Finding, found
 from webhook.objects import is_object
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Final
-
-    from webhook.findings import Finding
-    from webhook.problem import Problem
+from webhook.problem import Problem
 
 _VERSION: Final = "apiVersion"
 _KIND: Final = "kind"

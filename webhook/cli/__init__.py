@@ -6,12 +6,12 @@ import atexit
 import gc
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
 _VERSION = ("-V", "--version")
 _EXTRAS = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.configuration.options import ALIASES, COMMANDS, PROGRAM, Option
+from webhook.configuration.options import ALIASES, COMMANDS, PROGRAM, Command, Option
 from webhook.drivers.known import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
@@ -16,12 +19,8 @@ from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema import OLDEST
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from webhook.configuration.options import Command
 
 
 def run(arguments: Namespace) -> int:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
-    from typing import Any
 
     from webhook.configuration.reading import Configuration
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
 
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
@@ -13,20 +15,14 @@ from webhook.cli.console.reading import note_left_out, some_paths
 from webhook.cli.console.texts import joined, outcome
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
 from webhook.documents.files import only_manifests
-from webhook.findings import found, unread
-from webhook.migration import Wanted, migrate
+from webhook.findings import Finding, found, unread
+from webhook.migration import Migrated, Wanted, migrate
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
-    from typing import TextIO
-
-    from webhook.findings import Finding
-    from webhook.migration import Migrated
 
 
 def run(arguments: Namespace) -> int:

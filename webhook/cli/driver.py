@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -23,10 +24,8 @@ from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any, Final
 
 _CLASS: Final = "DeviceClass"
 _SLICE: Final = "ResourceSlice"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Final
 
 from webhook.check.target import kubernetes
 from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Final
 
 
 _MOST: Final = 1 << 16

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator
 
 from webhook import __version__
-from webhook.cli.parser import Help, make_parser, meant
+from webhook.cli.parser import Help, Parser, make_parser, meant
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.cli.parser import Parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,11 +7,11 @@ only one with a token.
 from __future__ import annotations
 
 import signal
+from typing import TYPE_CHECKING
 
 from webhook.cli.options.certificate import manager_of
 from webhook.server.logs import configure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -28,10 +30,10 @@ from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row,
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.repeated import published_twice
-from webhook.documents import Unreadable
-from webhook.findings import GRAVE, guarded, own_failure, unread
+from webhook.documents import Document, Unreadable
+from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
-from webhook.objects import items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
@@ -42,15 +44,8 @@ from webhook.report.text import as_text
 from webhook.simulation import Settings
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.documents import Document
-    from webhook.findings import Finding
-    from webhook.objects import JSONObject
 
 _READS: Final = "device."
 """What every selector reads."""

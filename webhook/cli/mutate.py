@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
@@ -27,12 +30,7 @@ from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from webhook.engine.offline import Sender
 
 

@@ -9,19 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
+from typing import Any, Final, NoReturn
 
-from webhook.configuration.options import ALIASES, COMMANDS, CONFIGURED, PROGRAM, Either, Group, Option, Output
+from webhook.configuration.options import ALIASES, COMMANDS, CONFIGURED, PROGRAM, Command, Either, Group, Option, Output
 from webhook.report import FORMATS
 from webhook.spelling import did_you_mean, nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Final, NoReturn
-
-    from webhook.configuration.options import Command
 
 EXIT_CODES: Final = """\
 exit codes:

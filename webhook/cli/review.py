@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from webhook import admission
-from webhook.admission import MalformedReviewError
+from webhook.admission import MalformedReviewError, ReviewOptions
 from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import some_paths
 from webhook.cli.options.reviews import options
@@ -17,13 +19,8 @@ from webhook.optional import install
 from webhook.report.excerpt import as_json
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
-
-    from webhook.admission import ReviewOptions
 
 _NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use draguard validate"
 _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --allow-empty accepts that"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from importlib import resources
+from typing import TYPE_CHECKING
 
 from webhook.configuration.options import SCHEMAS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

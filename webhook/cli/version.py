@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from webhook import __version__
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -12,20 +12,17 @@ import math
 import os
 import ssl
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.cluster.options import ManagerOptions
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from typing import Any
-
-    from webhook.cluster.options import ManagerOptions
     from webhook.objects import JSONObject
 
 TIMEOUT = 5.0

@@ -7,16 +7,14 @@ unchanged; a leader stops leading well before others may take its place.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
+from webhook.cluster.api import Api, Ref
 from webhook.cluster.errors import ClusterError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from webhook.cluster.api import Api, Ref
     from webhook.objects import JSONObject
 
 LEASE_SECONDS = 15

@@ -11,12 +11,16 @@ import random
 import threading
 import time
 from collections import Counter
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from webhook.cluster import api
+from webhook.cluster.api import Ref
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.files import Pair
+from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotationprocess import decide as decide_elsewhere
 from webhook.cluster.secret import (
     BUNDLE,
@@ -30,14 +34,7 @@ from webhook.cluster.secret import (
     encode_all,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-    from typing import Protocol
-
-    from webhook.cluster.api import Ref
-    from webhook.cluster.options import Lifetimes, ManagerOptions
     from webhook.objects import JSONObject
 
     class Decide(Protocol):

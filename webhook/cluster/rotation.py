@@ -23,6 +23,7 @@ Needs ``cryptography``; ask :mod:`webhook.cluster.rotationprocess` instead where
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -32,6 +33,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from webhook.certificates.issuing import Certified, alternative_names, key_pem, new_authority, pem, sign
+from webhook.cluster.options import Lifetimes
 from webhook.cluster.secret import (
     BUNDLE,
     KEPT_SINCE,
@@ -44,12 +46,6 @@ from webhook.cluster.secret import (
     SERVING_KEY,
     Step,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from webhook.cluster.options import Lifetimes
 
 _BACKDATED = timedelta(hours=1)
 """A tolerance for API servers whose clocks differ."""

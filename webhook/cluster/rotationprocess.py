@@ -8,16 +8,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.options import Lifetimes
 from webhook.cluster.secret import Step, decode, decode_all, encode, encode_all
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 _PATIENCE = 60.0  # seconds
 

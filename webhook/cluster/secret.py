@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
+from typing import Any
 
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 BUNDLE, KEY = "ca.crt", "ca.key"
 """The authorities to trust, and the key of the one that signs."""

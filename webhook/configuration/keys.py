@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.configuration.options import IN_FILE
+from typing import Any, Final
+
+from webhook.configuration.options import IN_FILE, Option
 from webhook.configuration.shapes import Key, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.configuration.options import Option
 
 
 def _named(option: Option) -> str:

@@ -6,14 +6,12 @@ from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
 from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
 from webhook.records import NamedTuple
 from webhook.report import FORMATS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
 
 
 class Default(str):

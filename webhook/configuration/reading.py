@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
+from typing import Any, Final
 
 from webhook.configuration.keys import CONFIGURATION, texts
 from webhook.documents import STDIN, Document, Unreadable, parse
@@ -15,11 +17,6 @@ from webhook.regular import read_up_to
 from webhook.suppression.levels import LEVELS, OFF
 from webhook.suppression.names import UnknownRuleError, check
 from webhook.suppression.paths import PathIgnore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Final
 
 MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""

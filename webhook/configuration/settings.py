@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from webhook.records import NamedTuple
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from webhook.configuration.reading import Configuration
 
 _MERGED = frozenset({"feature_gates", "runtime_config", "namespace_labels"})

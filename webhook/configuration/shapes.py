@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol
 
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final, Protocol
 
-    class Shape(Protocol):
-        """A shape."""
+class Shape(Protocol):
+    """A shape."""
 
-        def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-            """Yield the faults of a value."""
+    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
+        """Yield the faults of a value."""
 
-        def schema(self) -> dict[str, Any]:
-            """Return the shape as JSON schema."""
+    def schema(self) -> dict[str, Any]:
+        """Return the shape as JSON schema."""
 
 
 OFF: Final = "off"

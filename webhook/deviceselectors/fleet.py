@@ -8,34 +8,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import as_published, take
+from webhook.allocation.devices import Catalog, Content, Device, Slice
 from webhook.allocation.features import implementation
 from webhook.allocation.lacks import Lack, lack_of_capacity
-from webhook.allocation.selecting import SelectorFault, Selectors
+from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
-from webhook.deviceselectors.groups import Groups
-from webhook.deviceselectors.parts import Blame, parts_of
-from webhook.deviceselectors.witnesses import limits
+from webhook.cel.syntax.ast import Expression
+from webhook.deviceselectors.groups import Group, Groups
+from webhook.deviceselectors.parts import Blame, Read, parts_of
+from webhook.deviceselectors.witnesses import Path, limits
 from webhook.later import cached_property
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.devices import Catalog, Content, Device, Slice
-    from webhook.allocation.selecting import Chooser
-    from webhook.cel.syntax.ast import Expression
-    from webhook.deviceselectors.groups import Group
-    from webhook.deviceselectors.parts import Read
-    from webhook.deviceselectors.witnesses import Path
-    from webhook.objects import JSONObject
-    from webhook.release import Release
+from webhook.release import Release
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
 """Attributes that drivers use for a device's model, the best first."""

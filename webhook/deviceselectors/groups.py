@@ -6,18 +6,13 @@ small numbers thus group contents, however many devices there are and however th
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
+from typing import Any, Final
 
-from webhook.allocation.selecting import named
+from webhook.allocation.devices import Content
+from webhook.allocation.selecting import Reads, named
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation.devices import Content
-    from webhook.allocation.selecting import Reads
 
 Named = tuple[str, str, str]
 

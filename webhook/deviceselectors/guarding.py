@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from itertools import islice
+from typing import Final
 
 from webhook.cel.errors import Issues
-from webhook.cel.syntax.ast import Call
+from webhook.cel.syntax.ast import Call, Expression
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.parts import Read, parts_of
 from webhook.deviceselectors.reads import CONDITIONAL, reads
 from webhook.deviceselectors.written import AND, OR
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.deviceselectors.parts import Read
-    from webhook.release import Release
+from webhook.release import Release
 
 Name = tuple[str, str, str]
 """The holder, domain and name of a read."""

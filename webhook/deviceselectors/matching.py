@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import DEFAULT, release_of
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet
+from webhook.objects import JSONObject
 from webhook.problem import ERROR as REFUSED
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
 
 _DEVICE: Final = ("spec", "devices", 0)
 _POOL: Final = {"name": "pool", "generation": 1, "resourceSliceCount": 1}

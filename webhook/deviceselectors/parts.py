@@ -6,25 +6,22 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
 from webhook.cel.cache import Cache
 from webhook.cel.checker import scope
+from webhook.cel.environment import Environment
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import devices
 from webhook.cel.runtime import meter
+from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.types.base import BOOL
 from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, shown, source_of
 from webhook.later import cached_property
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.cel.environment import Environment
-    from webhook.cel.runtime.program import Program
-    from webhook.release import Release
+from webhook.release import Release
 
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

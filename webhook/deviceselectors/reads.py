@@ -9,17 +9,14 @@ is false and the other an error, and ``||`` is true if one side is true (cel-go 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
 from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.parts import Read, holder_of, read_of
 from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.problem import Advice, Fix
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
 
 CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})

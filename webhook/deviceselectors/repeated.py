@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.objects import mapping
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, mapping
 
 
 def published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:

@@ -8,24 +8,19 @@ contradiction in any spelling: ``x > 5 && x < 3``, ``x in []``, ``x != "a" && x 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import compared, read_of
+from webhook.deviceselectors.parts import Parts, compared, read_of
 from webhook.deviceselectors.written import AND, NOT, OR
 from webhook.formats import parse_quantity
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.deviceselectors.parts import Parts
 
 Path = tuple[str, ...]
 

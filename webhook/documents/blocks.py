@@ -6,16 +6,13 @@ Only unambiguous text is read here; libyaml reads the rest, and all positions. T
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 from sys import intern
+from typing import Any, Final
 
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any, Final
 
 _LONGEST: Final = 1 << 20
 """The most characters of a text to read here: its lines take many times the memory."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
+from typing import Final
 
 from yaml.events import ScalarEvent
 
 from webhook.documents.events import PARSER_ERRORS, parser_of
+from webhook.documents.source import Source
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.documents.source import Source
 
 _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")

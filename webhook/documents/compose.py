@@ -8,6 +8,8 @@ computes positions only for errors, which makes it twice as fast as PyYAML's loa
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any, Final
 
 from yaml.events import (
     AliasEvent,
@@ -25,11 +27,6 @@ from webhook.documents.events import PARSER_ERRORS, content_error, parser_of
 from webhook.documents.limits import MAX_ALIASED, MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Final
 
 _ESCAPED_SLASH: Final = re.compile(r"(?:(?=[^\\]|\\[^/])(?:[^\\]++|\\[^/]))*+\\/")
 _ALIASES_FREE: Final = 100

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.blocks import offset_of
 from webhook.documents.lists import expanded
+from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import Path, quoted, value_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, Final
-
     from webhook.documents.comments import Comment
     from webhook.documents.outline import Outline
-    from webhook.documents.source import Position, Source, Unreadable
 
 SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""

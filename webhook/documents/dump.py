@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import Any, Final
 
 from webhook.documents.limits import MAX_SIMPLE_KEY
 from webhook.documents.scalars import WORDS, spelled
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, Final
 
 _NOT_PLAIN: Final = Pattern(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")
 _NOT_BLOCK: Final = Pattern(r"\A[ \t\n]|[ \t](?:\n|\Z)")

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.search import EMPTY_ALLOWED, find_files, spelled, unreadable
+from webhook.documents.search import EMPTY_ALLOWED, FoundFile, find_files, spelled, unreadable
 from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
-from webhook.documents.stream import parse, too_large
+from webhook.documents.stream import Skips, parse, too_large
 from webhook.objects import is_object
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import BinaryIO, Final
-
-    from webhook.documents.search import FoundFile
-    from webhook.documents.stream import Skips
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from typing import Any, Final
 
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Final
 
 MAX_PATTERN: Final = 1024
 """The most characters of a pattern."""

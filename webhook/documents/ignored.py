@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from webhook.documents.git import SECONDS, command, environment, repository
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _ARGUMENTS: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-    Item = tuple[Any, tuple[str | int, ...]]
+Item = tuple[Any, tuple[str | int, ...]]
 
 
 def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterable[Item]:

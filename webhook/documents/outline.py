@@ -6,8 +6,11 @@ For texts that were read without a :class:`~webhook.documents.content.ContentErr
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
 
@@ -16,12 +19,6 @@ from webhook.documents.events import parser_of
 from webhook.documents.jsontext import TOKEN, paired
 from webhook.documents.scalars import MERGE_KEY
 from webhook.problem import Path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Sequence
-    from typing import Any
 
 
 @dataclass(slots=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Any, Final
 from zlib import crc32
 
 from webhook import objects
 from webhook.documents.content import ContentError
+from webhook.documents.document import Document
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Path, Problem, value_at
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.documents.document import Document
-
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja

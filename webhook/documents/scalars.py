@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Final
 
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 Scalar = bool | int | float | str | None
 

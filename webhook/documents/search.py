@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
+from typing import Final
 
 from webhook.documents.selection import BROKEN_LINK, SUFFIXES, Selection
 from webhook.documents.source import STDIN, STDIN_NAME, Unreadable
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
 
 _MAGIC: Final = frozenset("*?[")
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"

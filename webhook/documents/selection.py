@@ -8,20 +8,17 @@ from __future__ import annotations
 import os
 from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.stream import parse
+from webhook.documents.source import Unreadable
+from webhook.documents.stream import Skips, parse
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final, TypeVar
-
     from webhook.documents.ignored import Ignored
-    from webhook.documents.source import Unreadable
-    from webhook.documents.stream import Skips
 
     _T = TypeVar("_T")
 

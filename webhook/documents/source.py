@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import MutableSequence
 from io import StringIO
 from itertools import accumulate
+from typing import Final
 
 from webhook.documents.limits import MAX_EXCERPT
 from webhook.later import cached_property
-from webhook.problem import InYaml
+from webhook.problem import Fix, InYaml
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import MutableSequence
-    from typing import Final
-
-    from webhook.problem import Fix
 
 _IN_JSON: Final = {"a flow sequence": "an array", "a flow mapping": "an object", "a block mapping": "an object"}
 """What to say in JSON, by what libyaml says."""

@@ -8,7 +8,9 @@ otherwise lines that start with ``---`` separate YAML documents. One unreadable 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
+from typing import Any, Final
 
 from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, ContentError, decoded
@@ -17,13 +19,9 @@ from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Source, Unreadable
 from webhook.patterns import Pattern
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-    from typing import Any, Final
+Skips = Callable[[str], tuple[str, str, str] | None]
 
-    Skips = Callable[[str], tuple[str, str, str] | None]
-    """Returns the apiVersion, kind and name of a document, by its text, if no more of it is needed."""
+"""Returns the apiVersion, kind and name of a document, by its text, if no more of it is needed."""
 
 SEPARATOR: Final = "---"
 """The first characters of a line that separates documents."""

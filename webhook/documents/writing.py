@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,10 +14,6 @@ from webhook.documents.git import repository
 from webhook.records import NamedTuple
 from webhook.regular import open_regular
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _ALL_MAY = 0o666
 _SOME_MAY = 0o222

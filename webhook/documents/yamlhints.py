@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.documents.scalars import WORDS
 from webhook.patterns import Pattern
 from webhook.problem import InYaml
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _COLON: Final = "mapping values are not allowed in this context"
 _UNCLOSED: Final = InYaml(

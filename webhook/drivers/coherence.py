@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
 from webhook import formats
 from webhook.api.dra.names import DRIVER_NAME_MAX_BYTES, ID_MAX_BYTES
 from webhook.api.versions import NEWEST
-from webhook.drivers.errors import ProfilePlace, meant
+from webhook.drivers.errors import Mistake, ProfilePlace, meant
+from webhook.release import Release
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.drivers.errors import Mistake
-    from webhook.release import Release
-
-    _Format = Callable[[str, Release], formats.Messages]
+_Format = Callable[[str, Release], formats.Messages]
 
 _ROOT: Final = ProfilePlace()
 _ATTRIBUTES: Final = "attributes", "optional"

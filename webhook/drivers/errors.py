@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from math import inf
+from typing import Any, Final
 
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from typing import Any, Final
 
 
 class Mistake(NamedTuple):

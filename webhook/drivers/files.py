@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, read
+from webhook.drivers import Profile
 from webhook.records import NamedTuple
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.drivers import Profile
 
 _CRD: Final = "CustomResourceDefinition"
 _KINDS: Final = ("parameters", "kinds")

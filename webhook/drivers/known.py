@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import cache, lru_cache
+from typing import Final
 
 from webhook.documents.blocks import read_blocks
 from webhook.drivers.profile import Profile, valid_profile
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _DIRECTORY = os.path.join(os.path.dirname(__file__), "profiles")
 

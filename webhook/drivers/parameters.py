@@ -6,12 +6,15 @@ feature gates of drivers.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
+
 from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.budget import work
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import matches
-from webhook.drivers.profile import QUANTITY
+from webhook.drivers.profile import QUANTITY, Profile
 from webhook.drivers.schema import SEVERAL, TYPES
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
@@ -19,15 +22,9 @@ from webhook.records import NamedTuple
 from webhook.spelling import nearest
 from webhook.structural.rules import check_rules
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-    from typing import Any, Final
+Schema = Mapping[str, Any]
 
-    from webhook.drivers.profile import Profile
-
-    Schema = Mapping[str, Any]
-    Steps = tuple[str | int, ...]
+Steps = tuple[str | int, ...]
 
 
 class ParameterFault(NamedTuple):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Final
+from webhook.objects import JSONObject
 
-    from webhook.objects import JSONObject
+Selected = tuple[str, JSONObject]
 
-    Selected = tuple[str, JSONObject]
-    """A device, after its driver."""
+"""A device, after its driver."""
 
 _KIND: Final = "type"
 """The attribute by which drivers distinguish several kinds of devices."""

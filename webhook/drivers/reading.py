@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
 from webhook.api.dra.names import ONE_VALUE
 from webhook.drivers import coherence
 from webhook.drivers.errors import (
@@ -22,11 +25,6 @@ from webhook.drivers.errors import (
 from webhook.drivers.profile import Profile, texts, valid_profile
 from webhook.drivers.rules import VARIABLES, ProfileRule
 from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule, mistakes_in_rules, mistakes_in_section
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import Any, Final
 
 TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST
 from webhook.later import cached_property
-from webhook.objects import text, texts
+from webhook.objects import JSONObject, text, texts
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.cel import Environment
-    from webhook.objects import JSONObject
     from webhook.structural.rules import Rule
 
     Steps = tuple[str | int, ...]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final
+
 from webhook.api.versions import NEWEST
 from webhook.cel.errors import CelError
 from webhook.cel.regex.re2 import check_pattern
@@ -13,6 +16,7 @@ from webhook.drivers.errors import (
     NUMBER,
     TEXT,
     Form,
+    Mistake,
     ProfilePlace,
     malformed,
     meant,
@@ -23,13 +27,6 @@ from webhook.drivers.profile import QUANTITY, schemas_of, structural_form
 from webhook.spelling import nearest
 from webhook.structural.rules import rule_errors
 from webhook.structural.schema import Structural
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.drivers.errors import Mistake
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),

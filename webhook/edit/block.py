@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from webhook.documents.dump import dump
 from webhook.edit.edits import Edit
-from webhook.edit.tree import UnableError, dedented, shifted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from typing import Any
-
-    from webhook.edit.nodes import Entry, Node
-    from webhook.edit.tree import Tree
+from webhook.edit.nodes import Entry, Node
+from webhook.edit.tree import Tree, UnableError, dedented, shifted
 
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
 _BELOW = re.compile(r"(?:[ \t]*\r?\n)+(?P<indentation> *)#[^\r\n]*")

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from webhook.documents.scalars import NULLS
 from webhook.edit.edits import Edit
+from webhook.edit.nodes import Entry, Node
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
-from webhook.edit.tree import dedented, shifted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.edit.nodes import Entry, Node
-    from webhook.edit.tree import PlacedNode, Tree
-    from webhook.problem import Fix
+from webhook.edit.tree import PlacedNode, Tree, dedented, shifted
+from webhook.problem import Fix
 
 _STEP: Final = "  "
 """The indentation of a new map."""

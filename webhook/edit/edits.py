@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.records import NamedTuple
+from collections.abc import Iterable
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from webhook.records import NamedTuple
 
 
 class Edit(NamedTuple):

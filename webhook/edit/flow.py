@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from webhook.edit.edits import Edit
-from webhook.edit.tree import UnableError, dedented, shifted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from typing import Any
-
-    from webhook.edit.nodes import Entry, Node
-    from webhook.edit.tree import Tree
+from webhook.edit.nodes import Entry, Node
+from webhook.edit.tree import Tree, UnableError, dedented, shifted
 
 
 def written(tree: Tree, value: Any, instead: Node) -> str:

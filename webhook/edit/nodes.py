@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Final
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
 
 from webhook.documents.compose import key_of
 from webhook.documents.events import parser_of
 from webhook.documents.jsontext import TOKEN, paired
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable
-    from typing import Any, Final
 
 _BLOCK_STYLES: Final = frozenset("|>")
 

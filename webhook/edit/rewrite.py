@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import groupby
+from typing import Any, Final
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
+from webhook.documents.document import Document
 from webhook.documents.jsontext import Decoder
 from webhook.edit import block, flow
 from webhook.edit.block import BlockMap
 from webhook.edit.edits import Edit, OverlapError, apply
 from webhook.edit.flow import FlowMap
-from webhook.edit.tree import UnableError, tree_of
+from webhook.edit.nodes import Node
+from webhook.edit.tree import Tree, UnableError, tree_of
+from webhook.objects import JSONObject
 from webhook.problem import value_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Final
-
-    from webhook.documents.document import Document
-    from webhook.edit.nodes import Node
-    from webhook.edit.tree import Tree
-    from webhook.objects import JSONObject
 
 _MOST_ROUNDS: Final = 12
 """Each round makes edits that do not overlap; moved parts are edited in the next."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.edit.edits import Edit
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.edit.nodes import Node
 
 _CHARACTERS: Final = {

@@ -5,17 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from webhook.edit.nodes import Node, read_nodes
+from webhook.edit.nodes import Entry, Node, read_nodes
 from webhook.later import cached_property
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
-    from webhook.edit.nodes import Entry
 
 _COMMENT: Final = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\r\n]*")
 _INDENTATION: Final = re.compile(r"[ \t]*")

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
 
 from webhook.api.judgement import judge
-from webhook.objects import text
-from webhook.policy.manifest.kinds import kind_of
-from webhook.problem import ERROR
+from webhook.objects import JSONObject, text
+from webhook.policy.manifest.kinds import Kinds, kind_of
+from webhook.problem import ERROR, Problem
 from webhook.schema import STATUS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.policy.manifest.kinds import Kinds
-    from webhook.problem import Problem
 
 _JUDGED: Final = ("", STATUS)
 """The subresources whose updates are judged."""

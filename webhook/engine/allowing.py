@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
+from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.policy.manifest.model import Policy, Validation

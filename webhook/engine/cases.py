@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
-from webhook.policy.evaluation.authorizer import DENY_ALL, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import Given
+from webhook.policy.evaluation.policyset import Given, PolicySet
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, request_of
-from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, kind_of, meant
+from webhook.policy.evaluation.request import Request as AdmissionRequest
+from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import Path
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request as AdmissionRequest
-    from webhook.policy.evaluation.verdict import Verdict
-    from webhook.policy.manifest.kinds import Kind, Kinds, Resource
-    from webhook.release import Release
 
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import takewhile
+from typing import Any, Final
 
 from webhook.api.versions import find, release_of, target
-from webhook.problem import Path, value_at
+from webhook.problem import Path, Problem, value_at
 from webhook.schema import UPDATE, compile_struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.problem import Problem
 
 _MOST: Final = 5
 _LONGEST: Final = 80

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from webhook.engine.mutation import mutate_request
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from webhook.engine.mutation import Mutation, mutate_request
 from webhook.policy.change.difference import difference
-from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.validate import validate
+from webhook.policy.evaluation.verdict import Verdict
+from webhook.problem import Problem
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    from webhook.engine.mutation import Mutation
     from webhook.engine.prescheduled import Rewrite
-    from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Verdict
-    from webhook.problem import Problem
 
 
 class Evaluator(NamedTuple):

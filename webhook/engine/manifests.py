@@ -6,7 +6,9 @@ if it can be decoded. Policies are optional.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
@@ -16,11 +18,7 @@ from webhook.api.versions import DEFAULT, GROUP, find, is_own, release_of
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.engine.offline import Change, Sender
     from webhook.policy.evaluation.verdict import Decision, Verdict
     from webhook.workloads import Locations

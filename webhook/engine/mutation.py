@@ -6,21 +6,21 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from webhook.objects import JSONObject
 from webhook.policy.change import mutate as policy
 from webhook.policy.change.patch import apply_patch
+from webhook.policy.evaluation.authorizer import Authorizer
+from webhook.policy.evaluation.request import Request
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.problem import Problem
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webhook.engine.prescheduled import Rewrite
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.evaluation.verdict import Verdict
 
 
 class Mutation(NamedTuple):

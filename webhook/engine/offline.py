@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
-from webhook.objects import is_definition, mapping, metadata_of, text
+from webhook.objects import JSONObject, is_definition, mapping, metadata_of, text
 from webhook.policy.change.defaults import completed, defaulted, stated
 from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_admissible
-from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.decoding import undecodable
-from webhook.policy.evaluation.request import as_stated, in_namespace, request_of
+from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.request import Request, as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.kinds import Kind, Resource, kind_of
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.engine.prescheduled import Rewrite
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.policyset import Given, PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Resource
-    from webhook.release import Release
 
 
 _BAD_REQUEST: Final = 400

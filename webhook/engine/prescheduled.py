@@ -15,18 +15,16 @@ believed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final, Literal, TypeVar
+
 from webhook.api.templates import pod_template
 from webhook.formats import dns_subdomain, label_value
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Final, Literal, TypeVar
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 _RELEASE: Final = Release(36)  # the formats of names and label values are the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"

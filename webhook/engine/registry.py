@@ -9,24 +9,18 @@ none of it in their manifests; policies do.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.shapes import type_of
-from webhook.objects import items, mapping, metadata_of, text
+from webhook.objects import JSONObject, items, mapping, metadata_of, text
 from webhook.policy.evaluation.decoding import decoded
-from webhook.policy.evaluation.request import CREATE, UPDATE
+from webhook.policy.evaluation.request import CREATE, UPDATE, Request
+from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.schema import STATUS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind, Kinds
 
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})

@@ -5,17 +5,13 @@ The counterpart of :mod:`webhook.engine.manifests`. The webhook decides on the e
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from webhook.api.judgement import judge_admitted
 from webhook.engine import prescheduled
-from webhook.problem import Path, forbidden
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from webhook.engine.prescheduled import Rewrite
-    from webhook.problem import Problem
+from webhook.engine.prescheduled import Rewrite
+from webhook.problem import Path, Problem, forbidden
 
 
 def judged(

@@ -29,7 +29,9 @@ A suite is a document beside the policies::
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
@@ -49,24 +51,16 @@ from webhook.engine.cases import (
     patched,
     release_of_suite,
 )
+from webhook.objects import JSONObject
 from webhook.policy.change.difference import difference
-from webhook.policy.evaluation.policyset import Given, PolicyFinding
+from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path, shown
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Any
-
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Verdict
-    from webhook.release import Release
+from webhook.release import Release
 
 
 class Failure(NamedTuple):

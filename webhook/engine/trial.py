@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
+from typing import Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.budget import DOCUMENT, Budget
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.later import cached_property
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import PolicyFinding
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import MUTATING
+from webhook.policy.manifest.model import MUTATING, Policy
 from webhook.policy.manifest.selectors import EVERYTHING
-from webhook.problem import NOTE, WARNING, Problem
+from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Decision, Fault
-    from webhook.policy.manifest.model import Policy
-    from webhook.problem import Path
-    from webhook.release import Release
+from webhook.release import Release
 
 _GROUP: Final = "resource.k8s.io"
 _REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}

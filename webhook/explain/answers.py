@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
-from webhook.explain.components import API_SERVER, COMPONENTS
+from webhook.explain.components import API_SERVER, COMPONENTS, Component
 from webhook.explain.query import UnknownNameError, explain, only_kind_with
 from webhook.explain.text import of_component
 from webhook.problem import cut
 from webhook.release import span
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
-    from webhook.explain.components import Component
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
 _FIELD: Final = re.compile(r"(?:\[|, |: |\* |\A)((?:metadata|spec|status|webhooks)[^\s:,]*): ")

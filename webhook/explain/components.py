@@ -9,13 +9,10 @@ answer; what it quotes of another one comes later.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Final
 
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
 
 
 class Saying(NamedTuple):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.explain.places import kinds, parts
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.explain.places import FieldPlace, Kind
-    from webhook.release import Release
+from webhook.explain.places import FieldPlace, Kind, kinds, parts
+from webhook.release import Release
 
 
 def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[Kind, FieldPlace | None]]:

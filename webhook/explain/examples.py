@@ -9,14 +9,11 @@ rule in brackets if it is another one.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import resources
+from typing import Final
 
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
 _RUN: Final = "# run: "

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 
 from webhook.api.versions import target
-from webhook.explain.places import children
-from webhook.release import releases, span
-from webhook.schema import CREATE, Array, Field, Map
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from webhook.explain.places import FieldPlace, Kind
-    from webhook.release import Release
-    from webhook.schema import Target
+from webhook.explain.places import FieldPlace, Kind, children
+from webhook.release import Release, releases, span
+from webhook.schema import CREATE, Array, Field, Map, Target
 
 
 def limits(place: FieldPlace, release: Release | None) -> list[str]:

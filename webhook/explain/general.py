@@ -5,13 +5,11 @@ The overview shows the first paragraph of each; the rest explains why, and how t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from webhook.api.dra.opaque import RawObject
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
 
 
 def _paragraphs(*texts: str) -> str:

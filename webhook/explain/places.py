@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import Any
 
 from webhook.api.versions import VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
 from webhook.references import every_rule
+from webhook.release import Release
 from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from webhook.release import Release
-
 
 _SORTS = ("checks", "unions", "transitions")
 """The sorts of rules about several fields."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
@@ -11,15 +12,9 @@ from webhook.explain import text
 from webhook.explain.counterparts import counterpart
 from webhook.explain.facts import gated
 from webhook.explain.kindnames import addressed, named
-from webhook.explain.places import children, kinds, rules
+from webhook.explain.places import FieldPlace, Kind, children, kinds, rules
+from webhook.release import Release
 from webhook.spelling import either, nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from webhook.explain.places import FieldPlace, Kind
-    from webhook.release import Release
 
 __all__ = ["UnknownNameError", "explain", "only_kind_with"]
 

@@ -5,21 +5,15 @@ The names in the code of a rule, and of the API types' functions that it calls, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FunctionType
+from typing import Final
 
-from webhook.explain.places import Stated, declared_at, rules_at
+from webhook.explain.places import FieldPlace, Stated, declared_at, rules_at
 from webhook.records import NamedTuple
-from webhook.schema import IMMUTABLE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.explain.places import FieldPlace
-    from webhook.release import Release
-    from webhook.schema import Declared
+from webhook.release import Release
+from webhook.schema import IMMUTABLE, Declared
 
 _TYPES: Final = "webhook.api."
 

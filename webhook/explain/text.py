@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from webhook.api.gates import GATES
+from webhook.api.versions import Served
 from webhook.explain.counterparts import counterparts
 from webhook.explain.examples import example
 from webhook.explain.facts import gates_of, limits
 from webhook.explain.links import page
-from webhook.explain.places import children, doc_of
-from webhook.explain.readers import readers
-from webhook.release import span
-from webhook.schema import CREATE, UPDATE, UPDATE_STATUS
+from webhook.explain.places import FieldPlace, Kind, Rule, children, doc_of
+from webhook.explain.readers import Reader, readers
+from webhook.release import Release, span
+from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, Declared, Field
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import TypeVar
-
-    from webhook.api.versions import Served
-    from webhook.explain.places import FieldPlace, Kind, Rule
-    from webhook.explain.readers import Reader
-    from webhook.release import Release
-    from webhook.schema import Declared, Field
-
-    _T = TypeVar("_T")
+_T = TypeVar("_T")
 
 WIDTH = 100
 

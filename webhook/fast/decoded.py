@@ -9,8 +9,6 @@ import msgspec
 
 from webhook.layout import ABSENT, PLAIN, Held, Layout
 
-TYPE_CHECKING = False
-
 
 class Decoded(msgspec.Struct, gc=False, omit_defaults=True):
     """A decoded map; rules and expressions read it like any other one."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from typing import Final, TypeVar
+from collections.abc import Hashable
+from typing import Final, TypeVar
 
-    T = TypeVar("T", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
 
 _REMEMBERED: Final = 1024
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.schema.examining import answer_first
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.schema import CompiledStruct
-    from webhook.schema.examining import Tell
+from webhook.schema import CompiledStruct
+from webhook.schema.examining import Tell, answer_first
 
 PLANNED_AFTER: Final = 16
 """How many values of a type take walks before a plan is made."""

@@ -5,19 +5,15 @@ Everything else is skipped, which takes a fraction of the time.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from types import UnionType
-from typing import Annotated, Any, Literal, Required, TypedDict, get_args
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_args
 
 import msgspec
 
 from webhook.admission.requests import API_VERSION, MAX_UID, Request
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
 
 _PLACE: Final = ("kind", "resource", "requestKind", "requestResource", "subResource", "requestSubResource", "operation")
 """The fields of a request that decide, with its namespace, which rules and policies may apply."""

@@ -7,11 +7,13 @@ and rules about several fields, if it has the fields that they are about.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from functools import cache, partial
 from operator import attrgetter
 from types import GenericAlias
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 
 from msgspec import Meta, convert, defstruct
 from msgspec.json import encode
@@ -23,20 +25,15 @@ from webhook.fast.scalars import ITEMS_WRONG, NAME, VALUES_WRONG, Planned, of_pa
 from webhook.fast.source import Source
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
+from webhook.schema.compiled import CompiledStruct
+from webhook.schema.declarations import Declared
+from webhook.schema.fields import CompiledField, Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything, Parsed, Scalar
+from webhook.schema.target import Target
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Final
-
     from webhook.fast.scalars import Write, Wrong
-    from webhook.schema.compiled import CompiledStruct
-    from webhook.schema.declarations import Declared
-    from webhook.schema.fields import CompiledField, Field
-    from webhook.schema.target import Target
 
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""

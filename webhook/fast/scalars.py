@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
 from webhook.fast.known import remember
 from webhook.records import NamedTuple
+from webhook.release import Release
+from webhook.schema.fields import CompiledField, Format
 from webhook.schema.scalars import WIDEST, Int, Parsed, Scalar, Text
+from webhook.schema.target import Target
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
     from webhook.fast.source import Source
-    from webhook.release import Release
-    from webhook.schema.fields import CompiledField, Format
-    from webhook.schema.target import Target
 
     Wrong = Callable[[Any], object]
     """Returns a truthy result for a value that is not known to be fine."""

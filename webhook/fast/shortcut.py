@@ -6,7 +6,12 @@ may have another answer is left to be read and answered as a whole.
 
 from __future__ import annotations
 
-from webhook.admission.record import ALLOWED, Record
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from webhook.admission.decisions import ReviewOptions
+from webhook.admission.enforcement import Enforcement
+from webhook.admission.record import ALLOWED, Call, Record
 from webhook.admission.responses import assuming
 from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
@@ -16,19 +21,11 @@ from webhook.extent import Extent
 from webhook.fast.decoded import layout_of
 from webhook.fast.partial import reading_like
 from webhook.fast.plan import ReadAsWholeError, planned_decoding
-from webhook.schema import CREATE
+from webhook.schema import CREATE, CompiledStruct
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    from webhook.admission.decisions import ReviewOptions
-    from webhook.admission.enforcement import Enforcement
-    from webhook.admission.record import Call
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.quickpath import QuickPlace, QuickVerdict
-    from webhook.schema import CompiledStruct
 
 OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
-from webhook.documents import Document
+from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import changed, nested
 from webhook.edit.edits import Edit, OverlapError, apply
 from webhook.edit.scalars import key, rewritten
-from webhook.edit.tree import tree_of
+from webhook.edit.tree import Tree, tree_of
+from webhook.findings import Finding
 from webhook.fixing.references import References, class_key
 from webhook.problem import Path
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.documents import Unreadable
-    from webhook.edit.tree import Tree
-    from webhook.findings import Finding
 
 _NAME: Final = Path(("metadata", "name"))
 UNREAD: Final = "another fix uncovered that: run the command again"

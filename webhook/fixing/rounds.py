@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Final
 
+from webhook.documents import Document, Unreadable
+from webhook.findings import Finding
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
 from webhook.fixing.progress import is_further
 from webhook.problem import ERROR, NOT_DECODED, NOTE
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.documents import Document, Unreadable
-    from webhook.findings import Finding
 
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from webhook.formats.names import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.problem import quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.release import Release
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 LATEST: Final = "latest"
 

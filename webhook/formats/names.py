@@ -6,9 +6,10 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from webhook.patterns import Pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.release import Release
 

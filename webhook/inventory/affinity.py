@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
-from webhook.objects import mapping, text, texts
+from webhook.objects import JSONObject, mapping, text, texts
 from webhook.problem import cut
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
 
 _INT: Final = re.compile(r"[-+]?[0-9]{1,80}").fullmatch
 _LARGEST: Final = (1 << 63) - 1

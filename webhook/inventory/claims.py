@@ -5,15 +5,11 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
-from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from typing import Any, Final
+
+from webhook.inventory import Inventory
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
 
 MADE: Final = "XXXXX"
 """A placeholder for the random suffix of the name of a pod's generated claim."""

@@ -5,19 +5,15 @@ Follows ``plugins/dynamicresources/extendeddynamicresources.go`` and ``extended/
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import DEFAULT
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.release import Release
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.release import Release
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 _OF_QUOTAS: Final = "resource.k8s.io"

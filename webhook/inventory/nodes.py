@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Final
 
 from webhook.api.core.meta import Metadata, Object
 from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.versions import NEWEST
-from webhook.problem import ERROR
+from webhook.objects import JSONObject
+from webhook.problem import ERROR, Problem
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
 from webhook.schema.decoding import apart, as_reported
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
 
 _EFFECTS: Final = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Any, Final
 
 from webhook.api import conversion
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.objects import DEFAULT_NAMESPACE, at, items, name_of, namespace_of, text
-from webhook.problem import BAD_REQUEST, ERROR
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, items, name_of, namespace_of, text
+from webhook.problem import BAD_REQUEST, ERROR, Problem
 
 DRA: Final = "resource.k8s.io"
 

@@ -8,20 +8,15 @@ quota limits is not checked, as a LimitRange may state it for them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.formats import whole_quantity
 from webhook.formats.quantities import BINARY_SI
+from webhook.inventory.objects import Inventory
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
-from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.inventory.objects import Inventory
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 
 QUOTA: Final = "ResourceQuota"
 _CLAIMS: Final = "count/resourceclaims.resource.k8s.io"

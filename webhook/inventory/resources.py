@@ -5,18 +5,13 @@ Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/schedu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX
 from webhook.formats import decode_quantity
-from webhook.objects import items, mapping, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, mapping, text
 
 CPU: Final = "cpu"
 PODS: Final = "pods"

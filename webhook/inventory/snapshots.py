@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.inventory.objects import DRA, KINDS
 from webhook.policy.manifest.kinds import guess_resource
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _LEFT_OUT: Final = ("scheduling.k8s.io", "rbac.authorization.k8s.io")
 """The groups that a snapshot leaves out: pods in a cluster state their priority, and roles are manifests."""

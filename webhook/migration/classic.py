@@ -7,17 +7,13 @@ request for one device of its class. Other fields stay where they are, and are r
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from webhook.migration.parameters import VERSION, Parameters
 from webhook.migration.structured import CLASS, of_claim, of_class
+from webhook.objects import JSONObject
 from webhook.problem import ERROR, Path, Problem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule for fields that newer versions cannot express."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from webhook.api.versions import GROUP
+from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.objects import Converted, converted
 from webhook.migration.parameters import Parameters
+from webhook.migration.wanted import Wanted
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from webhook.documents import Document
-    from webhook.migration.wanted import Wanted
 
 
 class Migrated(NamedTuple):

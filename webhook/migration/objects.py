@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, VERSIONS, find, served, target
 from webhook.migration.classic import from_classic, lost
 from webhook.migration.parameters import VERSION as CLASSIC
+from webhook.migration.parameters import Parameters
 from webhook.migration.pods import with_flat_claims
+from webhook.migration.wanted import Wanted
+from webhook.objects import JSONObject
 from webhook.problem import ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.migration.parameters import Parameters
-    from webhook.migration.wanted import Wanted
-    from webhook.objects import JSONObject
 
 OLDER: Final = "older-version"
 """The rule for parts that can be converted."""

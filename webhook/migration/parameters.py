@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from webhook.api.versions import GROUP
 from webhook.inventory import CLAIMS
 from webhook.migration.structured import of_claim
-from webhook.objects import mapping, name_of, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, mapping, name_of, text
 
 VERSION: Final = f"{GROUP}/v1alpha2"
 _KIND: Final = "ResourceClaimParameters"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
+from typing import Any
 
 from webhook.api.templates import pod_template
+from webhook.objects import JSONObject
 from webhook.problem import value_at
-from webhook.workloads import pods_in
+from webhook.workloads import Locations, pods_in
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from webhook.objects import JSONObject
-    from webhook.workloads import Locations
-
-    Steps = tuple["str | int", ...]
+Steps = tuple["str | int", ...]
 
 _CLAIMS = ("spec", "resourceClaims")
 

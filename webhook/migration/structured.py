@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import islice
+from typing import Any, Final
 
 from webhook import formats
-from webhook.objects import items, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, text
 
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
 _ANY_READ: Final = re.compile(r"\battributes\.\w+\[")

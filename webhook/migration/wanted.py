@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, served
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.workloads import Locations
+from webhook.workloads import Locations
 
 TARGETS: Final = tuple(
     name.rpartition("/")[2]

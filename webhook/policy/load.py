@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
 from webhook.api.versions import DEFAULT
-from webhook.objects import DEFAULT_NAMESPACE, metadata_of, plain, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, plain, text
 from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
@@ -14,14 +16,8 @@ from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, P
 from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
+from webhook.release import Release
 from webhook.spelling import did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from webhook.objects import JSONObject
-    from webhook.release import Release
 
 
 def load(

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import marshal
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from webhook.api.templates import pod_template
 from webhook.inventory import is_claim
-from webhook.objects import metadata_of, name_of
+from webhook.objects import JSONObject, metadata_of, name_of
+from webhook.problem import Path, Problem
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Path, Problem
 
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any, Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import amount
@@ -16,21 +18,11 @@ from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
-from webhook.objects import at, items, mapping, namespace_of, text
-from webhook.problem import NOTE, Remark
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
+from webhook.problem import NOTE, Problem, Remark
 from webhook.records import NamedTuple
-from webhook.references.requests import field_of, requests_of, requests_of_capacity, sorted_out
-from webhook.references.rules import finding, listed, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.requests import Request
-    from webhook.references.rules import Context
+from webhook.references.requests import Request, field_of, requests_of, requests_of_capacity, sorted_out
+from webhook.references.rules import Context, finding, listed, rule
 
 _NODES_MOST: Final = 2_000
 """How many nodes are tried for one claim."""

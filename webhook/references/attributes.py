@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.syntax.ast import Call, Literal
-from webhook.deviceselectors.parts import read_of
-from webhook.objects import text
-from webhook.problem import Advice, Fix, Meant
+from webhook.cel.syntax.ast import Call, Expression, Literal
+from webhook.deviceselectors.parts import Read, read_of
+from webhook.objects import JSONObject, text
+from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import finding, in_expression, listed, rule
+from webhook.references.rules import Context, finding, in_expression, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
     WRITTEN_TYPES,
+    Selector,
     held_elsewhere,
     reads_of,
     selectors_of,
@@ -22,19 +26,8 @@ from webhook.references.selecting import (
 )
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.deviceselectors.parts import Read
     from webhook.drivers import Devices, Profile
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
-    from webhook.references.selecting import Selector
 
 
 class _Known(NamedTuple):

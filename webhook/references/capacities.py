@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
 from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
 from webhook.inventory import CLAIMS
-from webhook.objects import items, mapping, text
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix
+from webhook.problem import Advice, Fix, Problem
 from webhook.references.requests import class_of, drivers_of, requests_of
-from webhook.references.rules import finding, instead, rule
+from webhook.references.rules import Context, finding, instead, rule
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
     from webhook.drivers import Profile
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 
 @rule("capacity-not-of-driver", *CLAIMS, of_field=True)

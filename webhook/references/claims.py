@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import at, items, mapping, name_of, namespace_of, number, text, texts
-from webhook.problem import Advice, Path
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.problem import Advice, Path, Problem
 from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
-from webhook.references.rules import finding, in_expression, in_place, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.references.rules import Context, finding, in_expression, in_place, rule
 
 
 @rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"), of_field=True)

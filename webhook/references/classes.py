@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.objects import items, name_of, text
+from collections.abc import Iterator
+
+from webhook.objects import JSONObject, items, name_of, text
+from webhook.problem import Problem
 from webhook.references.requests import drivers_of, wrong_drivers
-from webhook.references.rules import finding, listed, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.references.rules import Context, finding, listed, rule
 
 
 @rule("extended-resource-ambiguous", "DeviceClass")

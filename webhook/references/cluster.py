@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
-from webhook.objects import mapping
-from webhook.problem import WARNING, value_at
+from webhook.objects import JSONObject, mapping
+from webhook.problem import WARNING, Problem, value_at
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import Context
 from webhook.references.views import pod_view
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
 
 
 class Surroundings:

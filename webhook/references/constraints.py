@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
+
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import items, number, text, texts
-from webhook.problem import NOTE, Advice, Fix, Meant, value_at
+from webhook.objects import JSONObject, items, number, text, texts
+from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references.requests import class_of, drivers_of_request, requests_of
-from webhook.references.rules import finding, listed, rule
+from webhook.references.requests import Request, class_of, drivers_of_request, requests_of
+from webhook.references.rules import Context, finding, listed, rule
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import Final
-
     from webhook.drivers import Profile
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.requests import Request
-    from webhook.references.rules import Context
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")
 """The fields that name an attribute; the scheduler reads the first of those set."""

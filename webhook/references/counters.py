@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.formats import readable_quantity
-from webhook.objects import items, mapping, number, text
-from webhook.references.rules import finding, in_place, pool_of, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.objects import JSONObject, items, mapping, number, text
+from webhook.problem import Problem
+from webhook.references.rules import Context, finding, in_place, pool_of, rule
 
 _APART_SINCE: Final = 35
 """The release from which counter sets stand in other slices than devices, so that the API server sees no mistake."""

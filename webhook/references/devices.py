@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.parts import Blame, start_of
+from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
 from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
-from webhook.objects import items, mapping, text
-from webhook.problem import Advice, Fix
+from webhook.objects import JSONObject, items, mapping, text
+from webhook.problem import Advice, Fix, Problem
 from webhook.references.requests import class_of, requests_of, requests_of_capacity
-from webhook.references.rules import ask_first, finding, in_expression, instead, listed, rule
+from webhook.references.rules import Context, ask_first, finding, in_expression, instead, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
@@ -24,18 +27,9 @@ from webhook.references.selecting import (
 )
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Final
-
     from webhook.allocation.devices import Content
-    from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
-    from webhook.deviceselectors.parts import Parts, Read
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 
 @rule("not-published", *SELECTING, beside_devices=True)

@@ -5,22 +5,20 @@ What fails on every device, other rules report first: only an expression that ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from webhook.api.dra.names import STANDARD_DOMAIN
+from webhook.deviceselectors.parts import Read
 from webhook.deviceselectors.reads import tested_origins
-from webhook.problem import NOTE
+from webhook.objects import JSONObject
+from webhook.problem import NOTE, Problem
 from webhook.references.attributes import Around, is_published, unmatched_selectors
-from webhook.references.rules import ask_first, finding, rule
+from webhook.references.rules import Context, ask_first, finding, rule
 from webhook.references.selecting import SELECTING, reads_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.deviceselectors.parts import Read
     from webhook.drivers import Devices
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 
 @rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)

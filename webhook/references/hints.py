@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from webhook.api.core import placement
 from webhook.api.core.placement import COMPARING, COMPARING_GATE, COMPARING_SINCE
@@ -17,18 +19,11 @@ from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.objects import items, text
 from webhook.patterns import Pattern
-from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, value_at
+from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
 from webhook.references import selectorhints
 from webhook.references.rules import in_place, listed
 from webhook.schema.decoding import holds_one
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Final
-
-    from webhook.problem import Problem
 
 _TOLERATION: Final = {
     **dict.fromkeys(

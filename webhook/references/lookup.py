@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import chain
+from typing import Any, Final
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import items, mapping
+from webhook.objects import JSONObject, items, mapping
+from webhook.problem import Fix, Path, Problem
 from webhook.references.requests import requests_of
 from webhook.references.rules import RULES, Context, Rule
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
+Lookup = tuple[str, Path]
 
-    from webhook.objects import JSONObject
-    from webhook.problem import Fix, Path, Problem
-
-    Lookup = tuple[str, Path]
-    """The kind of an object that is not looked up, and the field that names it."""
+"""The kind of an object that is not looked up, and the field that names it."""
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
-from webhook.problem import Advice
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.problem import Advice, Problem
 from webhook.references.requests import claim_or_template, class_of, drivers_of_request, requests_of
-from webhook.references.rules import finding, listed, rule
+from webhook.references.rules import Context, finding, listed, rule
 from webhook.references.views import CONTAINERS
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
     from webhook.drivers import Profile
     from webhook.drivers.parameters import ParameterFault
     from webhook.drivers.rules import Broken, Part, Subject
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Final
 
 from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
-from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, value_at
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.problem import ERROR, Problem, value_at
 from webhook.references.allocation import without_sharing
 from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
-from webhook.simulation.scheduler import requested_classes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.simulation import Cluster
-    from webhook.simulation.scheduler import Placement
+from webhook.simulation import Cluster
+from webhook.simulation.scheduler import Placement, requested_classes
 
 _CAUSES: Final = (
     "claim-not-found",

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources, as_in_pods
 from webhook.inventory.resources import amounts, container_requests, is_extended
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Advice, Fix
+from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.references.requests import claim_or_template, drivers_of, drivers_of_request, requests_of
-from webhook.references.rules import finding, in_place, listed, rule
+from webhook.references.rules import Context, finding, in_place, listed, rule
 from webhook.references.views import CONTAINERS
 from webhook.spelling import did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 """If one of these kinds is known, all objects that pods refer to are."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from webhook.api.dra.names import NAMED_BY
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
-from webhook.objects import items, mapping, namespace_of, text
-from webhook.problem import Advice
+from webhook.objects import JSONObject, items, mapping, namespace_of, text
+from webhook.problem import Advice, Problem
 from webhook.records import NamedTuple
-from webhook.references.rules import finding, in_place, listed
+from webhook.references.rules import Context, finding, in_place, listed
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from webhook.allocation.devices import Content
     from webhook.deviceselectors.fleet import Sorted
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 
 class Request(NamedTuple):

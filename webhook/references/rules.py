@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from webhook.budget import current, work
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
@@ -14,7 +15,6 @@ from webhook.records import NamedTuple
 from webhook.references.alike import Alike
 from webhook.spelling import near
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final

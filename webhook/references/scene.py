@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from webhook.allocation import Allocator, Features
+from webhook.inventory import Inventory
 from webhook.inventory.objects import free_of_nulls
 from webhook.later import cached_property
-from webhook.objects import at, name_of, text
+from webhook.objects import JSONObject, at, name_of, text
+from webhook.release import Release
 from webhook.simulation.cluster import Settings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
-    from webhook.release import Release
 
 
 class Scene:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
-from webhook.cel.syntax.ast import Call, Literal
-from webhook.deviceselectors.parts import TURNED, Parts, ordering, parts_of, read_of
+from webhook.cel.syntax.ast import Call, Expression, Literal
+from webhook.deviceselectors.parts import TURNED, Parts, Read, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
 from webhook.deviceselectors.written import OPERATORS
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS
 from webhook.inventory.objects import is_noted
-from webhook.objects import items, text
+from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 from webhook.references.requests import requests_of
+from webhook.references.rules import Context
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, Final
-
     from webhook.allocation.selecting import SelectorFault
-    from webhook.cel.syntax.ast import Expression
     from webhook.deviceselectors.fleet import Fleet
     from webhook.deviceselectors.groups import Group
-    from webhook.deviceselectors.parts import Read
-    from webhook.objects import JSONObject
-    from webhook.references.rules import Context
 
 SELECTING = (*CLAIMS, "DeviceClass")
 _NUMERIC: Final = Pattern(r"v?[0-9]+(\.[0-9]+){0,2}")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
+from typing import Any, Final
 
 from webhook.cel.errors import (
     EXTRANEOUS,
@@ -28,16 +31,8 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import readable_quantity
 from webhook.issues import Issue
 from webhook.objects import text
-from webhook.problem import Advice, Fix, value_at
+from webhook.problem import Advice, Fix, Problem, value_at
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.problem import Problem
 
 _CAPACITY: Final = r"""(device\.capacity\[["'][^"']+["']\]\.\w+)"""
 _ATTRIBUTE: Final = r"""(device\.attributes\[["'][^"']+["']\]\.\w+)"""

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from webhook import formats
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
-from webhook.cel.syntax.ast import Call, Literal, Select
-from webhook.deviceselectors.parts import Parts, every_node, parts_of, read_of, start_of
+from webhook.cel.syntax.ast import Call, Expression, Literal, Select
+from webhook.deviceselectors.parts import Parts, Read, every_node, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
-from webhook.deviceselectors.witnesses import always_holds, conflict_of
+from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix
+from webhook.problem import Advice, Fix, Problem
 from webhook.records import NamedTuple
 from webhook.references.requests import drivers_of
-from webhook.references.rules import finding, in_expression, rule
+from webhook.references.rules import Context, finding, in_expression, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.deviceselectors.parts import Read
-    from webhook.deviceselectors.witnesses import Conflict
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 
 class _ExpressionFinding(NamedTuple):

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.deviceselectors.repeated import published_twice
-from webhook.objects import items, mapping, name_of, number, text
-from webhook.problem import NOTE
-from webhook.references.rules import finding, in_place, listed, pool_of, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.problem import NOTE, Problem
+from webhook.references.rules import Context, finding, in_place, listed, pool_of, rule
 
 _DOMAINS_COUNT_SINCE: Final = 38
 """From this release on, names with the driver's domain come first, and its helper library refuses them."""

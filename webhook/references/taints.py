@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
-from webhook.objects import at, items, mapping, text
-from webhook.references.rules import finding, in_place, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.objects import JSONObject, at, items, mapping, text
+from webhook.problem import Problem
+from webhook.references.rules import Context, finding, in_place, rule
 
 
 @rule("taint-rule-selects-all", "DeviceTaintRule")

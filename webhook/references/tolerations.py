@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook.inventory import CLAIMS
-from webhook.objects import at, items, text
-from webhook.problem import NOTE
+from webhook.objects import JSONObject, at, items, text
+from webhook.problem import NOTE, Problem
 from webhook.references.requests import requests_of
-from webhook.references.rules import finding, rule
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
+from webhook.references.rules import Context, finding, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)

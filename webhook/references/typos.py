@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import Final
 
 from webhook.inventory import CLAIMS, devices_path
-from webhook.objects import items, mapping, name_of, text
-from webhook.problem import Advice, Fix, Meant
+from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.references.requests import drivers_of, requests_of
-from webhook.references.rules import finding, in_expression, rule
+from webhook.references.rules import Context, finding, in_expression, rule
 from webhook.spelling import mistyped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
-    from webhook.references.rules import Context
 
 _EXAMPLES: Final = "example.com"
 """The domain that anyone may use in examples (RFC 2606)."""

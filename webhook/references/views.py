@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.objects import mapping, number, text
+from typing import Any, Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, mapping, number, text
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 

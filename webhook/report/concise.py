@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from webhook.report import Format
 from webhook.report.excerpt import object_of, place_of, printable, stated, uncommanded
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from webhook.report.model import Report
 
 

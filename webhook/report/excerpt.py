@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import MARKDOWN, STDIN_NAME
-from webhook.problem import Remark
+from webhook.problem import Fix, Remark
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from webhook.findings import Finding, Origin
-    from webhook.problem import Fix
 
 MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""

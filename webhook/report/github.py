@@ -5,15 +5,14 @@ The syntax and its escapes are those of the runner (actions/toolkit ``packages/c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, printable_lines, relative, uncommanded
 from webhook.report.summary import noted, summary
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
     from webhook.findings import Finding
     from webhook.report.model import Report
 

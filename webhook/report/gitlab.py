@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
 from webhook.report import Format
 from webhook.report.excerpt import as_json, full_text, line_of, relative
 from webhook.report.identifiers import identified
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
     from webhook.report.model import Report
 
 _SEVERITIES: Final = {"error": "major", "warning": "minor", "note": "info"}

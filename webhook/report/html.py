@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.explain.rules import texts
@@ -29,11 +31,7 @@ from webhook.report.excerpt import (
 from webhook.report.matrix import cells
 from webhook.report.summary import closing, counted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
     from webhook.findings import Finding, Origin
     from webhook.report.model import Report, Tested
 

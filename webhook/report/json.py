@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
 from webhook.documents.search import spelled
 from webhook.explain.links import page
+from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.excerpt import as_json, fix_of
 from webhook.report.identifiers import identified
 from webhook.report.summary import by_number, noted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
     from webhook.findings import Finding
-    from webhook.objects import JSONObject
     from webhook.report.model import Report, Tested
 
 VERSION: Final = 1

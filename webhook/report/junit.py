@@ -9,7 +9,9 @@ policies and suites themselves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import filterfalse
+from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -17,10 +19,7 @@ from webhook.report import Format
 from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.summary import noted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from webhook.findings import Finding, Identity
     from webhook.report.model import Report, Tested
 

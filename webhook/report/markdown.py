@@ -6,7 +6,9 @@ Text from manifests is shown as code, so that it adds no markup and mentions no 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.report import Format
@@ -25,11 +27,7 @@ from webhook.report.excerpt import (
 from webhook.report.summary import closing
 from webhook.report.text import folded
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
     from webhook.findings import Finding
     from webhook.report.model import Report
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import release_of
 from webhook.problem import Remark
 from webhook.report.excerpt import place_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Final
-
     from webhook.findings import Finding
     from webhook.report.model import Report
 

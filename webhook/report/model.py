@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from webhook.findings import Finding, by_place, found
+from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
     from webhook.documents import Document
     from webhook.engine.suites import SuiteResult
-    from webhook.findings import Identity
     from webhook.policy.tools.coverage import Covered
 
 

@@ -5,26 +5,23 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from webhook.explain.links import HOME, page
 from webhook.explain.rules import texts
-from webhook.findings import INTERNAL
+from webhook.findings import INTERNAL, Finding, Origin, Suppression
+from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.summary import noted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
     from webhook.edit.edits import Edit
-    from webhook.findings import Finding, Origin, Suppression
-    from webhook.objects import JSONObject
     from webhook.report.model import Report
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from webhook.documents.search import spelled
 from webhook.documents.selection import (
@@ -21,10 +23,7 @@ from webhook.documents.selection import (
 from webhook.problem import ERROR
 from webhook.report.excerpt import fix_of, printable
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from webhook.findings import Finding
     from webhook.report.model import Report, Tested
 

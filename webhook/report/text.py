@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from webhook.problem import Path
 from webhook.report import Format
@@ -19,11 +21,7 @@ from webhook.report.excerpt import (
 )
 from webhook.report.summary import by_release, closing, counted, directories
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-    from typing import Final
-
     from webhook.findings import Finding
     from webhook.report.model import Report
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from webhook.patterns import Pattern
 from webhook.problem import (
@@ -21,18 +23,9 @@ from webhook.problem import (
     required,
     too_many,
 )
-from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, refuses, under, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Field, most
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from webhook.schema.decoding import SchemaFinding
-    from webhook.schema.fields import Change, Place, Walk
-    from webhook.schema.target import Target
-
+from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, SchemaFinding, apart, refuses, under, wrong_type
+from webhook.schema.fields import EMPTY, NOTHING, Change, CompiledField, Field, Place, Walk, most
+from webhook.schema.target import Target
 
 DUPLICATE_AT_ITEM_SINCE = 35
 """From Kubernetes 1.35 a repeated item is reported at ``list[i]``, before at ``list[i].key``."""

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from itertools import chain, islice
+from typing import Any
 
 from webhook.later import cached_property
 from webhook.problem import ERROR, Key, Path, Problem
 from webhook.schema.declarations import Declared, Struct, declared
-from webhook.schema.decoding import EMBEDDED_SINCE, Misfit, apart, gated_field, refuses, under, unknown_field, within
-from webhook.schema.fields import ITSELF, NEW, NOTHING, STORED, Default, decoding_later
-from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS
-from webhook.schema.view import view_of
+from webhook.schema.decoding import (
+    EMBEDDED_SINCE,
+    Misfit,
+    SchemaFinding,
+    apart,
+    gated_field,
+    refuses,
+    under,
+    unknown_field,
+    within,
+)
+from webhook.schema.fields import (
+    ITSELF,
+    NEW,
+    NOTHING,
+    STORED,
+    Change,
+    CompiledField,
+    Default,
+    Field,
+    Recheck,
+    Spelled,
+    StructFields,
+    Walk,
+    decoding_later,
+)
+from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
+from webhook.schema.view import View, view_of
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-    from typing import Any
+FieldFindings = tuple[str, Sequence[SchemaFinding]]
 
-    from webhook.schema.decoding import SchemaFinding
-    from webhook.schema.fields import Change, CompiledField, Field, Recheck, Spelled, StructFields, Walk
-    from webhook.schema.target import Target
-    from webhook.schema.view import View
-
-    FieldFindings = tuple[str, Sequence[SchemaFinding]]
-    Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
+Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
 """The first character of the spelling of a field that the API server reports as one of the whole object."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
+from typing import Any, ClassVar
 
+from webhook.problem import Problem
 from webhook.records import NamedTuple
 from webhook.schema.fields import Field, name_of
 from webhook.schema.target import OLDEST, Target
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-
-    Rule = Callable[..., Iterator[Problem]]
+Rule = Callable[..., Iterator[Problem]]
 _places = count()
 
 IN_PLACE = ""

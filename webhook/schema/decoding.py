@@ -5,20 +5,17 @@ Texts follow sigs.k8s.io/json (``internal/golang/encoding/json/decode.go``) and 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from webhook.patterns import Pattern
 from webhook.problem import BAD_REQUEST, ERROR, WRITE_LIST, Advice, Fix, InYaml, Key, Path, Problem, clipped, quoted
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Final, TypeAlias
-
-    SchemaFinding: TypeAlias = "Misfit | Problem"
+SchemaFinding: TypeAlias = "Misfit | Problem"
 
 STRICT: Final = "strict decoding error: "
 UNKNOWN_FIELD = "unknown-field"

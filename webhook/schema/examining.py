@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from webhook.schema.decoding import apart
+from webhook.problem import Problem
+from webhook.schema.compiled import CompiledStruct
+from webhook.schema.decoding import Misfit, apart
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+Tell = Callable[[object], bool]
 
-    from webhook.problem import Problem
-    from webhook.schema.compiled import CompiledStruct
-    from webhook.schema.decoding import Misfit
-
-    Tell = Callable[[object], bool]
-    """Tells that there is nothing to report about a value; False if it does not know."""
+"""Tells that there is nothing to report about a value; False if it does not know."""
 
 
 class _First:

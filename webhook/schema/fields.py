@@ -2,81 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import Any, Protocol, Self
 
 from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
 from webhook.records import NamedTuple
+from webhook.release import Release
+from webhook.schema.decoding import Misfit, SchemaFinding
 from webhook.schema.target import OLDEST, Target
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Protocol, Self
+Place = tuple[Any, ...]
 
-    from webhook.release import Release
-    from webhook.schema.decoding import Misfit, SchemaFinding
+"""A place: its parent and one step down; made into a path only when reported."""
 
-    Place = tuple[Any, ...]
-    """A place: its parent and one step down; made into a path only when reported."""
-    Spelled = tuple[tuple[str, ...], "StructFields | None"]
-    Walk = Callable[[Any], Sequence[SchemaFinding]]
-    Decode = Callable[[Any], Sequence[Misfit]]
-    Check = Callable[[Any], Sequence[Problem]]
-    Change = Callable[[Any, Any], Sequence[Problem]]
-    Recheck = str | Callable[[Any], bool]
-    Format = Callable[[str, Release], Sequence[str]]
+Spelled = tuple[tuple[str, ...], "StructFields | None"]
 
-    class StructFields(Protocol):
-        """The fields of a struct, compiled for one target; :class:`webhook.schema.compiled.CompiledStruct` has them."""
+Walk = Callable[[Any], Sequence[SchemaFinding]]
 
-        type: Any
-        """The struct's class."""
-        target: Target
+Decode = Callable[[Any], Sequence[Misfit]]
 
-        @property
-        def fields(self) -> dict[str, CompiledField]:
-            """The fields by their names in the class."""
+Check = Callable[[Any], Sequence[Problem]]
 
-        @property
-        def wire(self) -> dict[str, CompiledField]:
-            """The fields by their names on the wire, including those of inlined structs."""
+Change = Callable[[Any, Any], Sequence[Problem]]
 
-        @property
-        def positions(self) -> dict[str, int]:
-            """The positions of the fields in ``wire``."""
+Recheck = str | Callable[[Any], bool]
 
-        @property
-        def before(self) -> dict[str, str | None]:
-            """Where the findings of rules about several fields come, by the rule's name."""
+Format = Callable[[str, Release], Sequence[str]]
 
-        @property
-        def stated(self) -> dict[str, Field]:
-            """The declarations, as of the target."""
 
-        @property
-        def gated(self) -> dict[str, list[str]]:
-            """The feature gates that are off, by the names of the fields that need them."""
+class StructFields(Protocol):
+    """The fields of a struct, compiled for one target; :class:`webhook.schema.compiled.CompiledStruct` has them."""
 
-        @property
-        def inline(self) -> frozenset[str]:
-            """The fields that are inlined."""
+    type: Any
+    """The struct's class."""
+    target: Target
 
-        @property
-        def conditional(self) -> dict[str, Default]:
-            """The defaults that depend on other fields."""
+    @property
+    def fields(self) -> dict[str, CompiledField]:
+        """The fields by their names in the class."""
 
-        @property
-        def rechecks(self) -> bool:
-            """Whether an update validates any field in a special way."""
+    @property
+    def wire(self) -> dict[str, CompiledField]:
+        """The fields by their names on the wire, including those of inlined structs."""
 
-        def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
-            """Return the value in the form for comparing old and new."""
+    @property
+    def positions(self) -> dict[str, int]:
+        """The positions of the fields in ``wire``."""
 
-        def finds_declaratively(self, problem: Problem) -> bool:
-            """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
+    @property
+    def before(self) -> dict[str, str | None]:
+        """Where the findings of rules about several fields come, by the rule's name."""
 
-        def spelling(self, name: str) -> Spelled:
-            """Return the API server's spelling of a field, and the struct that it holds."""
+    @property
+    def stated(self) -> dict[str, Field]:
+        """The declarations, as of the target."""
+
+    @property
+    def gated(self) -> dict[str, list[str]]:
+        """The feature gates that are off, by the names of the fields that need them."""
+
+    @property
+    def inline(self) -> frozenset[str]:
+        """The fields that are inlined."""
+
+    @property
+    def conditional(self) -> dict[str, Default]:
+        """The defaults that depend on other fields."""
+
+    @property
+    def rechecks(self) -> bool:
+        """Whether an update validates any field in a special way."""
+
+    def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the value in the form for comparing old and new."""
+
+    def finds_declaratively(self, problem: Problem) -> bool:
+        """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
+
+    def spelling(self, name: str) -> Spelled:
+        """Return the API server's spelling of a field, and the struct that it holds."""
 
 
 NOTHING: tuple[Any, ...] = ()

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from operator import itemgetter
+from typing import Final
 
-from webhook.problem import DUPLICATE, Key
+from webhook.problem import DUPLICATE, Key, Problem
+from webhook.schema.fields import StructFields
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.problem import Problem
-    from webhook.schema.fields import StructFields
-
-    Place = list[tuple[float, str]]
+Place = list[tuple[float, str]]
 
 _LAST: Final = (inf, "")
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import islice
+from typing import Any, ClassVar, Final
 
 from webhook.problem import (
     TOO_LONG,
@@ -19,18 +20,24 @@ from webhook.problem import (
     too_long,
     too_many_characters,
 )
-from webhook.schema.decoding import Misfit, unparsable, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, CompiledField, Default, Field, decoding_later, most, name_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, ClassVar, Final
-
-    from webhook.release import Release
-    from webhook.schema.decoding import SchemaFinding
-    from webhook.schema.fields import Check, Decode, Format, Place, Walk
-    from webhook.schema.target import Target
+from webhook.release import Release
+from webhook.schema.decoding import Misfit, SchemaFinding, unparsable, wrong_type
+from webhook.schema.fields import (
+    EMPTY,
+    NOTHING,
+    Check,
+    CompiledField,
+    Decode,
+    Default,
+    Field,
+    Format,
+    Place,
+    Walk,
+    decoding_later,
+    most,
+    name_of,
+)
+from webhook.schema.target import Target
 
 
 class Scalar(Field):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
 from webhook.schema.decoding import holds_one
+from webhook.schema.fields import Field, StructFields
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from webhook.schema.fields import Field, StructFields
 
 MAX_LISTS = 1
 """Through how many lists to search for a field in another place."""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from webhook.problem import DUPLICATE, Key
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.problem import Path, Problem
-    from webhook.schema.fields import Field, StructFields
+from webhook.problem import DUPLICATE, Key, Path, Problem
+from webhook.schema.fields import Field, StructFields
 
 
 def is_declarative(problem: Problem, struct: StructFields) -> bool:

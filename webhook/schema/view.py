@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
 from webhook.problem import Path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, ClassVar
-
-    from webhook.release import Release
-    from webhook.schema.fields import Place, StructFields
-    from webhook.schema.target import Target
+from webhook.release import Release
+from webhook.schema.fields import Place, StructFields
+from webhook.schema.target import Target
 
 
 class View:

@@ -7,6 +7,9 @@ Programs need only :func:`simulate`. The parts: :mod:`cluster <webhook.simulatio
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import Cluster, Settings
@@ -15,11 +18,6 @@ from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
 from webhook.simulation.workloads import distinct, is_workload, pods_of, stand_ins
 from webhook.workloads.runtimes import Templates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Any
 
 __all__ = ["Cluster", "Inventory", "Placement", "Scheduler", "Settings", "simulate"]
 

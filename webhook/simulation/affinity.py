@@ -5,16 +5,12 @@ Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Final
+
 from webhook.allocation.nodes import term_selects
 from webhook.engine.prescheduled import REQUIRED
-from webhook.objects import items, mapping, name_of, text, texts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Final
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, items, mapping, name_of, text, texts
 
 BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
+from webhook.inventory import Inventory
 from webhook.inventory.claims import allocation_of, uid_of
 from webhook.inventory.extended import ExtendedResources
-from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation import binding, creation, untried
-from webhook.simulation.binding import EPOCH, are_reservable, written
+from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
-from webhook.simulation.cluster import EXTENDED
+from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.queue import priority
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, requests
-from webhook.simulation.verdicts import UNAVAILABLE, Round
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
-    from webhook.simulation.binding import Awaited
-    from webhook.simulation.cluster import Cluster, Settings
-    from webhook.simulation.scheduler import Placement, Scheduler
-    from webhook.simulation.verdicts import Needs, Verdicts
+from webhook.simulation.scheduler import Placement, Scheduler
+from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"

@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
-from webhook.inventory.claims import allocation_of
-from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.inventory.claims import Consumer, allocation_of
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any, Final
-
-    from webhook.inventory.claims import Consumer
-    from webhook.objects import JSONObject
-    from webhook.release import Release
+from webhook.release import Release
 
 CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""

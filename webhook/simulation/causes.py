@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.simulation.verdicts import UNAVAILABLE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Final
+RequestKey = tuple[str, str]
 
-    from webhook.objects import JSONObject
-
-    RequestKey = tuple[str, str]
-    """A claim, and one of its requests or alternatives."""
+"""A claim, and one of its requests or alternatives."""
 
 _STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
 """The numbers of devices of a request that are left, step by step."""

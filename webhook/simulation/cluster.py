@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from datetime import datetime
 from itertools import islice
+from typing import Any, Final
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
@@ -12,27 +15,18 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import Blocked, allocation_of, claims_of, is_pod
+from webhook.inventory import Inventory
+from webhook.inventory.claims import Blocked, Consumer, allocation_of, claims_of, is_pod
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
 from webhook.simulation.binding import EPOCH, time_of, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, amount_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
-    from typing import Any, Final
-
-    from webhook.inventory import Inventory
-    from webhook.inventory.claims import Consumer
-    from webhook.objects import JSONObject
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""

@@ -6,16 +6,11 @@ Follows ``pkg/scheduler/framework/types.go`` (FitError) and ``framework/preempti
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from webhook.objects import text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.nodes import Refusal
+from webhook.objects import JSONObject, text
+from webhook.simulation.nodes import Refusal
 
 Condition = dict[str, str]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
+from webhook.inventory import Inventory
 from webhook.inventory.claims import MADE
-from webhook.objects import at, items, mapping, name_of, namespace_of, text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster, Settings
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.simulation.cluster import Cluster, Settings
 
 
 def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory.claims import allocation_of, is_pod, named
-from webhook.objects import at, full_name_of, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
+from webhook.simulation.cluster import Cluster
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Final
+DeviceID = tuple[str, str, str]
 
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-
-    DeviceID = tuple[str, str, str]
-    """A device: its driver, pool and name."""
+"""A device: its driver, pool and name."""
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""

@@ -7,23 +7,19 @@ resources of a pod as a whole (``spec.resources``) are not compared with those t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of
 from webhook.inventory.resources import amounts
-from webhook.objects import at, full_name_of, items, mapping, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
+Taken = dict[tuple[str, str], Counter[str]]
 
-    from webhook.objects import JSONObject
-
-    Taken = dict[tuple[str, str], Counter[str]]
-    """The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
-    resources."""
+"""The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
+resources."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
 """The name of the field in 1.36; `nodeAllocatableResources` holds more."""

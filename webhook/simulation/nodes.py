@@ -6,21 +6,17 @@ nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesou
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from webhook.allocation.devices import quantity_text
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, requests
-from webhook.objects import at, items, mapping, number, text
+from webhook.objects import JSONObject, at, items, mapping, number, text
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.release import Release
-
-    Delegated = Callable[[str, Mapping[str, int]], bool]
+Delegated = Callable[[str, Mapping[str, int]], bool]
 
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""

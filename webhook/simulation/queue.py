@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from webhook.objects import number, text
+from collections.abc import Sequence
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
+from webhook.inventory import Inventory
+from webhook.objects import JSONObject, number, text
 
 _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from webhook.allocation import Attempt
 from webhook.allocation.across import conflict, constraint, spread
 from webhook.allocation.explain import (
     CAPACITY,
@@ -15,7 +18,10 @@ from webhook.allocation.explain import (
     NODE,
     SELECTOR,
     TAINT,
+    DeviceReason,
+    Funnel,
 )
+from webhook.allocation.lacks import Lack
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -24,28 +30,25 @@ from webhook.formats import readable_quantity
 from webhook.inventory.affinity import unmatched
 from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import at, full_name_of, items, mapping, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named, requirement, selects
-from webhook.simulation.holders import Held, elsewhere
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.holders import DeviceID, Held, elsewhere
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import INSUFFICIENT, TOO_MANY, UNNAMED, UNSELECTED, amount_text
+from webhook.simulation.nodes import (
+    INSUFFICIENT,
+    TOO_MANY,
+    UNNAMED,
+    UNSELECTED,
+    Demand,
+    NodeState,
+    Refusal,
+    amount_text,
+)
 from webhook.simulation.taints import Taint, state_of, taint_of, untolerated
+from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 from webhook.spelling import did_you_mean, either
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.allocation import Attempt
-    from webhook.allocation.explain import DeviceReason, Funnel
-    from webhook.allocation.lacks import Lack
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.holders import DeviceID
-    from webhook.simulation.nodes import Demand, NodeState, Refusal
-    from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""

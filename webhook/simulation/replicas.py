@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError
 from webhook.inventory.claims import source
-from webhook.objects import items, name_of, namespace_of
+from webhook.objects import JSONObject, items, name_of, namespace_of
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.scheduler import Placement, Scheduler
+from webhook.simulation.scheduler import Placement, Scheduler
 
 MOST: Final = 20_000
 """The count stops at this number: without a limit, pods would fit forever."""

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.objects import at, items, name_of, namespace_of, text
+from collections.abc import Iterable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from webhook.objects import JSONObject
+from webhook.objects import JSONObject, at, items, name_of, namespace_of, text
 
 _Key = tuple[str, str, str]
 

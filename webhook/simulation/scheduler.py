@@ -6,8 +6,10 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
+from typing import Final
 
 from webhook.allocation import Result
 from webhook.inventory.claims import (
@@ -23,22 +25,15 @@ from webhook.inventory.claims import (
     uid_of,
 )
 from webhook.inventory.extended import created, leftover
-from webhook.objects import full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding, conditions, creation
 from webhook.simulation.affinity import named, selects
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.conditions import Condition
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.conditions import Condition
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _STARTS: Final = (

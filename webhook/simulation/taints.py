@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
 from webhook.deviceselectors.fleet import shortened
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
 from webhook.spelling import either
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
 
 _SETS_MAX: Final = 3
 """The number of sets of taints that are named."""

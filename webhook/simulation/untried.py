@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from typing import Final
 
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import Blocked, allocation_of, claims_of, source
-from webhook.objects import items, mapping, namespace_of, text
+from webhook.objects import JSONObject, items, mapping, namespace_of, text
 from webhook.simulation.changes.suggestions import Advice, Suggestion
 from webhook.simulation.rejections import requests
-from webhook.simulation.scheduler import PRIORITIZED_LIST
+from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.verdicts import Needs, Verdicts
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.scheduler import Placement, Scheduler
-    from webhook.simulation.verdicts import Needs, Verdicts
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
 """The kinds that entries of a pod's claims name, by field."""

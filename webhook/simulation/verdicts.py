@@ -6,28 +6,19 @@ pods or devices have changed are checked again.
 
 from __future__ import annotations
 
-from webhook.allocation import Failure
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from webhook.allocation import Attempt, Failure, Result
 from webhook.budget import check_deadline
-from webhook.inventory.claims import allocation_of, uid_of
-from webhook.objects import items, mapping, text
+from webhook.inventory.claims import Consumer, allocation_of, uid_of
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE
-from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import INSUFFICIENT, Refusal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Final
-
-    from webhook.allocation import Attempt, Result
-    from webhook.inventory.claims import Consumer
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.nodeallocatable import Taken
-    from webhook.simulation.nodes import Demand
+from webhook.simulation.cluster import EVERYWHERE, Cluster
+from webhook.simulation.nodeallocatable import Taken, total
+from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""

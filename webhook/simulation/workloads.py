@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE, uid_of
-from webhook.objects import at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
 from webhook.simulation.running import Running
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.workloads import Templates
+from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
 _TOLERATED: Final = (

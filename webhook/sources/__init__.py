@@ -7,16 +7,13 @@ below a directory if that is wanted (``RenderOptions.concerns``).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import BinaryIO
 
 from webhook.documents import Document, Selection, Unreadable
 from webhook.documents import read as read_files
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import BinaryIO
 
 __all__ = ["RenderOptions", "SourceError", "is_rendered", "read"]
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any, Final
 
-from webhook.documents import Document, parse
+from webhook.documents import Document, Unreadable, parse
 from webhook.documents.git import repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.documents import Unreadable
 
 _FIELDS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name other kustomizations."""

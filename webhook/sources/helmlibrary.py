@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import helm_python
 from helm_python import _native  # its public render() takes no Kubernetes version
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def main(options: dict[str, Any]) -> None:

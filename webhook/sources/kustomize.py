@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
+from typing import Final
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.limits import MAX_BYTES
 from webhook.regular import read_up_to
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
 
 _LOGGED: Final = re.compile(r'\A[EF]\d{4} \S+\s+\d+ \S+\] "command failed" err=(.*)\Z', re.DOTALL)
 """The form of kubectl's errors from 1.31 on: a log line (klog) with the text in quotes, or several between < and >."""

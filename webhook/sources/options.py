@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import bare
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Final
-
-    from webhook.release import Release
+from webhook.release import Release
 
 CHART: Final = "Chart.yaml"
 """The file that makes a directory a Helm chart."""

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 from textwrap import dedent
+from typing import Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.limits import MAX_BYTES
-from webhook.objects import mapping
+from webhook.objects import JSONObject, mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 _LISTS: Final = ("resources", "bases", "components")
 """The fields of a kustomization that name files and other kustomizations."""

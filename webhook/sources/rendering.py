@@ -6,10 +6,12 @@ import json
 import os
 import re
 import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from shutil import copytree, which
 from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
@@ -21,11 +23,6 @@ from webhook.sources.bases import outside
 from webhook.sources.kustomize import failed
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any, Final
 
 RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""

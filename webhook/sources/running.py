@@ -6,17 +6,13 @@ import os
 import selectors
 import signal
 import subprocess
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
+from typing import Any, Final
 
 from webhook.documents.limits import MAX_BYTES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.sources.options import Progress
+from webhook.sources.options import Progress
 
 SECONDS: Final = 120.0
 """How long a program may take; a kustomization may have bases on other machines."""

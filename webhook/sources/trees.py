@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from time import monotonic
+from typing import BinaryIO, Final
 
 from webhook.documents import Document, Selection, Unreadable
 from webhook.documents.content import decoded
@@ -19,11 +21,6 @@ from webhook.sources.bases import Inputs, inputs_of
 from webhook.sources.options import CHART, NoRendererError, RenderOptions, SourceError, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import BinaryIO, Final
 
 _SHOWN: Final = 8
 """How many of the sources that are not rendered are named for each reason."""

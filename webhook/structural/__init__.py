@@ -7,9 +7,7 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema`` and ``pkg/apiserver/val
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
+from typing import Final
 
 SCHEMA: Final = "schema"
 """The name of the rule that a schema has no other name for."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
-
     from webhook.structural.schema import Structural
 
 ABSENT: Final = object()

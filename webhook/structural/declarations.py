@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import StructType
 from webhook.cel.runtime.temporal import parse_timestamp
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.structural.formats import read_duration
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    from webhook.cel.types.base import Type
     from webhook.structural.schema import Structural
 
 _RESERVED: Final = frozenset(

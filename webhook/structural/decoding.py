@@ -6,15 +6,11 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema`` (pruning, defaulting) a
 
 from __future__ import annotations
 
+from typing import Any
+
 from webhook.budget import work
 from webhook.problem import Path
-from webhook.structural.schema import META_FIELDS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from webhook.structural.schema import Structural
+from webhook.structural.schema import META_FIELDS, Structural
 
 
 def decoded(obj: Any, schema: Structural) -> tuple[Any, list[Path]]:

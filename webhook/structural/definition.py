@@ -6,12 +6,16 @@ Follows apiextensions-apiserver ``pkg/registry/customresource`` (strategy.go, va
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
 from webhook.api.conversion import with_defaults
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.later import cached_property
-from webhook.objects import at, is_definition, items, mapping, text
+from webhook.objects import JSONObject, at, is_definition, items, mapping, text
 from webhook.problem import BAD_REQUEST, ERROR, Fix, Path, Problem, invalid, quoted
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema import STATUS
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
 from webhook.spelling import nearest
@@ -21,14 +25,6 @@ from webhook.structural.decoding import decoded, defaulted
 from webhook.structural.schema import Structural
 from webhook.structural.shapes import SchemaStructure
 from webhook.structural.validation import by_rules, by_schema, repeated_items
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.release import Release
 
 _INT32_MAX: Final = 2**31 - 1
 _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.cel.kubernetes.format import named
@@ -12,11 +14,7 @@ from webhook.cel.runtime.temporal import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
     from webhook.release import Release
 
 _SINCE_NAMES: Final = 34

@@ -6,29 +6,26 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema/cel`` (compilation.go, va
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import CompileError, CostLimitExceededError, EvaluationError, Library, Meter, ProgramError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.declarations import type_of, value_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.cel import Environment, Program, StructType
-    from webhook.cel.types.base import Type
-    from webhook.objects import JSONObject
-    from webhook.release import Release
     from webhook.structural.schema import Structural
 
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"

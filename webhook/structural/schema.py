@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.later import cached_property
-from webhook.objects import items, mapping, number, text, texts
+from webhook.objects import JSONObject, items, mapping, number, text, texts
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
     from webhook.release import Release
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})

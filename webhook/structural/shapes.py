@@ -5,8 +5,12 @@ Follows kube-openapi ``pkg/schemaconv/openapi.go`` and apiextensions-apiserver `
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
 from webhook.api.core.meta import ObjectMeta
 from webhook.objects import text
+from webhook.release import Release
 from webhook.schema.derive.shape import (
     ATOMIC,
     BOOLEAN,
@@ -23,16 +27,11 @@ from webhook.schema.derive.shape import (
     ListOf,
     MapOf,
     Scalar,
+    Shape,
     Structure,
 )
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Final
-
-    from webhook.release import Release
-    from webhook.schema.derive.shape import Shape
     from webhook.structural.schema import Structural
 
 _SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}

@@ -7,6 +7,8 @@ Follows kube-openapi ``pkg/validation/validate`` and ``errors/schema.go``, apiex
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
@@ -28,16 +30,12 @@ from webhook.problem import (
     too_many,
     type_invalid,
 )
+from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal, key_of
 from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Final
-
-    from webhook.release import Release
     from webhook.structural.schema import Structural
 
 NO_PATH: Final = Path(("<nil>",))

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from webhook.documents import Document
-from webhook.findings import INTERNAL, Finding, Suppression, by_place, identity
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from webhook.documents import Document, Unreadable
+from webhook.findings import INTERNAL, Finding, Fingerprint, Suppression, by_place, identity
 from webhook.suppression import baseline
+from webhook.suppression.baseline import Known
 from webhook.suppression.levels import OFF, Decision, Levels
 from webhook.suppression.names import called
-from webhook.suppression.paths import PathIgnores
-from webhook.suppression.statements import Statements
+from webhook.suppression.paths import PathIgnore, PathIgnores
+from webhook.suppression.statements import Statement, Statements
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.documents import Unreadable
-    from webhook.findings import Fingerprint
     from webhook.report.model import Report
-    from webhook.suppression.baseline import Known
-    from webhook.suppression.paths import PathIgnore
-    from webhook.suppression.statements import Statement
 
 OPTION: Final = "option"
 _SHOWN: Final = 5

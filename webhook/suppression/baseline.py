@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from webhook.documents import STDIN_NAME
 from webhook.documents.files import open_named
 from webhook.findings import Finding, Fingerprint, Suppression
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Final
 
 VERSION: Final = 1
 """The version of the format."""

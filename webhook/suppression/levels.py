@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.findings import UNREADABLE
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from webhook.findings import UNREADABLE, Finding
 from webhook.problem import ERROR, NOTE, WARNING
 from webhook.records import NamedTuple
 from webhook.suppression.names import check, names, names_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.findings import Finding
 
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""

@@ -6,16 +6,14 @@ policy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.spelling import did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
     from webhook.findings import Finding
 
 POLICY: Final = "policy/"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
 from webhook.findings import Finding, Suppression
 from webhook.problem import WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
 from webhook.suppression.names import any_names
 from webhook.suppression.statements import UNUSED, finding_at
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Final
-
     from webhook.documents.globs import Globs
 
 PATH: Final = "path"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
-from webhook.documents import parse
+from webhook.documents import Document, Unreadable, parse
 from webhook.documents.git import command, environment, repository
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
@@ -19,13 +20,8 @@ from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from subprocess import Popen
-    from typing import BinaryIO, Final
-
-    from webhook.documents import Document, Unreadable
 
 SECONDS: Final = 120
 """The time limit of git for one response."""

@@ -8,6 +8,8 @@ document: ``# draguard: ignore[unknown-field] the driver reads it``. An annotati
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.limits import MOST_FINDINGS
@@ -16,11 +18,7 @@ from webhook.problem import WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
 from webhook.suppression.names import any_names, is_known, names_in, suggestion
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, Final
-
     from webhook.documents import Document
 
 MARK: Final = "draguard:"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.problem import WARNING, Path
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from webhook.objects import JSONObject
+from webhook.problem import WARNING, Path, Problem
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from webhook.objects import JSONObject
-    from webhook.problem import Problem
 
 Steps = tuple["str | int", ...]
 

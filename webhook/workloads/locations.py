@@ -6,12 +6,10 @@ template or at a pod spec. The sources are the projects' API types and controlle
 
 from __future__ import annotations
 
-from webhook.records import NamedTuple
+from collections.abc import Mapping
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Final
+from webhook.records import NamedTuple
 
 
 class Times(NamedTuple):

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from webhook.objects import items, text, texts
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from webhook.objects import JSONObject, items, text, texts
 from webhook.problem import value_at
-from webhook.workloads.embedded import PodsIn, every_object, manifest
-from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place
+from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
+from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, Times
 from webhook.workloads.projects import PODS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.workloads.embedded import Steps
-    from webhook.workloads.locations import Times
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
 

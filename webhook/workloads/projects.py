@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from webhook.objects import number
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from webhook.objects import JSONObject, number
 from webhook.problem import WARNING, Path, Problem
-from webhook.workloads.embedded import PodsIn, every_object, manifest
+from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Final
+Container = tuple[Steps, JSONObject]
 
-    from webhook.objects import JSONObject
-    from webhook.workloads.embedded import Steps
-
-    Container = tuple[Steps, JSONObject]
-    """A container, and its path."""
+"""A container, and its path."""
 
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")

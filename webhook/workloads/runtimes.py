@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
+from typing import Any, Final
 
-from webhook.objects import at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import every_object
 from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Final
+Key = tuple[str, str, str, str]
 
-    from webhook.objects import JSONObject
-
-    Key = tuple[str, str, str, str]
-    """Group, kind, namespace and name of a runtime or template; the namespace is empty for those without."""
+"""Group, kind, namespace and name of a runtime or template; the namespace is empty for those without."""
 
 _CONTAINER: Final = "kserve-container"
 _NODE: Final = "node"

@@ -5,17 +5,13 @@ Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``validateResourc
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
 from webhook import formats
 from webhook.formats.quantities import Quantity, decode_quantity, parse_quantity
-from webhook.problem import Key, Path, Verbatim, forbidden, invalid, required
+from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, required
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.problem import Problem
 
 COMPUTE: Final = frozenset({"cpu", "memory"})
 """The resources that have amounts for a whole pod, apart from huge pages."""

@@ -11,19 +11,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core import completing
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
 from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
     from webhook.api.core.meta import Object
 
 META: Final = "meta/v1"

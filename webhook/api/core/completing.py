@@ -6,15 +6,12 @@ Those that do not are beside the fields, in ``kinds.txt``. Functions are named a
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from webhook.api.core.container import pull_policy
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    Complete = Callable[[dict[str, Any]], dict[str, Any]]
+Complete = Callable[[dict[str, Any]], dict[str, Any]]
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _CLIENT_IP: Final = {"clientIP": {"timeoutSeconds": 10800}}

@@ -5,17 +5,12 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
-from webhook.problem import required
-from webhook.schema import IN_PLACE, OLDEST, Array, Int, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, required
+from webhook.schema import IN_PLACE, OLDEST, Array, Int, Nested, Text, View, check
 
 REASON_MAX_BYTES = 1024
 MESSAGE_MAX_BYTES = 32 * 1024

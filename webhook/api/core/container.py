@@ -6,21 +6,15 @@ misspelt fields are found.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
 from webhook.formats.images import LATEST, tag_of
-from webhook.problem import forbidden
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.schema import View
-
+from webhook.problem import Problem, forbidden
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check
 
 REQUESTS_SINCE: Final = 31
 """The release from which on a container may use one request of a claim."""

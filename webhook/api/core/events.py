@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Final
+from collections.abc import Mapping
+from typing import Final
 
 _NAMES: Final = {
     "involvedObject": "regarding",

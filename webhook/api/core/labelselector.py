@@ -5,18 +5,13 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook import formats
 from webhook.api.core.meta import wrong_labels
 from webhook.api.core.values import V1Struct
-from webhook.problem import forbidden, invalid, of_own_type, required
-from webhook.schema import Array, Map, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, forbidden, invalid, of_own_type, required
+from webhook.schema import Array, Map, Nested, Text, View, check
 
 
 class LabelSelectorRequirement(V1Struct):

@@ -5,6 +5,9 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
 from webhook import formats
 from webhook.api.core.values import Time, V1Struct
 from webhook.problem import (
@@ -20,6 +23,7 @@ from webhook.problem import (
     required,
     too_long,
 )
+from webhook.release import Release
 from webhook.schema import (
     CREATE,
     IN_PLACE,
@@ -33,19 +37,13 @@ from webhook.schema import (
     Map,
     Nested,
     Struct,
+    Target,
     Text,
+    View,
     check,
     transition,
 )
 from webhook.schema.fields import name_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, ClassVar, Final
-
-    from webhook.release import Release
-    from webhook.schema import Target, View
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4

@@ -5,19 +5,14 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidateNodeSelector).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final
+
 from webhook import formats
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, Verbatim, forbidden, invalid, of_own_type, required
-from webhook.schema import Array, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import Target, View
+from webhook.problem import Fix, Problem, Verbatim, forbidden, invalid, of_own_type, required
+from webhook.release import Release
+from webhook.schema import Array, Nested, Target, Text, View, check
 
 _JSON_SINCE = 34
 """From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""

@@ -6,20 +6,15 @@ validateSchedulingGates).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
+
 from webhook import formats
 from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.patterns import Pattern
-from webhook.problem import invalid, not_supported, of_own_type, quoted
-from webhook.schema import Array, Int, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, invalid, not_supported, of_own_type, quoted
+from webhook.schema import Array, Int, Nested, Text, View, check
 
 
 class Toleration(V1Struct):

@@ -5,6 +5,9 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.meta import Metadata, Object, created_name
@@ -13,16 +16,8 @@ from webhook.api.core.podstatus import PodStatus
 from webhook.api.core.podupdate import changes
 from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.objects import items, mapping
-from webhook.problem import Key, Path, duplicate, forbidden, invalid
-from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, check, transition
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid
+from webhook.schema import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Nested, View, check, transition
 
 MIRROR_POD = "kubernetes.io/config.mirror"
 """The annotation of mirror pods, which represent a kubelet's static pods."""

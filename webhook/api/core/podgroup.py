@@ -6,12 +6,15 @@ Only the parts about claims are judged. Its rules are declarative upstream
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.conditions import Condition
 from webhook.api.core.meta import Object
 from webhook.api.core.values import alike
 from webhook.api.unions import one_member
-from webhook.problem import invalid
+from webhook.problem import Problem, invalid
 from webhook.schema import (
     ITSELF,
     MAIN,
@@ -23,17 +26,10 @@ from webhook.schema import (
     Nested,
     Struct,
     Text,
+    View,
     check,
     exactly_one,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
 
 RESOURCE_CLAIMS_MAX_ITEMS = 4
 

@@ -5,6 +5,9 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodSpec and wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
 from webhook import formats
 from webhook.api.core.container import (
     REQUESTS_SINCE,
@@ -23,7 +26,8 @@ from webhook.api.core.placement import (
     requires_other_values,
 )
 from webhook.api.core.values import V1Struct, unjudged
-from webhook.problem import Path, duplicate, forbidden, invalid, not_found, required
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, required
+from webhook.release import Release
 from webhook.schema import (
     IN_PLACE,
     Array,
@@ -33,18 +37,10 @@ from webhook.schema import (
     Map,
     Nested,
     Text,
+    View,
     check,
     exactly_one,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import View
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34

@@ -5,20 +5,15 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodStatusUpdate
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.container import ResourceList, ResourceRequirements
 from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.formats.quantities import decode_quantity
-from webhook.problem import Key, Path, duplicate, invalid, required
-from webhook.schema import Anything, Array, Int, Nested, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Key, Path, Problem, duplicate, invalid, required
+from webhook.schema import Anything, Array, Int, Nested, Text, View, check
 
 # Health of devices
 

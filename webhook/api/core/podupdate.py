@@ -8,18 +8,14 @@ removes them, and is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from webhook.api.core.container import pull_policy
 from webhook.api.core.nodeselector import shown_terms
 from webhook.formats.quantities import Quantity, decode_quantity
-from webhook.problem import forbidden, invalid, value_at
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from webhook.problem import Path, Problem
-    from webhook.release import Release
+from webhook.problem import Path, Problem, forbidden, invalid, value_at
+from webhook.release import Release
 
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32

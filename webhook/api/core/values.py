@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
 from webhook.schema import Field, Nested, Parsed, Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
 
 
 class V1Struct(Struct):

@@ -6,11 +6,25 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodTemplateSpec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.objects import mapping
-from webhook.problem import ERROR, IMMUTABLE_FIELD, forbidden, invalid, not_supported, of_own_type, quoted, required
+from webhook.problem import (
+    ERROR,
+    IMMUTABLE_FIELD,
+    Problem,
+    forbidden,
+    invalid,
+    not_supported,
+    of_own_type,
+    quoted,
+    required,
+)
+from webhook.release import Release
 from webhook.schema import (
     MAIN,
     OLDEST,
@@ -24,19 +38,10 @@ from webhook.schema import (
     Map,
     Nested,
     Text,
+    View,
     check,
     transition,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import View
-
 
 REPLICAS = Int(go="int32", pointer=True, default=1)
 HISTORY = Int(go="int32", pointer=True, default=10)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook import formats
 from webhook.api.dra.names import TAGGED
-from webhook.problem import duplicate, invalid
-from webhook.schema import Array, Text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, duplicate, invalid
+from webhook.schema import Array, Text, View
 
 BINDING_CONDITIONS_MAX_ITEMS = 4
 CONDITION_LISTS = ("bindingConditions", "bindingFailureConditions")

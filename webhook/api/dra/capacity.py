@@ -5,22 +5,16 @@ Rules follow ``validateRequestPolicy`` in ``pkg/apis/resource/validation/validat
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
+from typing import ClassVar
 
 from webhook.api.core.values import Quantity
 from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import decode_quantity, whole_quantity, wrapped
-from webhook.problem import duplicate, forbidden, invalid, refused, required, too_many
-from webhook.schema import Array, Nested, Struct
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, refused, required, too_many
+from webhook.schema import Array, Nested, Struct, View
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import ClassVar
-
-    from webhook.problem import Path, Problem
-    from webhook.schema import View
 
 VALID_VALUES_MAX_ITEMS = 10
 FRACTIONS = "DRAFractionalCapacityRange"

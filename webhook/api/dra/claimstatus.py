@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.nodeselector import NodeSelector
@@ -12,17 +15,9 @@ from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operati
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats.addresses import canonical_cidr
-from webhook.problem import IMMUTABLE_FIELD, Verbatim, duplicate, forbidden, invalid
-from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, check, transition
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import View
+from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid
+from webhook.release import Release
+from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition
 
 RESULTS_MAX_ITEMS = 32
 CONFIG_MAX_ITEMS = 64

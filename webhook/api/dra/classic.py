@@ -5,12 +5,15 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` of those releases.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.dra.claimstatus import AllocationStatus, ResourceClaimConsumerReference
 from webhook.api.dra.names import driver_name
-from webhook.problem import forbidden, invalid, required
+from webhook.problem import Problem, forbidden, invalid, required
 from webhook.schema import (
     MAIN,
     OLDEST,
@@ -22,17 +25,10 @@ from webhook.schema import (
     Nested,
     Struct,
     Text,
+    View,
     check,
     transition,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
 
 RESOURCE_HANDLES_MAX_ITEMS = 32
 RESERVED_FOR_MAX_ITEMS = 32

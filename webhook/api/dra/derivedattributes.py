@@ -5,20 +5,17 @@ Rules follow ``validateDerivedAttributes`` in ``pkg/apis/resource/validation/val
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from webhook.api.dra.names import attribute_of_a_domain
 from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
-from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
-from webhook.schema import Array, Nested, Struct, Text
+from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
+from webhook.schema import Array, Nested, Struct, Target, Text, View
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
     from webhook.cel.kubernetes.refusals import Refusal
-    from webhook.problem import Problem
-    from webhook.schema import Target, View
 
 DERIVED_ATTRIBUTES_MAX_ITEMS = 32
 _NOT_COMPARED = (

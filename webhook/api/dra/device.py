@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity
@@ -25,16 +28,22 @@ from webhook.api.dra.nodeallocatable import (
 )
 from webhook.api.dra.taints import DeviceTaint
 from webhook.api.unions import one_member
-from webhook.problem import forbidden, invalid, required
-from webhook.schema import CHANGED, IN_PLACE, Array, Bool, Field, Int, Map, Nested, Struct, Text, check, exactly_one
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, forbidden, invalid, required
+from webhook.schema import (
+    CHANGED,
+    IN_PLACE,
+    Array,
+    Bool,
+    Field,
+    Int,
+    Map,
+    Nested,
+    Struct,
+    Text,
+    View,
+    check,
+    exactly_one,
+)
 
 VALUE_MAX_BYTES = 64
 ATTRIBUTES_AND_CAPACITIES_MAX = 32

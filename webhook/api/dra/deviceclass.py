@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.meta import CountedMetadata, CountedObject
 from webhook.api.core.nodeselector import NodeSelector
@@ -9,11 +11,6 @@ from webhook.api.dra.names import TAGGED
 from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.api.dra.selectors import selectors
 from webhook.schema import CHANGED, OLDEST, STORED, Array, Nested, Struct, Text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
-
 
 CONFIG_MAX_ITEMS = 32
 _NODES = "remove the field: the driver's ResourceSlices say which nodes have its devices"

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from webhook import formats
 from webhook.api.core.values import Quantity
 from webhook.api.dra.derivedattributes import derived_attributes
 from webhook.api.dra.names import TAGGED, dns_label
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import tolerations
-from webhook.problem import invalid, not_supported, null, required
-from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import View
+from webhook.problem import Problem, invalid, not_supported, null, required
+from webhook.release import Release
+from webhook.schema import ANY, OLDEST, Array, Bool, Default, Inlined, Int, Map, Nested, Struct, Text, View, check
 
 FIRST_AVAILABLE_MAX_ITEMS = 8
 

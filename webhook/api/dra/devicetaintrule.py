@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.meta import CountedObject
@@ -9,11 +11,6 @@ from webhook.api.dra.names import dns_label, driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule
 from webhook.schema import MAIN, STATUS, STORED, Nested, Struct, Text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar
-
 
 CONDITIONS_MAX_ITEMS = 8
 

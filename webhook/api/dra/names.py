@@ -5,18 +5,13 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` (validatePoolName, v
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
 from webhook import formats
 from webhook.patterns import Pattern
-from webhook.problem import Path, invalid, of_own_type, required, too_long, type_invalid
-from webhook.schema import OLDEST, Text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.problem import Problem
-    from webhook.schema import Target
+from webhook.problem import Path, Problem, invalid, of_own_type, required, too_long, type_invalid
+from webhook.schema import OLDEST, Target, Text
 
 DRIVER_NAME_MAX_BYTES = 63
 POOL_NAME_MAX_BYTES = 253

@@ -5,18 +5,13 @@ Rules follow ``validateNodeAllocatableResources`` in ``pkg/apis/resource/validat
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from webhook.api.core.values import Quantity
 from webhook.api.unions import one_member
 from webhook.formats.quantities import decode_quantity
-from webhook.problem import invalid, not_found, required
-from webhook.schema import Nested, Struct, Text, exactly_one
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, invalid, not_found, required
+from webhook.schema import Nested, Struct, Text, View, exactly_one
 
 _NO_KEY = "capacityKey must not be an empty string"
 _NOT_POSITIVE = "must be positive"

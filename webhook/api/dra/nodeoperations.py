@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.problem import invalid
-from webhook.schema import Array, Text
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, invalid
+from webhook.schema import Array, Text, View
 
 EVERY, PREPARE, UNPREPARE = "*", "NodePrepareResources", "NodeUnprepareResources"
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
-from webhook.problem import Path, Verbatim, invalid, required, too_long
-from webhook.schema import OLDEST, Anything, Nested, Struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import Target
-    from webhook.schema.fields import Check, CompiledField
+from webhook.problem import Path, Problem, Verbatim, invalid, required, too_long
+from webhook.schema import OLDEST, Anything, Nested, Struct, Target
+from webhook.schema.fields import Check, CompiledField
 
 RAW_MAX_BYTES = {32: 10 * 1024}
 """The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""

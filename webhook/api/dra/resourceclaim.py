@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.dra.claimstatus import ALLOCATED_BY_SCHEDULER, CHECKED_ONCE_SINCE, ResourceClaimStatus
@@ -9,7 +12,8 @@ from webhook.api.dra.derivedattributes import has_derived, too_expensive, unrefe
 from webhook.api.dra.devicerequest import DeviceRequest
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
 from webhook.api.dra.opaque import DeviceConfiguration
-from webhook.problem import WARNING, Path, Verbatim, forbidden, invalid, required
+from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, required
+from webhook.release import Release
 from webhook.schema import (
     CREATE,
     IN_PLACE,
@@ -21,21 +25,14 @@ from webhook.schema import (
     Array,
     Nested,
     Struct,
+    Target,
     Text,
+    View,
     check,
     transition,
 )
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.release import Release
-    from webhook.schema import Target, View
 
 REQUESTS_MAX_ITEMS = 32
 CONSTRAINTS_MAX_ITEMS = 32

@@ -6,21 +6,16 @@ Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/r
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.meta import Object
 from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
-from webhook.problem import IMMUTABLE_FIELD, duplicate, invalid
-from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, check, transition
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import IMMUTABLE_FIELD, Problem, duplicate, invalid
+from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, View, check, transition
 
 POOLS_MAX_ITEMS = 1000
 CONDITIONS_MAX_ITEMS = 10

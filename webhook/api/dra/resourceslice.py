@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from webhook import formats
 from webhook.api.core.meta import CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
@@ -9,16 +12,9 @@ from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
 from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
-from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, check
+from webhook.release import Release
+from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, View, check
 from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from webhook.release import Release
-    from webhook.schema import View
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 from webhook.api.dra.names import TAGGED
 from webhook.budget import BudgetExceededError, current
-from webhook.problem import Path, forbidden, internal, invalid, refused, too_long
-from webhook.schema import Array, Nested, Struct, Text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import Target
+from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
+from webhook.schema import Array, Nested, Struct, Target, Text
 
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024

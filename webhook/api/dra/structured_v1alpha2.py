@@ -5,22 +5,17 @@ Rules follow ``pkg/apis/resource/validation/validation.go`` and ``pkg/apis/resou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import ClassVar
+
 from webhook import formats
 from webhook.api.core.meta import Object
 from webhook.api.core.values import Quantity
 from webhook.api.dra.classic import ResourceClaimParametersReference, ResourceClassParametersReference
 from webhook.api.dra.names import driver_name
 from webhook.api.dra.selectors import compiled
-from webhook.problem import Path, Verbatim, invalid, quoted, required
-from webhook.schema import OLDEST, STORED, Anything, Array, Bool, Int, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Path, Problem, Verbatim, invalid, quoted, required
+from webhook.schema import OLDEST, STORED, Anything, Array, Bool, Int, Nested, Struct, Text, View, check
 
 _SELECTOR = "A CEL expression over attributes; true for suitable instances."
 NO_MODEL = "exactly one structured model field must be set"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
-from webhook.problem import Path, invalid, not_supported
-from webhook.schema import CHANGED, Array, Int, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from webhook.problem import Problem
-    from webhook.schema import Target, View
+from webhook.problem import Path, Problem, invalid, not_supported
+from webhook.schema import CHANGED, Array, Int, Nested, Struct, Target, Text, View, check
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
 

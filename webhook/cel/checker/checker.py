@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from webhook.budget import Budget
 from webhook.cel.checker.inference import Inference
 from webhook.cel.errors import (
     MISMATCHED_FIELD,
@@ -10,23 +14,18 @@ from webhook.cel.errors import (
     UNDECLARED,
     UNDEFINED,
     UNRESOLVED,
+    Issues,
     Signature,
 )
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import type_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import ClassVar, Final
-
-    from webhook.budget import Budget
     from webhook.cel.checker.scope import Scope
-    from webhook.cel.errors import Issues
     from webhook.cel.overloads import Overload
-    from webhook.cel.syntax.ast import Expression
 
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
 

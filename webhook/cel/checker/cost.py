@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
 from webhook.budget import current
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.cost.sizes import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
-from webhook.cel.types.base import Kind
+from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import size_of as size_of_value
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Final
-
     from webhook.cel.checker.scope import Checked, Scope
     from webhook.cel.overloads import Overload
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.base import Type
 
 _COPIED: Final = 32
 """The length of a path that is copied for a unit of work."""

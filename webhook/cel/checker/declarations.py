@@ -20,25 +20,22 @@ called only with values of the declared types. Values of an opaque type are of a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.cel.errors import Issues
 from webhook.cel.syntax.grammar import Quoting
-from webhook.cel.types.values import Struct
+from webhook.cel.types.base import Type
+from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction
-    from webhook.cel.errors import Issues
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 

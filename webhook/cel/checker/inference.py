@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from webhook.budget import Budget
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from webhook.budget import Budget
     from webhook.cel.checker.declarations import Signature
 
 _ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}

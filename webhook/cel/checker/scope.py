@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from webhook.cel.checker.declarations import EnvironmentOptions, Library, Signature, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, Signature, StructType, Validator
 from webhook.cel.checker.inference import type_parameters
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Final, Self, TypeVar
-
-    from webhook.cel.checker.declarations import Function, Validator
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
-    from webhook.cel.types.base import Type
 
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")

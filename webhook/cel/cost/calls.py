@@ -9,15 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Final
 
 from webhook.budget import work
-from webhook.cel.types.values import size_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import Value, size_of
 
 CostFunction = Callable[[Sequence["Value"], "Value"], int]
 """The cost of a call that was made, from its arguments (the target first) and its result.

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from webhook.cel.cost.calls import REGEX_FACTOR, STRING_FACTOR
+from webhook.cel.types.base import Type
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.cel.types.base import Type
 
 MOST: Final = 2**64 - 1
 """Means "no bound": cel-go counts in 64 bits, up to this number."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from webhook.cel.checker.declarations import Library
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Macro, MacroError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
 
 
 def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:

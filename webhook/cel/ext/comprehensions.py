@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
 from webhook.cel.syntax import macros
-from webhook.cel.syntax.macros import Builder, Macro, MacroError, variable
+from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError, variable
 from webhook.cel.types.base import map_of, parameter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.macros import Expander
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import Value
 
 _NAME: Final = "argument must be a simple name"
 _INSERT: Final = "cel.@mapInsert"

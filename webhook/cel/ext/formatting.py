@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Validator
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.runtime import conversions, temporal
 from webhook.cel.runtime.decimals import positional
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
-from webhook.cel.types.base import DYN, Kind, list_of
-from webhook.cel.types.values import Duration, Timestamp, UInt, from_key, type_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Final
-
-    from webhook.cel.errors import Issues
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
+from webhook.cel.types.base import DYN, Kind, Type, list_of
+from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000

@@ -5,17 +5,20 @@ Those of cel-go's ext/lists.go, version 3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cmp_to_key
+from typing import Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR
-from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, fixed, member
-from webhook.cel.errors import EvaluationError, crash
+from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR, CostFunction
+from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, Estimate, EstimatedNode, SizeOf, fixed, member
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import COMPARABLE, equal, less, must_fit
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
 from webhook.cel.types.base import (
     BOOL,
@@ -27,22 +30,11 @@ from webhook.cel.types.base import (
     STRING,
     TIMESTAMP,
     UINT,
+    Type,
     list_of,
     parameter,
 )
-from webhook.cel.types.values import Duration, Timestamp, UInt, go_type, size_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.cost.calls import CostFunction
-    from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf
-    from webhook.cel.errors import CostLimitExceededError
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
 
 _LIST: Final = list_of(parameter("T"))
 _COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)

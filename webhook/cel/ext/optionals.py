@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import has_value, of_non_zero, value_of
 from webhook.cel.syntax import ast
-from webhook.cel.syntax.macros import Builder, Macro, MacroError
+from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
 from webhook.cel.types.base import (
     BOOL,
     DYN,
@@ -21,16 +25,7 @@ from webhook.cel.types.base import (
     optional_of,
     parameter,
 )
-from webhook.cel.types.values import NONE, Optional
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.macros import Expander
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import NONE, Optional, Value
 
 _K: Final = parameter("K")
 _V: Final = parameter("V")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
-from webhook.cel.cost.sizes import ONE, CallEstimate
+from webhook.cel.cost.sizes import ONE, CallEstimate, Estimate, EstimatedNode, SizeOf
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import contains
 from webhook.cel.types.base import BOOL, list_of, parameter
+from webhook.cel.types.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.cost.sizes import Estimate, EstimatedNode, SizeOf
     from webhook.cel.overloads import Implementation
-    from webhook.cel.types.values import Value
 
 _LIST: Final = list_of(parameter("T"))
 

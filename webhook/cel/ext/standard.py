@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
@@ -30,15 +33,8 @@ from webhook.cel.types.base import (
     parameter,
     type_of,
 )
-from webhook.cel.types.values import NANOS
+from webhook.cel.types.values import NANOS, Value
 from webhook.cel.types.values import type_of as type_of_value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Final
-
-    from webhook.cel.types.values import Value
 
 A: Final = parameter("A")
 B: Final = parameter("B")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.cost import calls as cost
@@ -11,17 +12,13 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import must_fit
-from webhook.cel.types.base import INT, STRING, list_of
+from webhook.cel.types.base import INT, STRING, Type, list_of
+from webhook.cel.types.values import Value
 from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.cel.overloads import Implementation
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
 
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final, NoReturn
+
 from webhook.cel.checker.declarations import Library, Validator
-from webhook.cel.errors import INVALID_ARGUMENT, MISMATCHED_TYPE, EvaluationError
+from webhook.cel.errors import INVALID_ARGUMENT, MISMATCHED_TYPE, EvaluationError, Issues
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime import conversions
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final, NoReturn
-
-    from webhook.cel.errors import Issues
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
+from webhook.cel.types.base import Type
+from webhook.cel.types.values import Value
 
 
 def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> Validator:

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import StructType
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
 from webhook.cel.types import base as types
-from webhook.cel.types.base import nullable
-from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, from_key
+from webhook.cel.types.base import Type, nullable
+from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
-    from webhook.cel.types.base import Type
-    from webhook.cel.types.values import Value
-
-    _Fields = dict[str, Value]
+_Fields = dict[str, Value]
 
 _MAX_EXACT: Final = 2**53
 _INT32: Final = 2**31

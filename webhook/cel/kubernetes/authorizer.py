@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar, Final, Protocol
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
@@ -11,16 +14,12 @@ from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ClassVar, Final, Protocol
 
-    class Authorize(Protocol):
-        """Decides checks, which include the user and the verb."""
+class Authorize(Protocol):
+    """Decides checks, which include the user and the verb."""
 
-        def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
-            """Decides one check."""
+    def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
+        """Decides one check."""
 
 
 _PREFIX: Final = "kubernetes.authorization."

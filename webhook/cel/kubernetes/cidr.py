@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import ip, netip
@@ -11,11 +13,6 @@ from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar, Final
-
 
 CIDR_TYPE: Final = opaque("net.CIDR")
 _FAILED: Final = "network address parse error during conversion from string: "

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from webhook.cel.checker.declarations import Library
-from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, of_scan, traversal
-from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, EstimatedNode, fixed, member
+from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, CallCost, of_scan, traversal
+from webhook.cel.cost.sizes import (
+    MOST,
+    ONE,
+    Bounds,
+    CallEstimate,
+    CallEstimateFunction,
+    EstimatedNode,
+    SizeOf,
+    fixed,
+    member,
+)
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
 from webhook.cel.kubernetes.cidr import CIDR_TYPE
 from webhook.cel.kubernetes.format import FORMAT, Format
@@ -15,16 +27,7 @@ from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.kubernetes.url import URL_TYPE
 from webhook.cel.types.base import Kind
-from webhook.cel.types.values import size_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.cel.cost.calls import CallCost
-    from webhook.cel.cost.sizes import CallEstimateFunction, SizeOf
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import Value, size_of
 
 _CHECK_COST: Final = 350_000
 """The cost of an authorizer check; two fit into the limit of an expression."""

@@ -6,13 +6,16 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Function, Library, StructType
-from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode
+from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode, SizeOf
+from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext import BINDINGS
 from webhook.cel.kubernetes import semver
@@ -23,22 +26,14 @@ from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
+from webhook.cel.runtime.program import Program
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
+from webhook.cel.types.values import Value
 from webhook.issues import Issue
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.cel.cost.sizes import SizeOf
-    from webhook.cel.environment import Environment
-    from webhook.cel.runtime.program import Program
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
 
 MAX_COST: Final = 1_000_000
 """The largest cost of a selector (CELSelectorExpressionMaxCost)."""

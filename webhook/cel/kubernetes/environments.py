@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Final
 
 from webhook.cel import ext
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
@@ -32,11 +33,6 @@ from webhook.cel.types.base import (
 )
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 CALL_LIMIT: Final = 1_000_000
 """The largest cost of one expression."""

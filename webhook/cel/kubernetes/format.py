@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
@@ -13,11 +15,7 @@ from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import ClassVar, Final
-
     from webhook.release import Release
 
 FORMAT: Final = struct("kubernetes.NamedFormat")

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import cache
+from typing import Final
 
 from webhook.cel.kubernetes import netip
 from webhook.formats import quoted
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
 
 
 def _bytes(text: str) -> frozenset[int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar, Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import netip
@@ -9,11 +12,6 @@ from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ClassVar, Final
 
 IP_TYPE: Final = opaque("net.IP")
 _FAMILIES: Final = {32: 4, 128: 6}

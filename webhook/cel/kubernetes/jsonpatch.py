@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import STRING
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
 

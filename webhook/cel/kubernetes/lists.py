@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import pairwise
+from typing import Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
@@ -22,14 +24,7 @@ from webhook.cel.types.base import (
     list_of,
     parameter,
 )
-from webhook.cel.types.values import Duration, UInt
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Final
-
-    from webhook.cel.types.values import Value
+from webhook.cel.types.values import Duration, UInt, Value
 
 _NAMES: Final = {
     INT: "int", UINT: "uint", DOUBLE: "double", BOOL: "bool",

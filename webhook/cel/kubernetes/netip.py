@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final, NoReturn
 
 from webhook.formats import quoted
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
 
 _V4_BITS: Final = 32
 _V6_BITS: Final = 128

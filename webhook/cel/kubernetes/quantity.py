@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import ClassVar, Final, TypeGuard
 
 from webhook import formats
 from webhook.cel.checker.declarations import Function, Library
@@ -10,11 +12,6 @@ from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
 from webhook.cel.types.values import only_class
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ClassVar, Final, TypeGuard
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from webhook.budget import work
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.cel.errors import CompileError
     from webhook.issues import Issue
     from webhook.release import Release

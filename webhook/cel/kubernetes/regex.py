@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.budget import work
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
 from webhook.cel.regex.re2 import CompiledPattern, compile_pattern
 from webhook.cel.types.base import INT, STRING, list_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
 
 _WORK_OF_MATCH: Final = 8
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from functools import lru_cache
+from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
@@ -12,11 +13,6 @@ from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import ClassVar, Final
-
 
 SEMVER: Final = struct("kubernetes.Semver")
 _PARTS: Final = 3

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar, Final
+
 from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import gourl
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ClassVar, Final
-
 
 URL_TYPE: Final = struct("kubernetes.URL")
 

@@ -7,6 +7,8 @@ syntax: only the names of groups and of Unicode classes are rewritten for it.
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.cel.regex.stack import (
     CAPTURE,
     CLASS,
@@ -17,10 +19,6 @@ from webhook.cel.regex.stack import (
     Stack,
 )
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
 
 _TOO_MANY_DIGITS: Final = 5
 _MAX_RUNE: Final = 0x10FFFF

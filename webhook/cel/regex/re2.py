@@ -6,7 +6,9 @@ pattern that Go accepts and RE2 cannot compile within it is valid, and an error 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from sys import getsizeof
+from typing import Final, Protocol
 
 from webhook.budget import work
 from webhook.cel.cache import Cache
@@ -14,33 +16,30 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.pattern import ParsedPattern, read_pattern
 from webhook.cel.regex.stack import PatternError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final, Protocol
 
-    class Match(Protocol):
-        """The used methods of RE2's matches."""
+class Match(Protocol):
+    """The used methods of RE2's matches."""
 
-        def group(self) -> str:
-            """The matched text."""
+    def group(self) -> str:
+        """The matched text."""
 
-        def start(self) -> int:
-            """The start of the match."""
+    def start(self) -> int:
+        """The start of the match."""
 
-        def end(self) -> int:
-            """The end of the match."""
+    def end(self) -> int:
+        """The end of the match."""
 
-    class _Compiled(Protocol):
-        """The used methods of RE2's patterns."""
 
-        programsize: int
+class _Compiled(Protocol):
+    """The used methods of RE2's patterns."""
 
-        def search(self, text: str | bytes) -> Match | None:
-            """Finds the pattern anywhere in a text, or in its bytes."""
+    programsize: int
 
-        def finditer(self, text: str) -> Iterator[Match]:
-            """Finds all matches in a text."""
+    def search(self, text: str | bytes) -> Match | None:
+        """Finds the pattern anywhere in a text, or in its bytes."""
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """Finds all matches in a text."""
 
 
 MAX_MEMORY: Final = 256 << 10

@@ -5,10 +5,7 @@ Follows the stack of Go's regexp/syntax/parse.go: its merging and flattening dec
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
+from typing import Final, NoReturn
 
 MAX_REPEAT: Final = 1000
 MAX_HEIGHT: Final = 1000

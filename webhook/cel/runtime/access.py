@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from webhook.cel.errors import NO_SUCH_KEY, EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
-from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, to_key, type_of
+from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
 from webhook.layout import ABSENT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
-
-    from webhook.cel.types.values import Value
-
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 

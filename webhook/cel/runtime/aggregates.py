@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
 from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.writer import Operand, Writer
-from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, type_of
+from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Entry, Expression
-    from webhook.cel.types.values import Value
 
 _LIST_BYTES: Final = 56
 _PLACE_BYTES: Final = 8

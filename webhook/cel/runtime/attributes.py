@@ -7,28 +7,21 @@ Links are paid for in advance, and refunded if they are not reached.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from typing import Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.access import find_present, has, index
 from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
-from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
+from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import NONE, Optional, UInt, go_type, type_of
-from webhook.layout import ABSENT, PLAIN
+from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
+from webhook.layout import ABSENT, PLAIN, Held, Layout
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.cel.runtime.writer import Writer
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
-    from webhook.layout import Held, Layout
 
 KEYS: Final = frozenset({bool, int, UInt, float, str})
 """Classes of values with which a chain can continue."""

@@ -7,7 +7,10 @@ failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.
 
 from __future__ import annotations
 
-from webhook.cel.cost.calls import scan
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.cost.calls import CostFunction, scan
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.dispatch import BUILT, OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
@@ -15,20 +18,13 @@ from webhook.cel.runtime.meter import SHARE
 from webhook.cel.runtime.sizes import COSTS, plus, size
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.base import STRING
-from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, python_type
-from webhook.layout import PLAIN
+from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Value, python_type
+from webhook.layout import PLAIN, Layout
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Final
-
-    from webhook.cel.cost.calls import CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
-    from webhook.cel.types.values import Value
-    from webhook.layout import Layout
 
 _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""

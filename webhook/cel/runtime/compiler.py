@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from sys import getsizeof
+from typing import Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
+from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.types.values import NONE as NO_VALUE
 from webhook.cel.types.values import Optional
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.cel.runtime.constants import Analysis
-    from webhook.layout import Layout
+from webhook.layout import Layout
 
 _WORK_OF_NODE: Final = 5
 """The least work of writing a node's evaluation; expressions that need too much are not begun."""

@@ -6,6 +6,8 @@ conversions of constants, and lists and maps made of them; they cost nothing whe
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
@@ -14,16 +16,13 @@ from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of, overloads_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Kind, Type
+from webhook.cel.types.values import Value
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.cel.checker.declarations import StructType
     from webhook.cel.checker.scope import Checked, Scope
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
 
 _UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(

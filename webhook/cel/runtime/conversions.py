@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.errors import EvaluationError
@@ -11,11 +12,6 @@ from webhook.cel.runtime import temporal
 from webhook.cel.runtime.decimals import digits_of, positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
 
 _INTEGER: Final = Pattern(r"[+-]?[0-9]+")
 _DIGITS: Final = Pattern(r"[0-9]+")

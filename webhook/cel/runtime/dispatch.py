@@ -5,26 +5,22 @@ A call with an argument that is an error is an error (cel-go interpreter/interpr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import of_scan, scan
+from webhook.cel.cost.calls import CallCost, CostFunction, of_scan, scan
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, from_key, python_type, type_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Final
-
     from webhook.cel.checker.scope import Scope
-    from webhook.cel.cost.calls import CallCost, CostFunction
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax import ast
-    from webhook.cel.types.values import Value
 
 BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""

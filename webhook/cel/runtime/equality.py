@@ -6,19 +6,15 @@ check the clock by the cost that was spent (`webhook.cel.runtime.meter`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice, repeat
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import contains, equal
+from webhook.cel.types.values import Value
 from webhook.layout import ABSENT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.cel.types.values import Value
 
 CONTAINERS: Final = frozenset({list, dict})
 _PER_UNIT: Final = 8

@@ -7,27 +7,22 @@ share of condition and step that it has in cel-go (interpreter/interpretable.go,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from webhook.cel.cost.calls import LIST_COST
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.meter import caught
+from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import from_key, go_type, to_key
+from webhook.cel.types.values import Value, from_key, go_type, to_key
 from webhook.layout import PLAIN, Layout
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
 
 END: Final = object()
 KEYS: Final = frozenset({int, str})

@@ -7,8 +7,11 @@ Parts after an error that `||`, `&&` or a comprehension absorbs are evaluated an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Final
 
+from webhook.cel.cost.calls import CostFunction
 from webhook.cel.runtime import folds
 from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
@@ -25,17 +28,10 @@ from webhook.cel.runtime.logic import (
 from webhook.cel.runtime.operators import logical_not
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type, is_optional
+from webhook.cel.types.values import Value
 from webhook.layout import PLAIN
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.cel.cost.calls import CostFunction
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 MOST_INLINE: Final = 32

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from typing import Final
 
 from webhook.cel.runtime.attributes import Chain
-from webhook.cel.runtime.constants import LARGE
+from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
-from webhook.layout import PLAIN
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.cel.runtime.constants import Analysis
-    from webhook.cel.syntax.ast import Expression
-    from webhook.layout import Layout
+from webhook.cel.syntax.ast import Expression
+from webhook.layout import PLAIN, Layout
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"

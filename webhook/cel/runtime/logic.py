@@ -5,27 +5,22 @@ Errors of terms are values here: unless another term decides, the first error is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import of_argument, traversal
+from webhook.cel.cost.calls import CallCost, CostFunction, of_argument, traversal
 from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.runtime.equality import Comparison
-from webhook.cel.runtime.meter import caught
+from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
 from webhook.cel.runtime.sizes import of_shorter
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
-from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, are_comparable, go_type, size_of
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.cel.cost.calls import CallCost, CostFunction
-    from webhook.cel.runtime.meter import Meter
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
-    from webhook.cel.types.values import Value
 
 _DIRECT: Final = frozenset({str, int, bool})
 """Classes whose values are compared in the source itself."""

@@ -9,16 +9,12 @@ from __future__ import annotations
 import sys
 from sys import getsizeof
 from time import monotonic
+from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError, current
 from webhook.cel.cost.calls import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_BYTES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
 
 SHARE: Final = 100
 """The cost spent between two checks of the clock: some tens of microseconds."""

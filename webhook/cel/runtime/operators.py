@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import ge, gt, le, lt
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
@@ -20,17 +22,11 @@ from webhook.cel.types.values import (
     Struct,
     Timestamp,
     UInt,
+    Value,
     are_comparable,
     to_key,
 )
 from webhook.layout import ABSENT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Final
-
-    from webhook.cel.types.values import Value
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.meter import TOO_DEEP
+from webhook.cel.runtime.meter import TOO_DEEP, Meter
+from webhook.cel.types.values import Value
 from webhook.later import cached_property
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Protocol
-
     from webhook.cel.runtime.constants import Analysis
-    from webhook.cel.runtime.meter import Meter
-    from webhook.cel.types.values import Value
     from webhook.extent import Extent
     from webhook.layout import Layout
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from webhook.cel.cost.calls import STRING_FACTOR, of_argument, of_both, of_regex, of_search, of_smaller, scan
-from webhook.cel.runtime.writer import NOT_CONSTANT
+from collections.abc import Callable, Mapping
+from typing import Final
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
-    from webhook.cel.cost.calls import CostFunction
-    from webhook.cel.runtime.writer import Operand
+from webhook.cel.cost.calls import (
+    STRING_FACTOR,
+    CostFunction,
+    of_argument,
+    of_both,
+    of_regex,
+    of_search,
+    of_smaller,
+    scan,
+)
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 
 _ONE_STEP: Final = int(1 / STRING_FACTOR)
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.decimals import positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
 from webhook.escapes import GO_ESCAPES
 from webhook.patterns import Pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Final
 
 _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400

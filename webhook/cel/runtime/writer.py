@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
 from webhook.layout import PLAIN, Layout, common
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Final
-
     from webhook.cel.checker.scope import Scope
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.values import Value

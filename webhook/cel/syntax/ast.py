@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from webhook.cel.types.base import DYN
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
-TYPE_CHECKING = False
+from webhook.cel.types.base import DYN, Type
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
     from webhook.cel.overloads import Overload
-    from webhook.cel.types.base import Type
 
 ACCUMULATOR: Final = "@result"
 

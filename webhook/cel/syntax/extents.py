@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Final
 
 from webhook.budget import current
-from webhook.cel.syntax.ast import Call, Comprehension, Ident, ListExpression, Literal, Select, Shared
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.syntax.reads import INDEXES
 from webhook.extent import ITEMS, Extent
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Final
+Parts = tuple["Extent | Parts", ...]
 
-    from webhook.cel.syntax.ast import Expression
-
-    Parts = tuple["Extent | Parts", ...]
-    """What a value may be: parts of the variable, and lists made of such."""
+"""What a value may be: parts of the variable, and lists made of such."""
 
 VARIABLES: Final = "variables"
 """The variable whose fields are composed variables."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from webhook.cel.syntax.lexer import END
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
 
 
 class Quoting(Enum):

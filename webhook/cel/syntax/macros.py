@@ -6,16 +6,12 @@ The expansion of a macro decides types, errors and costs, so it is cel-go's, nod
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from webhook.cel.errors import NOT_A_FIELD
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
-    from webhook.cel.syntax.ast import Expression
 
 
 class MacroError(Exception):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Final
 
+from webhook.budget import Budget
 from webhook.cel import limits
-from webhook.cel.errors import NOWHERE, RESERVED_NAME, StopParsingError
+from webhook.cel.errors import NOWHERE, RESERVED_NAME, Issues, StopParsingError
 from webhook.cel.syntax import ast, literals
+from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.grammar import (
     AFTER_MEMBER,
     AFTER_PRIMARY,
@@ -33,18 +37,8 @@ from webhook.cel.syntax.grammar import (
     Quoting,
 )
 from webhook.cel.syntax.lexer import END, tokenize
-from webhook.cel.syntax.macros import ANY_ARITY, Builder, MacroError
+from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
 from webhook.cel.syntax.tokens import MemberEndedError, TokenStream
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Final
-
-    from webhook.budget import Budget
-    from webhook.cel.errors import Issues
-    from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.macros import Macro
 
 _COST_OF_CHARACTERS: Final = 8
 """The number of characters split into tokens for a unit of work."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.budget import current
-from webhook.cel.syntax.ast import Call, Ident, Literal, Select, Shared
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
+from webhook.cel.syntax.ast import Call, Expression, Ident, Literal, Select, Shared
 
 Path = tuple[str, ...]
 

@@ -7,18 +7,23 @@ and report no more errors until a token fits again. This module does the same by
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, NoReturn
+
 from webhook.cel import limits
-from webhook.cel.errors import EXTRANEOUS, MISMATCHED, MISSING, NO_ALTERNATIVE, TOO_MANY_RECOVERIES, StopParsingError
+from webhook.cel.errors import (
+    EXTRANEOUS,
+    MISMATCHED,
+    MISSING,
+    NO_ALTERNATIVE,
+    TOO_MANY_RECOVERIES,
+    Issues,
+    StopParsingError,
+)
 from webhook.cel.syntax.grammar import AFTER_MEMBER, AFTER_PRIMARY, IN_CHOICE, NOTHING, OPERAND
-from webhook.cel.syntax.lexer import END, escape
+from webhook.cel.syntax.lexer import END, Tokens, escape
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final, NoReturn
-
-    from webhook.cel.errors import Issues
     from webhook.cel.syntax.ast import Expression
-    from webhook.cel.syntax.lexer import Tokens
 
 _ORDER: Final = (
     *("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),

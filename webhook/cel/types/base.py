@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import enum
 from _thread import allocate_lock
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, Final, Self
 from weakref import WeakValueDictionary
 
 from webhook.budget import work
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final, Self
 
 
 class Kind(enum.Enum):

@@ -8,22 +8,24 @@ A type of a library is a class of its own with a class or instance attribute `ce
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+Value: TypeAlias = Any
 
-    Value: TypeAlias = Any
-    """A value of CEL."""
+"""A value of CEL."""
 
-    class _Typed(Protocol):
-        cel_type: ClassVar[Type]
 
-    OwnClass = TypeVar("OwnClass", bound=type[_Typed])
-    ReceiverClass = TypeVar("ReceiverClass", bound=type)
+class _Typed(Protocol):
+    cel_type: ClassVar[Type]
+
+
+OwnClass = TypeVar("OwnClass", bound=type[_Typed])
+
+ReceiverClass = TypeVar("ReceiverClass", bound=type)
 
 
 INT_MIN: Final = -(2**63)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
+from typing import Final
 
 from webhook.report.excerpt import printable, uncommanded
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
 
 _MOST_STEPS: Final = 1_000_000
 """The steps up to which difflib compares all lines: a tenth of a second."""

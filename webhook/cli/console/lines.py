@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Final, TextIO
 
 from webhook.patterns import Pattern
 from webhook.report import excerpt
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final, TextIO
 
 _MARK: Final = os.urandom(8).hex()
 """What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from webhook.cli.console.lines import columns
-from webhook.findings import INTERNAL, UNREADABLE
+from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR
 from webhook.report import Style, make
 from webhook.report.text import as_text
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterable, Mapping, Sequence
 
     from webhook.configuration.options import Output
-    from webhook.findings import Finding
     from webhook.report.model import Report
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.manifests import check_charts
 from webhook.check.target import runtime_config
-from webhook.documents import STDIN, Selection
+from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
-
-    from webhook.documents import Document, Unreadable
 
 
 def paths_of(arguments: Namespace) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from webhook.report.excerpt import as_json
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from webhook.report.excerpt import as_json
 
 
 def show_structured(value: Any, form: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
 from webhook.report.summary import counted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
     from webhook.findings import Finding
 
 _SEPARATOR = "---"

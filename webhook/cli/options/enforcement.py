@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from webhook.admission import MODES, Enforcement
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from webhook.admission import MODES, Enforcement, Mode
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Collection
-
-    from webhook.admission import Mode
 
 _POLICY = "policy/"
 _WORKLOADS = "workloads"

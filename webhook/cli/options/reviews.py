@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.check.target import feature_gates, kubernetes
@@ -11,10 +13,8 @@ from webhook.cli.options.enforcement import check_policies, enforcement
 from webhook.engine import prescheduled
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from webhook.references.cluster import Surroundings
 

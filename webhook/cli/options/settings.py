@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from webhook.cli.parser import reader
-from webhook.configuration.options import NO_CONFIG, PREFIX
+from webhook.configuration.options import NO_CONFIG, PREFIX, Command, Option
 from webhook.configuration.settings import configured
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from webhook.configuration.options import Command, Option
 
 COMMAND_LINE = "command line"
 _YES = frozenset({"1", "true", "yes", "on"})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
@@ -12,29 +14,21 @@ from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import paths_of, render_options
-from webhook.documents import Selection, Unreadable
+from webhook.documents import Document, Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
-from webhook.findings import found, guarded, identity, unread
+from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
-from webhook.policy.tools.check import check_policies
+from webhook.policy.tools.check import CheckResult, Cost, check_policies
+from webhook.release import Release
 from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
-from webhook.sources import SourceError, read
+from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.documents import Document
-    from webhook.findings import Finding
-    from webhook.policy.tools.check import CheckResult, Cost
-    from webhook.release import Release
-    from webhook.sources import RenderOptions
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""

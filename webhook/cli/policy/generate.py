@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 from webhook.check.policies import release
 from webhook.check.target import kubernetes
@@ -11,11 +13,8 @@ from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, gene
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Collection, Iterator
-    from typing import Final
 
 _ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
 

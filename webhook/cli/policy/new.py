@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Final
 
 _FILES: Final = ("policy.yaml", "tests.yaml")
 

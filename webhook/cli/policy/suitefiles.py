@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from webhook.documents import Unreadable, read
+from webhook.documents import Document, Unreadable, read
 from webhook.engine.cases import SuiteError, SuiteErrors
+from webhook.objects import JSONObject
 from webhook.policy.evaluation.policyset import Given
 from webhook.problem import Path
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
-    from webhook.documents import Document
-    from webhook.objects import JSONObject
 
 
 class SuiteFiles:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from webhook.check.expressions import located
 from webhook.check.policies import is_suite, placed, release
@@ -17,21 +19,17 @@ from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.search import Trees
 from webhook.documents.selection import SUFFIXES
 from webhook.engine.cases import SuiteError
-from webhook.engine.suites import run_suite
+from webhook.engine.suites import SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.policy.manifest.versions import is_policy
+from webhook.policy.tools.coverage import Covered
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from webhook.engine.suites import SuiteResult
-    from webhook.policy.tools.coverage import Covered
 
 
 def run(arguments: Namespace) -> int:

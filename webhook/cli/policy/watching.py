@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
 from time import sleep
+from typing import Final, NoReturn
 
 from webhook.documents import STDIN, Unreadable, find
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Final, NoReturn
 
 _EVERY: Final = 0.3
 """Seconds between checks of the files."""

@@ -6,8 +6,11 @@ import base64
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from webhook import __version__, admission, server
 from webhook.certificates.exposure import exposures
@@ -17,11 +20,8 @@ from webhook.optional import install
 from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
-    from types import FrameType
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server connects from outside
 LOCAL = "localhost"

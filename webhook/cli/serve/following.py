@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from webhook.admission import ReviewOptions
 from webhook.cli.console.lines import print_error
 from webhook.cli.options.reviews import options
 from webhook.server import Reloaded, UnusableError
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator
-
-    from webhook.admission import ReviewOptions
 
 _STANDARD_INPUT = "-"
 

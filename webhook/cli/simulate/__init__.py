@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from itertools import chain, count, islice
 from time import monotonic
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT
@@ -23,11 +25,11 @@ from webhook.cli.console.structured import show_structured
 from webhook.cli.simulate.given import Given
 from webhook.cli.simulate.names import take_names
 from webhook.cli.simulate.report import Text, gets_devices
-from webhook.documents import Unreadable
+from webhook.documents import Document, Unreadable
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.inventory import Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
-from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
@@ -38,21 +40,14 @@ from webhook.simulation.creation import create
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
+from webhook.simulation.scheduler import Placement
 from webhook.simulation.workloads import distinct, pods_of
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads.runtimes import Templates
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
-    from typing import Final
-
-    from webhook.documents import Document
-    from webhook.objects import JSONObject
-    from webhook.simulation.scheduler import Placement
 
 _PODS_MAX: Final = 150_000
 """The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from webhook.api.versions import find
 from webhook.engine.manifests import review
 from webhook.inventory import KINDS, Inventory
 from webhook.inventory.objects import CLAIMS
-from webhook.objects import full_name_of, name_of, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.simulation.workloads import is_suspended, is_workload, sample, stand_ins
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from webhook.objects import JSONObject
-    from webhook.workloads import Templates
+from webhook.workloads import Templates
 
 
 class Given:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import NEWEST
 from webhook.documents.selection import SUFFIXES
 from webhook.formats import dns_subdomain
-from webhook.objects import DEFAULT_NAMESPACE
+from webhook.inventory import Inventory
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject
 from webhook.references.rules import listed
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
-    from typing import Final
-
-    from webhook.inventory import Inventory
-    from webhook.objects import JSONObject
 
 _KINDS: Final = frozenset({"pod", "pods", "po"})
 

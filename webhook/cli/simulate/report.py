@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from webhook.cli.console.lines import colored
 from webhook.deviceselectors.fleet import shortened
+from webhook.objects import JSONObject
 from webhook.report.summary import counted
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.holders import used_by
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.replicas import Fit
+from webhook.simulation.replicas import Fit
 
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
 _DEVICES_MAX: Final = 8

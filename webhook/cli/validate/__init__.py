@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from webhook.check.files import judged
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import paths_of, tell
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import redirect_stdout
 from io import BytesIO
+from typing import Final
 
 from webhook.check.manifests import Manifests
 from webhook.cli.console.lines import show_lines
@@ -14,21 +17,13 @@ from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.content import decoded, encoded
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import MARKDOWN
-from webhook.findings import TOO_MANY_FINDINGS
+from webhook.findings import TOO_MANY_FINDINGS, Finding
 from webhook.problem import cut
 from webhook.records import NamedTuple
 from webhook.report.excerpt import place_of
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.usage import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Container, Iterable, Sequence
-    from typing import Final
-
-    from webhook.findings import Finding
-    from webhook.report.model import Report
 
 _SHOWN: Final = 10
 """The maximum number of unapplied fixes for which the reason is shown."""

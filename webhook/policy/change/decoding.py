@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Path, quoted
+from webhook.release import Release
 from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, apart, as_reported, wrong_type
+from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 from webhook.schema.derive.whole import whole
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.release import Release
-    from webhook.schema.decoding import Misfit
 
 
 _IDENTITY: Final = ("apiVersion", "kind")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.decoding import decoded
+from webhook.policy.manifest.kinds import Kinds
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kinds
 
 
 def completed(request: Request, kinds: Kinds) -> Request:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 

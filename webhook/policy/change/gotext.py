@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from webhook.budget import work
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.runtime.temporal import format_timestamp
 from webhook.cel.types.values import BoolKey, Duration, Timestamp, UInt
 from webhook.problem import Verbatim, quoted, shown
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Final
-
 
 _TYPES: Final = {bool: "bool", str: "string", int: "int64", float: "float64"}
 _FOREIGN_TYPES: Final = {

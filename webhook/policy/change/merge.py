@@ -7,8 +7,10 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Verbatim, quoted, shown
@@ -28,16 +30,9 @@ from webhook.schema.derive.shape import (
     ListOf,
     MapOf,
     Scalar,
+    Shape,
     Structure,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.schema.derive.shape import Shape
 
 _UNKNOWN: Final = ": field not declared in schema"
 _DUPLICATE: Final = ": duplicate entries for key "

@@ -5,52 +5,42 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.shapes import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
-from webhook.objects import metadata_of, text
+from webhook.cel.types.values import Struct
+from webhook.objects import JSONObject, metadata_of, text
 from webhook.policy.change.decoding import DecodingError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
-from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
 from webhook.policy.evaluation.convert import convert
-from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.request import DELETE, UPDATE
+from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
+from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
-from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, WARN
-from webhook.problem import BAD_REQUEST, quoted
+from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
+from webhook.problem import BAD_REQUEST, Path, quoted
+from webhook.release import Release
 from webhook.schema.derive.plain import plain
+from webhook.schema.derive.shape import Structure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
-    from webhook.cel.types.values import Struct
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.params import PolicyFault
-    from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.model import Mutation
-    from webhook.problem import Path
-    from webhook.release import Release
-    from webhook.schema.derive.shape import Structure
 
 _DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""

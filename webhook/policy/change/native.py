@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
@@ -16,11 +18,6 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
 from webhook.policy.change.decoding import DecodingError
 from webhook.policy.change.gotext import Foreign, go_type
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Final
 
 _MAX_EXACT: Final = 2**53
 """Larger whole numbers are strings in JSON, as protobuf writes them."""

@@ -9,12 +9,10 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Final, NoReturn
-
     from webhook.objects import JSONObject
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")

@@ -7,27 +7,22 @@ were not given, such as a PriorityClass, are taken for what most clusters have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import generated_name
 from webhook.api.core.pod import pod_amounts, quantities
 from webhook.formats.quantities import Quantity
-from webhook.objects import items, mapping, metadata_of, number, text
-from webhook.policy.evaluation.request import CREATE
+from webhook.objects import JSONObject, items, mapping, metadata_of, number, text
+from webhook.policy.evaluation.request import CREATE, Request
 from webhook.policy.manifest.kinds import Kind
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
-    from webhook.policy.evaluation.request import Request
 
 _POD: Final = Kind("", "v1", "Pod")
 _NODE: Final = Kind("", "v1", "Node")

@@ -5,26 +5,23 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.errors import NO_SUCH_KEY, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.cel.types.base import struct
-from webhook.objects import metadata_of
+from webhook.cel.types.base import Type, struct
+from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
+from webhook.policy.manifest.kinds import Kind, Resource
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, ClassVar, Final
-
     from webhook.cel import Meter
-    from webhook.cel.types.base import Type
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.matcher import Matched
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind, Resource
     from webhook.policy.manifest.programs import NamedExpression
 
 

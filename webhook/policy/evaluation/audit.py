@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Final
 
 from webhook.problem import GO_JSON_ESCAPES
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from webhook.objects import JSONObject
     from webhook.policy.evaluation.verdict import Decision
     from webhook.policy.manifest.model import Policy

@@ -7,15 +7,14 @@ is for. An action that no rule allows is denied, except to members of ``system:m
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.objects import text
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Final
-
     from webhook.policy.evaluation.request import Request
 
 _FIELDS: Final = (

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, name_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, text
 from webhook.policy.evaluation.decoding import stored
 from webhook.policy.manifest.kinds import Kind, Kinds
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Final
-
-    from webhook.objects import JSONObject
 
 _NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
 _ACTIVE: Final = {

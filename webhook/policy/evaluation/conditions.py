@@ -5,19 +5,18 @@ Follows apiserver ``pkg/admission/plugin/webhook/matchconditions/matcher.go``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError, resource_value
+from webhook.policy.evaluation.verdict import Fault
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
     from webhook.cel import Meter
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.evaluation.verdict import Fault
     from webhook.policy.manifest.programs import Programs
 
 

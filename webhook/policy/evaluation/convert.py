@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from webhook.api import conversion
-from webhook.objects import text
+from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.manifest.kinds import Kind, kind_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
 
 
 def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:

@@ -9,15 +9,10 @@ from __future__ import annotations
 from webhook.api import conversion, judgement
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
-from webhook.objects import text
-from webhook.policy.manifest.kinds import kind_of
+from webhook.objects import JSONObject, text
+from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.problem import ERROR, Path, Problem
 from webhook.schema.decoding import UNKNOWN_FIELD
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
-    from webhook.policy.manifest.kinds import Kinds
 
 
 def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:

@@ -5,18 +5,16 @@ Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go`` and ``plu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.objects import labels_of
-from webhook.policy.evaluation.request import CREATE, UPDATE
+from webhook.policy.evaluation.request import CREATE, UPDATE, Request
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource
 from webhook.policy.manifest.versions import GROUP
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind, Kinds, Resource
     from webhook.policy.manifest.model import MatchResources, Rule
 
     NamespaceLabels = Callable[[str], Mapping[str, Any]]

@@ -5,13 +5,13 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (
 
 from __future__ import annotations
 
-from webhook.objects import DEFAULT_NAMESPACE, labels_of, metadata_of, text
+from typing import TYPE_CHECKING
+
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, text
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.manifest.kinds import Kind
     from webhook.policy.manifest.model import Binding, ParamRef, Policy

@@ -6,30 +6,27 @@ matter, too, it lists the policies that may match, and each request is matched a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from webhook.objects import JSONObject
 from webhook.policy.evaluation.matcher import is_exempt, match
 from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, check_param_kind, collect_params
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Decision
+from webhook.policy.manifest.kinds import Kind, Resource
+from webhook.policy.manifest.model import Binding, Policy
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final, TypeVar
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.matcher import Matched, NamespaceLabels
     from webhook.policy.evaluation.quick import Quick
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind, Resource
-    from webhook.policy.manifest.model import Binding, Policy
     from webhook.policy.manifest.programs import Programs
 
     RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
-
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 

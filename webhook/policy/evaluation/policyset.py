@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from webhook.objects import DEFAULT_NAMESPACE, plain, text
+from webhook.layout import Layout
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
 from webhook.policy.evaluation.plan import Hook, Plans
-from webhook.policy.evaluation.quickpath import QuickPath
+from webhook.policy.evaluation.quickpath import QuickPath, QuickPlace, QuickVerdict
 from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import MUTATING, VALIDATING
-from webhook.problem import ERROR
+from webhook.policy.manifest.model import MUTATING, VALIDATING, Policy
+from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
+from webhook.release import Release
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
     from webhook.extent import Extent
-    from webhook.layout import Layout
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.quickpath import QuickPlace, QuickVerdict
-    from webhook.policy.manifest.model import Policy
-    from webhook.problem import Problem
-    from webhook.release import Release
 
 
 class Given(NamedTuple):

@@ -6,23 +6,22 @@ For any other outcome they are evaluated one by one, from the start.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import look
+from webhook.layout import Layout
+from webhook.objects import JSONObject
 from webhook.policy.evaluation.activation import PLACE_FIELDS, STEP
+from webhook.policy.manifest.model import Policy
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Final
-
     from webhook.cel import Joint, Meter
     from webhook.cel.runtime.program import EvaluateJoint
     from webhook.extent import Extent
-    from webhook.layout import Layout
-    from webhook.objects import JSONObject
-    from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
 
 LIMIT: Final = 300_000

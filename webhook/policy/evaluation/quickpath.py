@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.objects import text
+from webhook.layout import Layout
+from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.activation import own_value, place_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Candidate, Invocation, keep
-from webhook.policy.evaluation.quick import evaluate_quickly, is_of, may_leave_unchanged
+from webhook.policy.evaluation.quick import Quick, Step, evaluate_quickly, is_of, may_leave_unchanged
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.setting import Setting
 from webhook.policy.evaluation.unchanged import leaves_unchanged
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
     from webhook.extent import Extent
-    from webhook.layout import Layout
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.plan import Plan, Plans
-    from webhook.policy.evaluation.quick import Quick, Step
 
 _NAMESPACE: Final = "namespaceObject"
 _kind_in: Final = itemgetter("group", "version", "kind")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from webhook.objects import mapping, metadata_of, plain, text
+from collections.abc import Mapping
+from typing import Any, Final
+
+from webhook.objects import JSONObject, mapping, metadata_of, plain, text
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 CREATE: Final = "CREATE"
 UPDATE: Final = "UPDATE"

@@ -5,24 +5,23 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.later import cached_property
+from webhook.objects import JSONObject
 from webhook.policy.evaluation.convert import convert
+from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.quick import evaluate_quickly, is_of
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.setting import Setting
+from webhook.policy.manifest.kinds import Kind
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.kinds import Kind
 
 
 _NOTHING: Final = object()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from webhook.later import cached_property
+from webhook.objects import JSONObject
 from webhook.policy.evaluation.activation import namespace_value, request_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.request import Request
 from webhook.problem import quoted
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.plan import Plan
     from webhook.policy.evaluation.quick import Quick
-    from webhook.policy.evaluation.request import Request
 
 
 class Setting:

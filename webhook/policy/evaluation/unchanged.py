@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 from webhook.api.shapes import schema_of
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
@@ -9,11 +12,7 @@ from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.schema.derive.plain import plain
 from webhook.schema.derive.shape import MapOf, Scalar, Structure
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from webhook.cel import Meter
     from webhook.policy.manifest.programs import Programs
 

@@ -5,34 +5,28 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
-from webhook.policy.evaluation.activation import TRUE, Evaluation, OutOfBudgetError
+from webhook.policy.evaluation.activation import TRUE, Evaluation, EvaluationResult, OutOfBudgetError
 from webhook.policy.evaluation.audit import VALIDATION_FAILURE, Audit
-from webhook.policy.evaluation.authorizer import DENY_ALL
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.params import ConfigurationError
+from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
+from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import Session
 from webhook.policy.evaluation.verdict import Decision, Fault, Verdict, code_of, forbidden
-from webhook.policy.manifest.model import DENY, VALIDATING, WARN
+from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
+from webhook.problem import Path
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.cel import Meter
-    from webhook.policy.evaluation.activation import EvaluationResult
-    from webhook.policy.evaluation.authorizer import Authorizer
-    from webhook.policy.evaluation.params import PolicyFault
-    from webhook.policy.evaluation.plan import Invocation
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.model import Validation
-    from webhook.problem import Path
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.policy.manifest.model import AUDIT, DENY, WARN
-from webhook.problem import quoted
+from webhook.objects import JSONObject
+from webhook.policy.manifest.model import AUDIT, DENY, WARN, Binding, Policy
+from webhook.problem import Path, quoted
 from webhook.records import NamedTuple
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.model import Binding, Policy
-    from webhook.problem import Path
 
 INVALID: Final = "Invalid"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}

@@ -5,14 +5,11 @@ An expression sees an object with the API server's defaults, after it was decode
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import Final
 
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Final
 
 
 class Validation(NamedTuple):

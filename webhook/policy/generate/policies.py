@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from webhook.api.versions import GROUP, VERSIONS
+from webhook.objects import JSONObject
 from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope, Validation
 from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
 
 OLDEST: Final = Release(32)
 """The oldest release whose claims have requests, and whose API servers evaluate ValidatingAdmissionPolicies of v1."""

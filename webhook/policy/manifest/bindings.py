@@ -5,20 +5,15 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import PlainObject
 from webhook.policy.manifest.formats import path_segment
 from webhook.policy.manifest.matchresources import MatchResources, MutatingMatchResources
-from webhook.problem import duplicate, forbidden, invalid, not_supported, required
-from webhook.schema import IN_PLACE, Array, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from webhook.problem import Path, Problem
-    from webhook.schema import View
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required
+from webhook.schema import IN_PLACE, Array, Nested, Struct, Text, View, check
 
 ACTIONS = ("Audit", "Deny", "Warn")
 NOT_FOUND_ACTIONS = ("Deny", "Allow")

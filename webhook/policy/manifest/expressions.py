@@ -5,25 +5,21 @@ Follows apiserver ``pkg/admission/plugin/cel/compile.go`` and ``composition.go``
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import Checked, CompileError, Environment, Program, ProgramError
 from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.escapes import GO_SPACE
+from webhook.issues import Issue
 from webhook.problem import ERROR, Path, Problem, invalid
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.cel.types.base import Type
-    from webhook.issues import Issue
-    from webhook.release import Release
+from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32, errors name the wrong type."""

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-from webhook.formats import path_segment_prefix
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.formats import Messages
+from webhook.formats import Messages, path_segment_prefix
 
 _LABEL_MAX = 63
 _is_dns1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from webhook.cel.errors import NO_OVERLOAD, UNDECLARED, UNDEFINED
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from webhook.cel.errors import NO_OVERLOAD, UNDECLARED, UNDEFINED, Signature
 from webhook.cel.syntax.grammar import OPERATORS
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
 from webhook.spelling import did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Final
-
     from webhook.cel import CompileError, Environment
-    from webhook.cel.errors import Signature
-    from webhook.cel.types.base import Type
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
 _INSTEAD: Final = {

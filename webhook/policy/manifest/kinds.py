@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.shapes import schema_of
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS
@@ -10,14 +12,10 @@ from webhook.later import cached_property
 from webhook.objects import is_definition
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema.derive.shape import Structure
 from webhook.spelling import nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.schema.derive.shape import Structure
     from webhook.structural.definition import CustomVersion, Definition
 
 

@@ -5,18 +5,13 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (valida
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
 from webhook.api.core.labelselector import LabelSelector
 from webhook.policy.manifest import formats
-from webhook.problem import Path, duplicate, invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import ClassVar
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Path, Problem, duplicate, invalid, not_supported, required
+from webhook.schema import Array, Nested, Struct, Text, View, check
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
+from webhook.objects import JSONObject
 from webhook.policy.manifest.kinds import Kind, kind_of, served_as
 from webhook.policy.manifest.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
 
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"

@@ -5,20 +5,15 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.matchresources import MutatingMatchConstraints
 from webhook.policy.manifest.policies import AdmissionPolicy, PolicySpec, match_conditions, variables
-from webhook.problem import invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, invalid, not_supported, required
+from webhook.schema import Array, Nested, Struct, Text, View, check
 
 REINVOCATIONS: Final = ("IfNeeded", "Never")
 _PATCH_FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}

@@ -6,21 +6,16 @@ among the others, in the API server's order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
 from webhook import formats
 from webhook.api.core.meta import PlainObject
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_identifier
-from webhook.problem import duplicate, invalid, required, too_many
-from webhook.schema import Anything, Array, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import ClassVar, Final
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, duplicate, invalid, required, too_many
+from webhook.schema import Anything, Array, Nested, Struct, Text, View, check
 
 MAX_MATCH_CONDITIONS: Final = 64
 SHORT_TEXTS: Final = 34

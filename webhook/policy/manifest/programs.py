@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from webhook.cel import CelError, Joint
 from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
 from webhook.escapes import GO_SPACE
-from webhook.policy.manifest.expressions import CompiledExpression, Compiler
-from webhook.policy.manifest.model import MUTATING
+from webhook.policy.manifest.expressions import CompiledExpression, Compiler, Failure
+from webhook.policy.manifest.model import MUTATING, Policy
+from webhook.problem import Path
 from webhook.records import NamedTuple
+from webhook.release import Release
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from webhook.cel import Program
-    from webhook.cel.syntax.ast import Expression
-    from webhook.policy.manifest.expressions import Failure
-    from webhook.policy.manifest.model import Policy
-    from webhook.problem import Path
-    from webhook.release import Release
 
 
 class NamedExpression(NamedTuple):

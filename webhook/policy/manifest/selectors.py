@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from webhook.records import NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from webhook.records import NamedTuple
 
 
 class Requirement(NamedTuple):

@@ -5,22 +5,17 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 from webhook import formats
 from webhook.api.core.meta import created_name
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
 from webhook.policy.manifest.matchresources import MatchConstraints
 from webhook.policy.manifest.policies import SHORT_TEXTS, AdmissionPolicy, PolicySpec, match_conditions, variables
-from webhook.problem import duplicate, invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, check
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Final
-
-    from webhook.problem import Problem
-    from webhook.schema import View
+from webhook.problem import Problem, duplicate, invalid, not_supported, required
+from webhook.schema import Array, Nested, Struct, Text, View, check
 
 MAX_AUDIT_ANNOTATIONS: Final = 20
 MAX_VALUE_EXPRESSION_BYTES: Final = 5 * 1024

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.policy.manifest.bindings import (
@@ -15,17 +17,9 @@ from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.policy.manifest.mutating import MutatingAdmissionPolicy
 from webhook.policy.manifest.validating import ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
-from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
-from webhook.schema.decoding import UNKNOWN_FIELD, apart, as_reported
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, Final
-
-    from webhook.release import Release
-    from webhook.schema import Struct
-    from webhook.schema.decoding import Misfit
+from webhook.release import Release
+from webhook.schema import CREATE, CompiledStruct, Struct, Target, compile_struct
+from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, as_reported
 
 GROUP: Final = "admissionregistration.k8s.io"
 KINDS: Final[Mapping[str, type[Struct]]] = {

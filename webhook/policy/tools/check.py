@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from webhook.api.versions import DEFAULT
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
-from webhook.policy.evaluation.policyset import Given, PolicyFinding
+from webhook.objects import JSONObject
+from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import policy_of
-from webhook.policy.manifest.programs import compile_policy, with_paths
+from webhook.policy.manifest.model import Policy, policy_of
+from webhook.policy.manifest.programs import Programs, compile_policy, with_paths
 from webhook.policy.tools.comparisons import comparison_warnings
 from webhook.policy.tools.literals import literal_warnings
 from webhook.policy.tools.resources import resource_warnings
@@ -21,17 +24,7 @@ from webhook.policy.tools.typecheck import type_warnings
 from webhook.policy.tools.warnings import warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.manifest.model import Policy
-    from webhook.policy.manifest.programs import Programs
-    from webhook.release import Release
+from webhook.release import Release
 
 
 class Cost(NamedTuple):

@@ -6,29 +6,21 @@ custom resources of any name.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice, product
+from typing import Final
 
-from webhook.cel.syntax.ast import Call, Ident, ListExpression, Literal, Select, within
+from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select, within
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.programs import with_paths
+from webhook.policy.manifest.model import Policy, Rule
+from webhook.policy.manifest.programs import Programs, with_paths
 from webhook.policy.tools.warnings import warning
-from webhook.problem import quoted
+from webhook.problem import Problem, quoted
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.policy.manifest.kinds import Kinds, Known
-    from webhook.policy.manifest.model import Policy, Rule
-    from webhook.policy.manifest.programs import Programs
-    from webhook.problem import Problem
 
 _ALL: Final = "*"
 _COMBINATIONS: Final = 20_000

@@ -6,31 +6,26 @@ The API server reads the operations of a JSON Patch, their paths and the values 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.syntax.ast import Call, Literal, StructExpression, within
+from webhook.cel.syntax.ast import Call, Expression, Literal, StructExpression, within
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.policy.change.patch import OPERATIONS
 from webhook.policy.manifest.expressions import CompiledExpression
+from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.model import Policy
 from webhook.policy.tools.typecheck import kinds_matched
 from webhook.policy.tools.warnings import warning
-from webhook.problem import quoted
+from webhook.problem import Problem, quoted
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
-from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Structure
+from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
 from webhook.spelling import did_you_mean
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.cel.syntax.ast import Expression
-    from webhook.policy.manifest.kinds import Kinds
-    from webhook.policy.manifest.model import Policy
     from webhook.policy.manifest.programs import Programs
-    from webhook.problem import Problem
-    from webhook.schema.derive.shape import Shape
 
 _TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
 """The constants that fields take; whole numbers may be written with a point."""

@@ -6,22 +6,17 @@ Kinds of groups outside Kubernetes are unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
 
-from webhook.policy.manifest.kinds import SUBRESOURCES, Resource
-from webhook.policy.manifest.model import MUTATING
+from webhook.policy.manifest.kinds import SUBRESOURCES, Kind, Kinds, Resource
+from webhook.policy.manifest.model import MUTATING, Policy, Rule
 from webhook.policy.tools.warnings import warning
-from webhook.problem import Path, quoted
+from webhook.problem import Path, Problem, quoted
 from webhook.spelling import did_you_mean, nearest
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Final
-
     from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.manifest.kinds import Kind, Kinds
-    from webhook.policy.manifest.model import Policy, Rule
-    from webhook.problem import Problem
 
 _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""

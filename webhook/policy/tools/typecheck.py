@@ -8,20 +8,25 @@ when evaluated.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice, product
+from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.types import base as types
+from webhook.cel.types.base import Type
+from webhook.issues import Issue
 from webhook.policy.manifest.hints import hint_of
-from webhook.policy.manifest.kinds import Kind, Resource
-from webhook.policy.manifest.model import MUTATING
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+from webhook.policy.manifest.model import MUTATING, Policy, Rule
 from webhook.policy.tools.warnings import warning
-from webhook.problem import NOTE, Problem
+from webhook.problem import NOTE, Path, Problem
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.derive.shape import (
     BOOLEAN,
     BYTES,
@@ -35,21 +40,9 @@ from webhook.schema.derive.shape import (
     ListOf,
     MapOf,
     Scalar,
+    Shape,
     Structure,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Final
-
-    from webhook.cel.types.base import Type
-    from webhook.issues import Issue
-    from webhook.policy.manifest.kinds import Kinds
-    from webhook.policy.manifest.model import Policy, Rule
-    from webhook.problem import Path
-    from webhook.release import Release
-    from webhook.schema.derive.shape import Shape
 
 MAX_KINDS: Final = 10
 _SCALARS: Final[Mapping[str, Type]] = {

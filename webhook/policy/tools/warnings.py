@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.problem import WARNING, Problem
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from webhook.problem import Path
+from webhook.problem import WARNING, Path, Problem
 
 
 def warning(rule: str, path: Path, message: str, hint: str = "", character: int | None = None) -> Problem:

@@ -8,20 +8,18 @@ their place is unclear, they go where most of the struct goes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Scalar
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+Replaced = Mapping[type[Struct], type[Struct]]
 
-    from webhook.schema.declarations import Struct
-    from webhook.schema.fields import Field
-
-    Replaced = Mapping[type[Struct], type[Struct]]
-    Convert = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 
 
 class _Dropped:

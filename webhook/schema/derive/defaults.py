@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
 from webhook.schema.derive.conversion import for_each, zeros
-from webhook.schema.fields import Default
+from webhook.schema.fields import Default, Field
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Scalar, Text
+from webhook.schema.target import Target
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from typing import Any
-
-    from webhook.release import Release
-    from webhook.schema.declarations import Struct
-    from webhook.schema.fields import Field
-    from webhook.schema.target import Target
-
-    Complete = Callable[[Any], Any]
+Complete = Callable[[Any], Any]
 
 
 class Defaults:

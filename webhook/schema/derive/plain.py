@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache, partial
+from typing import Any, Final
 
 from webhook.schema.derive.shape import (
     ATOMIC,
@@ -15,17 +17,11 @@ from webhook.schema.derive.shape import (
     ListOf,
     MapOf,
     Scalar,
+    Shape,
     Structure,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, Final
-
-    from webhook.schema.derive.shape import Shape
-
-    Check = Callable[[Any], bool]
+Check = Callable[[Any], bool]
 
 _TYPES: Final[Mapping[str, type]] = {STRING: str, TIMESTAMP: str, BYTES: str, INTEGER: int, BOOLEAN: bool}
 

@@ -5,22 +5,19 @@ Fields are those of all releases, including those that are not judged (``Struct.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything as SomeValue
 from webhook.schema.scalars import Bool, Int, Parsed, Text
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Final
-
-    from webhook.release import Release
-    from webhook.schema.declarations import Struct
-    from webhook.schema.fields import Field
-
-    Replaced = Mapping[type[Struct], type[Struct]]
+Replaced = Mapping[type[Struct], type[Struct]]
 
 ATOMIC: Final = "atomic"
 SET: Final = "set"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
+from webhook.schema.fields import Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from webhook.schema.declarations import Struct
-    from webhook.schema.fields import Field
-
-    Replaced = Mapping[type[Struct], type[Struct]]
+Replaced = Mapping[type[Struct], type[Struct]]
 
 
 def whole(type_: type[Struct], replaced: Replaced) -> Replaced:

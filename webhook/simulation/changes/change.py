@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
+from typing import Any
 
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-    from typing import Any
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.verdicts import Needs
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.verdicts import Needs
 
 
 def same(needs: Needs) -> Needs:

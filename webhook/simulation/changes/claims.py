@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
 from webhook.allocation.selecting import missing_in
@@ -12,28 +14,18 @@ from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.guarding import guarded
-from webhook.deviceselectors.parts import label, ordering, parts_of, read_of
+from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
-from webhook.formats import readable_quantity
+from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.claims import allocation_of
-from webhook.objects import full_name_of, items, mapping, text, texts
+from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
 from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
-from webhook.simulation.rejections import requests
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.rejections import Group, requests
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
-    from webhook.deviceselectors.parts import Parts, Read
-    from webhook.formats import Quantity
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.rejections import Group
 
 _FEWER: Final = 3
 """The largest cost of getting fewer devices: still less than taking them from other claims."""

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
+from typing import Any, Final
 
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
 from webhook.later import cached_property
-from webhook.objects import items, mapping, name_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.simulation.changes.change import Change
-from webhook.simulation.cluster import NODE_ALLOCATABLE
-from webhook.simulation.rejections import requests
+from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
+from webhook.simulation.rejections import Group, requests
 from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster, Settings
-    from webhook.simulation.rejections import Group
-    from webhook.simulation.verdicts import Needs
 
 NODES_MAX: Final = 2000
 """The number of nodes on which a change is tried."""

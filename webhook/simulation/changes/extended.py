@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import partial
+from typing import Final
 
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.inventory.resources import requests as pod_requests
-from webhook.objects import items, mapping, text
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.changes.change import Change
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.rejections import Group
+from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.rejections import Group
-    from webhook.simulation.verdicts import Needs
 
 _SIZE: Final = 2
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
-from webhook.objects import items, mapping
+from webhook.objects import JSONObject, items, mapping
 from webhook.simulation.affinity import named_by, wants
 from webhook.simulation.changes.change import Change, demanding
-from webhook.simulation.nodes import amount_text
+from webhook.simulation.nodes import Demand, NodeState, amount_text
 from webhook.simulation.taints import NODE_STATES, Taint, once_recovered, taint_of
 from webhook.spelling import nearest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.nodes import Demand, NodeState
 
 _SETS_MAX: Final = 8
 """How many sets of taints are tolerated, each alone."""

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import full_name_of, items, namespace_of
+from webhook.objects import JSONObject, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes.change import Change, in_claim, same
+from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
+from webhook.simulation.rejections import Group
 from webhook.simulation.running import owners_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.rejections import Group
-    from webhook.simulation.verdicts import Needs
+from webhook.simulation.verdicts import Needs
 
 _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""

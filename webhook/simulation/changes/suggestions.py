@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import combinations, islice
 from time import monotonic
+from typing import Final
 
 from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named
 from webhook.simulation.binding import are_reservable
@@ -15,18 +18,10 @@ from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes import extended as of_extended
 from webhook.simulation.changes import nodes as of_nodes
 from webhook.simulation.changes import releases
-from webhook.simulation.verdicts import Round, Verdicts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Final
-
-    from webhook.objects import JSONObject
-    from webhook.simulation.changes.change import Change
-    from webhook.simulation.cluster import Cluster
-    from webhook.simulation.rejections import Group
-    from webhook.simulation.verdicts import Needs
+from webhook.simulation.changes.change import Change
+from webhook.simulation.cluster import Cluster
+from webhook.simulation.rejections import Group
+from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 _TRIED_MAX: Final = 24
 """The number of single changes that are tried."""
