@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.budget import INLINE, Budget, limited
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, quoted, required, shown, too_long, too_many
 from webhook.release import Release
+from webhook.schema.decoding import wrong_type
 
 
 def test_a_path_is_spelled_with_fields_indices_and_keys() -> None:
@@ -100,3 +102,11 @@ def test_limits_are_worded_as_the_release_words_them(
     assert too_long(Path(), 1, Release(release), in_bytes=True).message == f"Too long: {in_bytes}"
     many = too_many(Path(), 2, 1, Release(release))
     assert (many.message, many.reason) == (items, reason)
+
+
+@pytest.mark.parametrize(("is_offline", "spent"), [(True, 0), (False, 60)])
+def test_a_finding_is_work_in_a_review_and_not_offline(*, is_offline: bool, spent: int) -> None:
+    with limited(Budget(INLINE, is_offline=is_offline)) as budget:
+        required(Path())
+        wrong_type("a", "Pod", "int")
+    assert budget.left == INLINE - spent

@@ -352,6 +352,16 @@ def quoted(text: str) -> str:
     return f'"{text.translate(GO_QUOTED)}"'
 
 
+_MADE: Final = 30
+"""The work of making a finding, of naming and sorting it, and of writing it."""
+
+
+def made() -> None:
+    """Spend the work of a finding in a review; offline, all are listed."""
+    if not (budget := current()).is_offline:
+        budget.spend(_MADE)
+
+
 SHOWN: Final = 1000
 """How many characters of a long value are shown in a review's response, or in many findings."""
 
@@ -435,4 +445,5 @@ def _counted(noun: str, number: int, release: Release) -> str:
 
 
 def _error(reason: str, path: Path, summary: str, rule: str = "", *, detail: str = "") -> Problem:
+    made()
     return Problem(ERROR, rule, reason, path, f"{summary}: {detail}" if detail else summary, detail=detail)

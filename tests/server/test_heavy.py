@@ -137,6 +137,16 @@ def test_a_process_that_breaks_down_takes_no_other_review_with_it(what: str) -> 
         assert served.post("/validate", heavy("sleep 0"))[1].isdigit()
 
 
+def test_what_takes_long_leaves_a_process_to_what_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "_NICE", 0)  # for other work of the machine must not decide
+    with judging() as (served, beside), ThreadPoolExecutor(3) as clients:
+        waiting = [clients.submit(served.post, "/validate?timeout=10s", heavy("spin")) for _ in range(3)]
+        assert eventually(lambda: beside.count == 3)
+        for _ in range(3):
+            assert served.post("/validate?timeout=10s", heavy("sleep 0"))[1].isdigit()
+        assert {each.result() for each in waiting} == {(200, b"late")}
+
+
 def test_a_process_that_has_grown_makes_room() -> None:
     with judging() as (served, beside):
         first, second, third = (served.post("/validate", heavy(what))[1] for what in ("", "grow 100000000", ""))

@@ -11,7 +11,20 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from webhook.patterns import Pattern
-from webhook.problem import BAD_REQUEST, ERROR, WRITE_LIST, Advice, Fix, InYaml, Key, Path, Problem, clipped, quoted
+from webhook.problem import (
+    BAD_REQUEST,
+    ERROR,
+    WRITE_LIST,
+    Advice,
+    Fix,
+    InYaml,
+    Key,
+    Path,
+    Problem,
+    clipped,
+    made,
+    quoted,
+)
 from webhook.records import NamedTuple
 from webhook.spelling import nearest
 
@@ -121,6 +134,7 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
     def suggest(path: Path) -> Advice:
         return advice or _conversion_hint(value, go_type.removeprefix("*"), path[-1] if path else "")
 
+    made()
     return (Misfit(Path(), WRONG_TYPE, describe, suggest),)
 
 
@@ -161,6 +175,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
         spelled = Path(str(clipped(step)) if isinstance(step, Key) else step for step in path)
         return f"unknown field {quoted(str(spelled))}"
 
+    made()
     return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
 
 
@@ -171,6 +186,7 @@ def gated_field(gates: Iterable[str]) -> Misfit:
 
 def unparsable(message: str, rule: str) -> tuple[Misfit]:
     """Report a text that cannot be parsed as its type, such as a quantity."""
+    made()
     return (Misfit(Path(), rule, lambda _: message, ends=True),)
 
 

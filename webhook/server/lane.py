@@ -33,7 +33,7 @@ _TOGETHER = 2
 _WAITING = 64
 """The reviews that may wait, those that are being answered included."""
 _LONG = 0.25
-"""The processor time from which a review takes long."""
+"""The processor time from which a review takes long, ten times that of a slice of 1.5 MB."""
 _BYTES = 1 << 26
 """The bytes that these may have."""
 _ROOM = 128 << 20
@@ -66,8 +66,8 @@ class Lane:
         self.forks = forks
         self._free = asyncio.Semaphore(_TOGETHER)
         self._long: WeakSet[object] = WeakSet()
-        """The clients whose last review took long; of theirs one is answered at a time (``selectors-padded``)."""
-        self._long_free = asyncio.Semaphore(1)
+        """The clients whose last review took long; of theirs one is tried at a time (``selectors-padded``)."""
+        self._try_free, self._long_free = asyncio.Semaphore(1), asyncio.Semaphore(1)
         self._idle: list[_Process] = []
         self._bytes = 0
         self.count = 0
@@ -83,23 +83,31 @@ class Lane:
     async def answer(self, body: bytes, call: Call, client: object) -> tuple[Answer, float]:
         """Answer a review; return the seconds of processor time that this took, too.
 
+        It is tried for a short time first. One that takes long begins anew, alone among its like, so that a short one
+        always finds a process soon (``failing_open``).
+
         Raises:
             FullError: Too many wait.
             TimeoutError: It takes too long, or more memory than it may.
             OSError: No process can be made.
         """
-        if self.count >= _WAITING or self._bytes + len(body) > _BYTES:
+        share = 2 if client in self._long else 1  # the rest is for others
+        if share * self.count >= _WAITING or share * (self._bytes + len(body)) > _BYTES:
             raise FullError("too many heavy reviews are waiting")
         self.count += 1
         self._bytes += len(body)
         try:
             async with asyncio.timeout((call.deadline or 0.0) - time.monotonic()):
-                async with self._long_free if client in self._long else nullcontext(), self._free:
-                    self._long.add(client)
-                    answer, seconds = await self._ask(body, call)
-            if seconds < _LONG:
-                self._long.discard(client)
-            return answer, seconds
+                with suppress(EOFError, ConnectionError):
+                    async with self._try_free if client in self._long else nullcontext(), self._free:
+                        answered = await self._ask(body, call, _LONG)
+                    self._long.discard(client)
+                    return answered
+                self._long.add(client)
+                async with self._long_free, self._free:
+                    return await self._ask(body, call)
+        except (EOFError, ConnectionError) as error:
+            raise TimeoutError("a process was ended with the review that it had") from error
         finally:
             self.count -= 1
             self._bytes -= len(body)
@@ -109,15 +117,14 @@ class Lane:
         while self._idle:
             self._idle.pop().close()
 
-    async def _ask(self, body: bytes, call: Call) -> tuple[Answer, float]:
+    async def _ask(self, body: bytes, call: Call, most: float = 0.0) -> tuple[Answer, float]:
         process = await self._process()
         try:
-            answer, seconds, is_last = await process.answer(body, call)
-        except BaseException as error:
-            self.ended += 1
+            answer, seconds, is_last = await process.answer(body, call, most)
+        except BaseException:
+            if not most or time.monotonic() > (call.deadline or 0.0) - _EARLIER:
+                self.ended += 1
             process.close()
-            if isinstance(error, EOFError | ConnectionError):
-                raise TimeoutError("a process was ended with the review that it had") from error
             raise
         if is_last:
             process.close()
@@ -142,14 +149,19 @@ class _Process:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int) -> None:
         self.reader, self._writer, self.generation = reader, writer, generation
 
-    async def answer(self, body: bytes, call: Call) -> tuple[Answer, float, bool]:
+    async def answer(self, body: bytes, call: Call, most: float) -> tuple[Answer, float, bool]:
         """Answer a review; return the processor time that it took, and whether it was the last.
+
+        Args:
+            body: The review.
+            call: How the webhook was called.
+            most: The processor time that it may take; 0 for any.
 
         Raises:
             EOFError: The process has ended.
             ConnectionError: The same.
         """
-        self._writer.write(_frame((call.endpoint, call.fail_open, call.deadline), body))
+        self._writer.write(_frame((call.endpoint, call.fail_open, call.deadline, most), body))
         lengths = await self.reader.readexactly(_LENGTHS.size)
         return read_answer(lengths + await self.reader.readexactly(sum(_LENGTHS.unpack(lengths))))
 
@@ -292,15 +304,19 @@ def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) 
     """Answer reviews until the other end is closed."""
     os.nice(_NICE)
     bound(_ROOM)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
     before, is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, False
     with connection.makefile("rb") as file, suppress(ConnectionError):
         while not is_last and (lengths := file.read(_LENGTHS.size)):
-            (endpoint, fail_open, deadline), body = _read_frame(lengths + file.read(sum(_LENGTHS.unpack(lengths))))
+            head, body = _read_frame(lengths + file.read(sum(_LENGTHS.unpack(lengths))))
+            endpoint, fail_open, deadline, most = head
             signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
+            signal.setitimer(signal.ITIMER_PROF, most)
             began = time.process_time()
             answer = review(body, Call(endpoint, fail_open, deadline - _EARLIER))
             is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
+            signal.setitimer(signal.ITIMER_PROF, 0)
             connection.sendall(write_answer(answer, time.process_time() - began, is_last=is_last))
             signal.setitimer(signal.ITIMER_REAL, 0)
             del body, answer
