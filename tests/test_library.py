@@ -97,7 +97,7 @@ spec: {policyName: jane, validationActions: [Deny]}
         (tmp_path / "a.json").write_text(json.dumps(wrong), encoding="utf-8")
         (found,) = check_files(tmp_path)
         assert "\n" in found.problem.message
-        assert str(found).endswith(".cel.expression: undefined field 'drivr' (did you mean driver?)")
+        assert str(found).endswith(".cel.expression: undefined field 'drivr' (did you mean \"driver\"?)")
         assert "\n" not in str(found)
 
     def test_configuration_files_are_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ def unread(what: Unreadable) -> Finding:
 def unfilled(what: Unreadable) -> Finding:
     """Turn a template that is no YAML into a finding."""
     message = f"a template: it cannot be read until it is filled in, so that it is not judged: {what.message}"
-    problem = Problem(NOTE, TEMPLATE, "Template", Path(), message, "fill it in first, for example with helm template")
+    problem = Problem(NOTE, TEMPLATE, "Template", Path(), message, what.hint)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 

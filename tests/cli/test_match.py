@@ -182,7 +182,10 @@ class TestMatch:
             ((DEPLOYMENT,), "no ResourceSlices found: give the objects of the cluster with --cluster"),
             ((DEPLOYMENT, "--cluster", DEPLOYMENT), "no ResourceSlices found: --cluster has none: collect them, too"),
             (("-e", "device.driver =="), "-e:1:17: error cel-selector: Syntax error: mismatched input '<EOF>'"),
-            (("-e", "device.drver == 'a'"), "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean driver?"),
+            (
+                ("-e", "device.drver == 'a'"),
+                "1 | device.drver == 'a'\n  |       ^^^^^^\nhelp: did you mean \"driver\"?",
+            ),
             (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
             (("device.driver = 'a'",), "help: compare with == in place of ="),
         ],

@@ -381,7 +381,10 @@ class TestObjectsGivenTwice:
         pods = [self.POD.format(label="a", template=template) for template in ("large-gpu", "other")]
         names, notes = self.simulated(tmp_path, *pods)
         assert names == ["p"]
-        assert "and the first is simulated: the second is refused, spec: Forbidden: pod updates may not change" in notes
+        assert (
+            "and the first is simulated: the API server refuses the second, spec: Forbidden: pod updates may not change"
+            in notes
+        )
 
     def test_claims_are_updated_as_well(self, tmp_path: Path) -> None:
         claims = [

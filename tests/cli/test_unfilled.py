@@ -138,6 +138,22 @@ def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        (CLAIM.replace("NAME", "a\n  labels: {c: ${D}}"), "envsubst"),
+        (CLAIM.replace("NAME", "{{ .Name }} ${D}"), "helm template"),
+    ],
+)
+def test_templates_are_filled_in_by_the_tool_of_their_placeholders(text: str, tool: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text, encoding="utf-8")
+    hint = f"fill it in first, for example with {tool}"
+    (found,) = findings("validate", file)
+    assert found["hint"] == hint
+    assert f"help: {hint}\n" in draguard("convert", "--check", file).out
+
+
+@pytest.mark.parametrize(
     "text",
     [
         CLAIM.replace("NAME", "a\n name: b # {{ .Name }}"),

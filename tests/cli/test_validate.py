@@ -56,6 +56,9 @@ class TestPaths:
         below = draguard("validate", "test/data", "app").out.splitlines()[-1]
         assert below == f"errors in: test/data (1); {how.replace('test', 'test/data')}"
         assert "errors in:" not in draguard("validate", "test/data").out
+        (folder / "test" / "data" / "c.yaml").unlink()
+        (folder / "test" / "other" / "c.yaml").write_text(CLAIM, encoding="utf-8")
+        assert draguard("validate", "test").out.splitlines()[-1] == "errors in: test (1)"
         monkeypatch.chdir(folder / "app")
         assert draguard("validate", "../lib", "a.yaml").out.splitlines()[-1] == "errors in: ../lib/test (1)"
         assert "errors in:" not in draguard("validate", "nowhere").out

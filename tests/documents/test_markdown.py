@@ -7,6 +7,7 @@ from time import process_time
 
 import pytest
 
+from tests.cli.simulating import CLUSTER
 from tests.command import draguard, findings, reported
 from webhook.documents.markdown import blocks_of
 
@@ -59,6 +60,18 @@ kind: ResourceClaim
 metadata: {name: c, namespace: a}
 spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu, count: "1"}}]}}
 """
+IN_LINE = [
+    ("spec: {...}\n", 0),
+    ("spec: \u2026\n", 0),
+    ("spec: ...  # as above\n", 0),
+    ("spec: {devices: {requests: [...]}}\n", 0),
+    (
+        "spec: {devices: {requests: [{name: a, exactly: {deviceClassName: b, ...}}, ...], config: ...}}\n",
+        0,
+    ),
+    ("spec: {devices: {requests: [{..., name: A}]}}\n", 1),
+    ('spec: {devices: {requests: [{name: "..."}]}}\n', 1),
+]
 PART = """\
 ```yaml
 apiVersion: resource.k8s.io/v1
@@ -96,16 +109,32 @@ def test_fixes_leave_markdown_alone(
     assert "Traceback" not in done.err
 
 
-def test_other_commands_read_markdown_as_yaml(tmp_path: Path) -> None:
+def test_fixes_of_markdown_are_not_offered(tmp_path: Path) -> None:
+    file = tmp_path / "README.md"
+    file.write_text(f"```yaml\n{FIXABLE}```\n", encoding="utf-8")
+    done = draguard("validate", file)
+    assert (done.code, "fixable" in done.out) == (1, False)
+    for mode in ("--fix", "--diff"):
+        done = draguard("validate", mode, file)
+        said = f"not fixed: {file}: the blocks of Markdown files are not changed"
+        assert (done.code, said in done.out + done.err) == (1, True)
+
+
+@pytest.mark.parametrize("command", [["convert", "--write"], ["match"], ["mutate"], ["simulate"]])
+def test_other_commands_do_not_read_markdown(command: list[str], tmp_path: Path) -> None:
     file = tmp_path / "README.md"
     file.write_text(TEXT, encoding="utf-8")
-    assert draguard("convert", "--write", file).code == 1
+    done = draguard(*command, file, *(["--cluster", str(CLUSTER)] if command[0] in {"match", "simulate"} else []))
+    assert (done.code, done.err.splitlines()[0]) == (
+        1,
+        f"{file}:1:1: error unreadable: Markdown files are read by `draguard validate` only",
+    )
     assert file.read_text(encoding="utf-8") == TEXT
 
 
 def test_what_is_left_out_is_not_missing(tmp_path: Path) -> None:
     file = tmp_path / "README.md"
-    for elided, code in ("  ...\n", 0), ("  # ...\n", 0), ("  \u2026\n", 0), ("- ...\n", 0), ("", 1):
+    for elided, code in ("  ...\n", 0), ("  # ...\n", 0), ("  \u2026\n", 0), ("- ...\n", 0), ("", 1), *IN_LINE:
         file.write_text(PART.format(elided), encoding="utf-8")
         assert draguard("validate", file).code == code, elided
 

@@ -101,6 +101,19 @@ SAID = [
     ),
     # kubelet's; a driver or device plugin that it quotes may say anything.
     (f"{PREPARE}DRA driver dra.net is not registered", [KUBELET], "no pod of driver dra.net has registered"),
+    (
+        (
+            f"{PREPARE}failed to get gRPC client for driver a.io: plugin name a.io not found in "
+            "the list of registered DRA plugins"
+        ),
+        [KUBELET],
+        "no pod of driver a.io has registered",
+    ),
+    (
+        "plugin dra.net not found in the list of registered DRA plugins or not connected",
+        [KUBELET],
+        "no pod of driver dra.net has registered",
+    ),
     ("DRA driver dra.net is not registered", [KUBELET], "no pod of driver dra.net has registered"),
     (
         f"{PREPARE}pod gpu-debug (f9fceb93) is not allowed to use ResourceClaim gpu-x (99a2c050)",

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.cli.simulating import simulated
 from tests.command import draguard, findings
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, name_of
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 CLAIMS = "count/resourceclaims.resource.k8s.io"
@@ -113,6 +114,29 @@ def test_fewer_copies_fit(tmp_path: Path) -> None:
     done = draguard("simulate", "--fit", given, "--cluster", known)
     assert done.out.startswith("1 pod like default/p fits")
     assert "exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=2, used: " in done.out
+
+
+def versioned(obj: JSONObject) -> JSONObject:
+    is_device_kind = obj["kind"] in {"DeviceClass", "ResourceClaim", "ResourceSlice", "ResourceClaimTemplate"}
+    return {"apiVersion": "resource.k8s.io/v1" if is_device_kind else "v1", **obj}
+
+
+def test_claims_of_the_manifests_are_created_in_their_order(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "manifests.json"
+    objects = [*cluster(quota(hard={DEVICES: "3"}, used={DEVICES: "1"})), claim("old", count=1)]
+    made = [claim("old", count=1), claim("c1", count=2), claim("c2", allocationMode="All"), claim("c3", count=1)]
+    pods = [pod(f"p-{name_of(each)}", claims={"g": name_of(each)}) for each in made]
+    for path, items in ((known, objects), (given, [*made, *pods])):
+        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*map(versioned, items)]}))
+    refused = {
+        each["name"]: each["why"]["notes"][0] for each in simulated(given, "--cluster", known) if not each["node"]
+    }
+    amounts = f"requested: {DEVICES}=%d, used: {DEVICES}=3, limited: {DEVICES}=3"
+    note = "the API server refuses its claim default/{}: exceeded quota: q, " + amounts
+    assert refused == {
+        "p-c2": note.format("c2") % 32,
+        "p-c3": note.format("c3") % 1,
+    }
 
 
 def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
 _NONE: Final = "no manifest: no document in it has an apiVersion or a kind"
 _EMPTY_HINT: Final = f"did the command that writes it fail? {EMPTY_ALLOWED}; to read files, name them"
+_MARKDOWN: Final = "Markdown files are read by `draguard validate` only"
+_MARKDOWN_HINT: Final = "give files of YAML or JSON"
 
 
 def read(
@@ -154,7 +156,10 @@ def _read(
         else:
             yield too_large(found.shown)
         return
-    if blocks and found.path.endswith(MARKDOWN):
+    if found.path.endswith(MARKDOWN):
+        if not blocks:
+            yield Unreadable(found.shown, 1, 1, _MARKDOWN, _MARKDOWN_HINT)
+            return
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)

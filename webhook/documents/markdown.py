@@ -15,14 +15,20 @@ _FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*(`{3,}+|~{3
 _LANGUAGES: Final = frozenset({"yaml", "yml"})
 _ELIDED: Final = re.compile(r"([ \t]*+)(?:- )?(?:\.\.\.|\u2026)\s*+\Z")
 """A line that stands for others."""
-_ELISION: Final = re.compile(r"^[ \t]*+#[ \t]*+(?:\.\.|\u2026)", re.MULTILINE)
-"""A comment in the place of such a line, or one that says the same."""
+_IN_LINE: Final = re.compile(
+    r"(?<=[{\[,])[ \t]*+(?:\.\.\.|\u2026)[ \t]*+(?:,|(?=[]}]))"  # {...} and [a, ...]
+    r"|(?<=:)[ \t]++(?:\.\.\.|\u2026)(?=[ \t]*+(?:[],}#]|\r?\Z))"  # key: ...
+)
+"""What stands for fields, items or a value within a line."""
+_ELISION: Final = re.compile(r"(?:^|[ \t])#[ \t]*+(?:\.\.|\u2026)", re.MULTILINE)
+"""A comment in the place of one of these, or one that says the same."""
 
 
 def blocks_of(data: bytes) -> bytes:
     """Return the manifests of a Markdown file, with empty lines in place of all else, so that places stay the same.
 
-    Manifests are the blocks of YAML with an ``apiVersion``: others are parts of one. Lines of ``...`` become comments.
+    Manifests are the blocks of YAML with an ``apiVersion``: others are parts of one. Lines and values of
+    ``...`` become comments.
     """
     try:
         text = decoded(data)
@@ -70,4 +76,5 @@ def _block(lines: list[str], *, is_yaml: bool) -> Iterator[str]:
         elif elided := _ELIDED.match(line):
             yield f"{elided[1]}#..."
         else:
-            yield line
+            kept = _IN_LINE.sub(lambda found: " " * len(found[0]), line)
+            yield line if kept == line else f"{kept} #..."

@@ -162,11 +162,11 @@ def _yaml_documents(
         if error is not None:
             next(indexes)
             unreadable = source.unreadable(error.offset, error.message, error.hint)
-            yield unreadable._replace(is_template=misplaced is None and _is_template(chunk))
+            yield _template(unreadable, chunk) if misplaced is None and _is_template(chunk) else unreadable
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
             if composed.repeated and _is_template(chunk):
-                yield next(origin.repeated())._replace(is_template=True)
+                yield _template(next(origin.repeated()), chunk)
             elif composed.repeated:
                 yield from origin.repeated()
             else:
@@ -181,6 +181,12 @@ def _is_template(chunk: str) -> bool:
     from webhook.documents.placeholders import is_unfilled  # most documents can be read
 
     return "apiVersion" in chunk and is_unfilled(chunk)
+
+
+def _template(what: Unreadable, chunk: str) -> Unreadable:
+    """Advise to fill in a template."""
+    tool = "envsubst" if "${" in chunk and "{{" not in chunk else "helm template"
+    return what._replace(is_template=True, is_repeated=False, hint=f"fill it in first, for example with {tool}")
 
 
 def identity_of(chunk: str) -> tuple[str, str, str] | None:

@@ -308,7 +308,10 @@ COMPONENTS: Final = (
         ],
         _sayings(
             (
-                rf"DRA driver {_NAME} is not registered",
+                (
+                    rf"(?:DRA driver|plugin(?: name)?) {_NAME} "
+                    r"(?:is not registered|not found in the list of registered DRA plugins)"  # before 1.34
+                ),
                 (
                     r"no pod of driver \1 has registered with kubelet on the pod's node: it is not there, not "
                     r"ready, or restarting"

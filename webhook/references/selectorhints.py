@@ -399,7 +399,7 @@ def _near(name: str, near: str, place: int, expression: str) -> Advice:
     is_there = expression.startswith(name, start)
     corrected = f"{expression[:start]}{near}{expression[start + len(name) :]}"
     fix = Fix("replace", corrected, safe=name.lower() == near.lower()) if is_there else None
-    return Advice(f"did you mean {near}?", fix)
+    return Advice(f'did you mean "{near}"?', fix)
 
 
 _UNSEEN: Final = frozenset({"name", "node", "nodeName", "pool"})

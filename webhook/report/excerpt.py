@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
-from webhook.documents.source import STDIN_NAME
+from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.problem import Fix, Remark
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def stated(finding: Finding) -> str:
 
 def fix_of(finding: Finding) -> Fix | None:
     """Return the fix that ``--fix``, perhaps with ``--unsafe-fixes``, applies; None if there is none."""
-    is_of_file = finding.file == STDIN_NAME or not finding.rendered
+    is_of_file = finding.file == STDIN_NAME or not (finding.rendered or finding.file.endswith(MARKDOWN))
     return finding.problem.fix if is_of_file and not finding.origin else None
 
 

@@ -121,7 +121,7 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
             manifest.source,
             manifest.position(each.path).line,
             "failure" if tested.strict else "skipped",
-            f"this is {' or '.join(each.missing)} in no case" if each.missing else "",
+            f"no case makes this {' or '.join(each.missing)}" if each.missing else "",
         )
         for each, manifest in tested.coverage
     ]

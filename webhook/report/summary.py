@@ -107,9 +107,10 @@ def directories(report: Report) -> str:
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
         depth -= 1
     named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
+    beside = named.keys() - {os.path.relpath(top)}  # without the directory of all files
     more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
     text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
-    example = next((each for each in named if each.partition("/")[0] not in {".", ".."}), "")
+    example = next((each for each in named if each in beside and each.partition("/")[0] not in {".", ".."}), "")
     how = f"; --exclude {quote(printable(example))} or exclude: in .draguard.yaml leaves a directory out"
     return text + how if example else text
 
@@ -138,7 +139,7 @@ def not_read(left_out: Mapping[str, int], *, renders: bool) -> str:
 
 def _suppressed(report: Report) -> str:
     kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
-    return ", ".join(f"{count} {_SUPPRESSED[kind]}" for kind, count in kinds.items())
+    return ", ".join(f"{kinds[kind]} {said}" for kind, said in _SUPPRESSED.items() if kinds[kind])
 
 
 _SUPPRESSED = {

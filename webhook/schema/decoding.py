@@ -227,10 +227,10 @@ def _plain_hint(value: object, go_type: str) -> Advice:
     if isinstance(value, str) and bound is None:
         is_quoted = value.lower() in _BOOLEANS
         fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
-        return Advice("leave out the quotes: true or false", fix)
+        return Advice("leave out the quotes: the field takes true or false" if fix else "write true or false", fix)
     if isinstance(value, str) and bound is not None:
         if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
-            return Advice("leave out the quotes: a whole number", Fix("replace", int(value)))
+            return Advice("leave out the quotes: the field takes a whole number", Fix("replace", int(value)))
         is_large = value.removeprefix("-").isdecimal()
         return Advice(f"write a whole number below {bound:,}" if is_large else "write a whole number, as in 2")
     if isinstance(value, float) and bound is not None:

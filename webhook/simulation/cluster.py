@@ -137,6 +137,8 @@ class Cluster:
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
         self.quotas = Quotas(inventory)
+        self.refused: dict[tuple[str, str], str] = {}
+        """Why the API server refuses claims, by namespace and name."""
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.inventory import Inventory
 from webhook.inventory.claims import MADE
@@ -25,6 +27,22 @@ def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
     if not why:
         cluster.quotas.charge_pod(pod)
     return why
+
+
+def create(claims: Iterable[JSONObject], cluster: Cluster) -> None:
+    """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses.
+
+    Args:
+        claims: The claims, in their order.
+        cluster: The cluster, with the claims.
+    """
+    extended = cluster.settings.counts_extended_resources
+    for claim in claims:
+        if why := cluster.quotas.refusal(claim, extended=extended):
+            cluster.delete(claim)
+            cluster.refused[namespace_of(claim), name_of(claim)] = why
+        else:
+            cluster.quotas.charge(claim, extended=extended)
 
 
 def refusal(claim: JSONObject, cluster: Cluster) -> str:

@@ -21,6 +21,7 @@ from webhook.inventory.claims import (
     claims_of,
     not_created,
     shape_of,
+    source,
     uid_of,
 )
 from webhook.inventory.extended import created, leftover
@@ -38,6 +39,7 @@ _CONFLICT: Final = "each term of its node affinity requires nodes of different n
 _STARTS: Final = (
     "the scheduler has done its part: look at the pod's events, and at the kubelet plugin of its driver on the node"
 )
+_REFUSED: Final = "the API server refuses its claim {}: {}"
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
 _ASKED_MAX: Final = 16
@@ -99,7 +101,8 @@ class Scheduler:
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            return Placement(pod, None, None, reason=uses.reason, notes=(uses.note,) if uses.note else ())
+            notes = filter(None, [uses.note, *self._refused(pod)])
+            return Placement(pod, None, None, reason=uses.reason, notes=tuple(notes))
         for use in uses:
             if refused := creation.refusal(use.claim, cluster):
                 return self._without_claim(pod, use.claim, refused)
@@ -172,8 +175,16 @@ class Scheduler:
     def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
         """Return the placement of a pod that waits for a claim which the API server rejects."""
         self.cluster.delete(claim)
-        note = f"the API server refuses its claim {full_name_of(claim)}: {why}"
-        return Placement(pod, None, None, reason=not_created(pod).reason, notes=(note,))
+        return Placement(
+            pod, None, None, reason=not_created(pod).reason, notes=(_REFUSED.format(full_name_of(claim), why),)
+        )
+
+    def _refused(self, pod: JSONObject) -> Iterator[str]:
+        """Report the claims of a pod that the API server has refused."""
+        for entry in items(pod, "spec", "resourceClaims"):
+            key = namespace_of(pod), source(entry, "resourceClaimName")
+            if why := self.cluster.refused.get(key):
+                yield _REFUSED.format("/".join(key), why)
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""

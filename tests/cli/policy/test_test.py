@@ -50,7 +50,7 @@ class TestTest:
         folder = write(policy=LIMITED, tests=SUITE)
         (found,) = findings("policy", "test", folder)
         assert (found["level"], found["rule"], found["file"]) == ("warning", "not-covered", f"{folder}/policy.yaml")
-        assert (found["line"], found["message"]) == (12, "this is false in no case")
+        assert (found["line"], found["message"]) == (12, "no case makes this false")
         assert draguard("policy", "test", folder).code == 0
         assert draguard("policy", "test", "--strict", folder).code == 1
 

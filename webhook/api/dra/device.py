@@ -200,7 +200,7 @@ class BasicDevice(Struct):
     }
 
     attributes = _by_qualified_name(DeviceAttribute, "What selectors and constraints can look at.")
-    capacity = _by_qualified_name(DeviceCapacity, "How much it has of what.")
+    capacity = _by_qualified_name(DeviceCapacity, "The capacities of the device, such as its memory.")
     taints = Array(
         Nested(DeviceTaint),
         "Reasons not to use it.",

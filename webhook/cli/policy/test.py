@@ -244,7 +244,7 @@ def _add(
 def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
     for each, manifest in coverage:
         if each.missing:
-            message = f"this is {' or '.join(each.missing)} in no case"
+            message = f"no case makes this {' or '.join(each.missing)}"
             yield located(Problem(WARNING, "not-covered", "", each.path, message), manifest)
 
 

@@ -36,6 +36,7 @@ from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import NOT_SIMULATED, Answers
+from webhook.simulation.creation import create
 from webhook.simulation.queue import in_order
 from webhook.simulation.replicas import fit, shared
 from webhook.simulation.running import Running
@@ -129,6 +130,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
+    create(given.created, scheduler.cluster)
     limit = _Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.api.versions import find
 from webhook.engine.manifests import review
 from webhook.inventory import KINDS, Inventory
+from webhook.inventory.objects import CLAIMS
 from webhook.objects import JSONObject, full_name_of, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.simulation.workloads import is_suspended, is_workload, sample, stand_ins
@@ -30,6 +31,7 @@ class Given:
         self._release, self._gates = release, gates
         self._objects: dict[tuple[str, ...], JSONObject] = {}
         self._made: dict[tuple[str, ...], list[JSONObject]] = {}
+        self._created: dict[tuple[str, str], None] = {}
         self.notes: list[str] = []
         """What to tell of the manifests."""
 
@@ -37,6 +39,11 @@ class Given:
     def workloads(self) -> Sequence[JSONObject]:
         """The pods and workloads."""
         return [each for made in self._made.values() for each in made]
+
+    @property
+    def created(self) -> Iterator[JSONObject]:
+        """The claims that the cluster does not have yet."""
+        return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
 
     def add(self, obj: JSONObject) -> None:
         """Take an object; one of the same kind and name is an update.
@@ -48,7 +55,9 @@ class Given:
         key = (text(obj, "apiVersion").rpartition("/")[0], text(obj, "kind"), namespace_of(obj), name_of(obj))
         if name_of(obj) and (old := self._objects.get(key)) is not None:
             if refusal := self._refusal(obj, old):
-                self.notes.append(f"{who} is given twice, and the first is simulated: the second is refused, {refusal}")
+                self.notes.append(
+                    f"{who} is given twice, and the first is simulated: the API server refuses the second, {refusal}"
+                )
                 return
             which = "with the second" if obj != old else "once"
             self.notes.append(f"{who} is given twice: it is simulated {which}, as kubectl apply updates an object")
@@ -74,7 +83,11 @@ class Given:
         else:
             made, notes = stand_ins(obj, self.templates)
             self.notes += (f"{who}: {each}" for each in notes)
+            names = name_of(obj), namespace_of(obj)
+            is_new = text(obj, "kind") == CLAIMS[0] and self._inventory.find(CLAIMS[0], *names) is None
             self._inventory.take(self._with_status(obj))
+            if is_new and not text(obj, "metadata", "uid"):
+                self._created[names[::-1]] = None
         if made and is_suspended(obj):
             self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
         return made

@@ -62,9 +62,9 @@ def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) 
         from webhook.cli.console.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        show_lines([line, *result.unapplied, *files.refused], sys.stderr)
+        show_lines([line, *result.unapplied, *files.kept, *files.refused], sys.stderr)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *result.unapplied, *files.write(changed)]
+    report.remarks += [line, *result.unapplied, *files.kept, *files.write(changed)]
     report.is_fixed = True
     if stdin is None:
         code = show(report, arguments)
@@ -87,6 +87,9 @@ def _stdin() -> bytes:
     if len(data) > MAX_BYTES:
         raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
     return data
+
+
+_BLOCKS: Final = "the blocks of Markdown files are not changed"
 
 
 class _Fixed(NamedTuple):
@@ -201,6 +204,8 @@ class _Files:
         """The texts of the files that can be written."""
         self.unwritable: dict[str, str] = {}
         """The reasons why others cannot, by name."""
+        self.kept: list[str] = []
+        """What to say about files that fixes do not concern."""
         self.refused: list[str] = []
         """What to say about files that are not written."""
 
@@ -215,7 +220,9 @@ class _Files:
 
         for name in dict.fromkeys(names):
             if name.endswith(MARKDOWN):
-                self._refuse(name, "the blocks of Markdown files are not changed", wanted)
+                self.unwritable[name] = _BLOCKS
+                if name in wanted:
+                    self.kept.append(f"not fixed: {name}: {_BLOCKS}")
                 continue
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
