@@ -297,6 +297,11 @@ CPU = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
             "cpu max limit to request ratio per Container is 1500m, but provided ratio is 2.000000",
         ),
         (
+            sized({"requests": {"cpu": "1"}, "limits": {"cpu": "1e999999999"}}),
+            limits(maxLimitRequestRatio={"cpu": "2"}),
+            "cpu max limit to request ratio per Container is 2, but provided ratio is 9223372036854775808.000000",
+        ),
+        (
             pod(),
             limits(maxLimitRequestRatio={"cpu": "2"}),
             "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
