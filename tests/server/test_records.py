@@ -84,7 +84,8 @@ def test_part_of_a_demand_for_new_keys_ends_its_own_connection_alone(
     served: Served, ready: tuple[ssl.SSLSocket, Keys]
 ) -> None:
     connection, keys = ready
-    send_sealed(connection, keys.record(GET) + keys.record(b"\x18\0\0\1", HANDSHAKE))  # OpenSSL cannot write then
+    review = post("Content-Length: 2\r\n", b"{}")
+    send_sealed(connection, keys.record(review) + keys.record(b"\x18\0\0\1", HANDSHAKE))  # OpenSSL cannot write then
     with served.socket() as other:
         other.sendall(GET)
         assert statuses(other.recv(4096)) == [200]
