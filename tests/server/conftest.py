@@ -1,0 +1,17 @@
+"""Fixtures of all tests of the server."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from webhook.server import app, connection, crowd
+from webhook.server.logs import BoundedLog
+
+
+@pytest.fixture(autouse=True)
+def unused_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test write as many warnings as if no other had written any."""
+    for module, name in ((app, "_often"), (connection, "_log"), (crowd, "_log")):
+        monkeypatch.setattr(module, name, BoundedLog(logging.getLogger(module.__name__)))
