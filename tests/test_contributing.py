@@ -23,7 +23,7 @@ GATES = "GATES: Mapping[str, Mapping[int, Stage | None]] = {\n"
 def steps() -> tuple[str, str, str, str, str]:
     """Read the code of the steps: a field, its gate, the rows of its type, a rule and its example."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    text = text[text.index("### Add a field") : text.index("### Add a version")]
+    text = text[text.index("### Add a field") : text.index("### Add an option")]
     field, gate, rows, rule, example = re.findall(r"^```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     return field, gate, rows, rule, example
 
