@@ -14,7 +14,7 @@ import pytest
 from tests.command import ROOT
 
 QUICK = "not slow and not process and not tools"
-SUBJECTS = ("api", "chart", "conformance", "explain", "fast", "migration", "schema")
+SUBJECTS = ("api", "chart", "explain", "fast", "migration", "schema")
 """The directories with tests that read types and rules."""
 CLASS = 'class ExactDeviceRequest(Detailed, Administering, Wanted):\n    """A request for devices of one class."""\n'
 GATES = "GATES: Mapping[str, Mapping[int, Stage | None]] = {\n"

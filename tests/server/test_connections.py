@@ -502,3 +502,20 @@ def flood(served: Served, begun: bytes, more: bytes) -> bytes:
             connection.sendall(more)
             connection.settimeout(0.001)
     return b""
+
+
+def test_a_connection_stays_open_if_its_answer_says_so_though_a_signal_comes_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    send = Connection._send  # noqa: SLF001 - as below
+
+    def send_before_signal(connection: Connection, data: bytes) -> None:
+        send(connection, data)
+        connection._port.app.is_closing = True  # noqa: SLF001 - at this very moment
+
+    monkeypatch.setattr(Connection, "_send", send_before_signal)
+    with serving(Reviews(echo)) as served, served.socket() as client:
+        client.sendall(post("Content-Length: 2\r\n", b"{}"))
+        assert b"\r\nconnection: close\r\n" not in answered(client)
+        client.sendall(post("Content-Length: 2\r\n", b"{}"))
+        assert b"\r\nconnection: close\r\n" in answered(client)

@@ -107,7 +107,7 @@ def _is_cut(document: Document, key: Finding, value: str, problem: Problem) -> b
 
 
 def _ends_early(issue: Issue) -> bool:
-    """Tell whether an expression ends too early, or has something that is no token."""
+    """Tell whether an expression ends too early, or has text that CEL cannot read."""
     return issue.code == UNRECOGNIZED or (issue.code in SYNTAX and any(END in each for each in issue.arguments))
 
 

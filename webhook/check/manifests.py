@@ -189,7 +189,7 @@ def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
     """Check that there is a chart if there are values for charts.
 
     Raises:
-        UsageError: There is no chart.
+        UsageError: The chart does not exist.
     """
     if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
         raise UsageError("--helm-values and --helm-set: no path is the directory of a Helm chart")

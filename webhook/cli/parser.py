@@ -31,7 +31,7 @@ exit codes:
        141: the reader of the output closed it
 """
 _COLUMNS: Final = 100
-"""The width where there is no terminal."""
+"""The width of help that is not printed on a terminal."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):

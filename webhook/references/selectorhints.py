@@ -128,7 +128,7 @@ _UNRECOGNIZED: Final = {
     **dict.fromkeys("\"'", ("a string is not closed: the closing quote is missing", "")),
     ";": ("CEL has no `;`: join conditions by &&", ""),
 }
-"""Syntax of other languages that is no token of CEL, by how it begins, with CEL's counterpart."""
+"""Syntax of other languages that CEL does not have, by how it begins, with CEL's counterpart."""
 _WORDS: Final = {"and": (_AND, "&&"), "or": (_OR, "||")}
 _LITERALS: Final = {
     "True": ("CEL writes true in lower case", "true"),

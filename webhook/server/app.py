@@ -160,7 +160,7 @@ class Reviews(Pages):
         yield from self._unready()
 
     def admit(self, request: Request) -> Page | None:
-        """Refuse by its header what is no review."""
+        """Refuse a request that cannot be a review, by its header."""
         if request.path not in _REVIEWS:
             return None
         sent_as = request.headers.get(b"content-type", b"")

@@ -281,17 +281,18 @@ class Connection(asyncio.BufferedProtocol):
             self._count(request, 0)
         if not request.is_answered:
             self._write(request, page)
-        if page.is_last or not request.keeps or self._port.app.is_closing:
+        if not request.keeps:
             self._close()
 
     def _write(self, request: Request, page: Page) -> None:
         request.is_answered = True
         if request.refusal:
             self._port.app.refused(page.status)
-        is_last = page.is_last or not request.keeps or self._port.app.is_closing
+        # Asked once: a signal that comes after this may not close a connection whose client reads that it stays open.
+        request.keeps = request.keeps and not (page.is_last or self._port.app.is_closing)
         head = (
             f"{_STATUS_LINES[page.status]}{self._port.headers}content-type: {page.content_type}\r\n{page.headers}"
-            f"content-length: {len(page.body)}\r\n{_CLOSE if is_last else ''}\r\n"
+            f"content-length: {len(page.body)}\r\n{'' if request.keeps else _CLOSE}\r\n"
         )
         self._send(head.encode() + (b"" if request.method == b"HEAD" else page.body))
 

@@ -433,7 +433,7 @@ def unicode_class(name: str) -> tuple[str, bool] | None:
         name: The class's name, as written in a pattern, without a `^`.
 
     Returns:
-        The form between brackets, and whether these must be negated; None if there is no such class.
+        The form between brackets, and whether these must be negated; None if the class is unknown.
     """
     key = _canonical(name)
     if key in _UNASSIGNED:
