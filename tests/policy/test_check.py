@@ -179,7 +179,7 @@ def test_rules_of_many_names_take_no_cubic_time() -> None:
     rule = {
         "apiGroups": [f"g{number}.example.com" for number in range(1000)],
         "apiVersions": [f"v{number}" for number in range(1, 1000)],
-        "resources": [f"r{number}" for number in range(1000)],
+        "resources": [f"r{number}{below}" for number in range(1000) for below in ("", "/status", "/exec")],
     }
     assert found("object.kind == 'Pods'", rules=[PODS | rule]) == []
 

@@ -189,7 +189,7 @@ def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
     """Check that there is a chart if there are values for charts.
 
     Raises:
-        UsageError: The chart does not exist.
+        UsageError: No path is the directory of a chart.
     """
     if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
         raise UsageError("--helm-values and --helm-set: no path is the directory of a Helm chart")

@@ -8,9 +8,9 @@ when evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
@@ -21,7 +21,7 @@ from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.issues import Issue
 from webhook.policy.manifest.hints import hint_of
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, Rule
 from webhook.policy.tools.warnings import warning
 from webhook.problem import NOTE, Path, Problem
@@ -191,7 +191,8 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
     for rule in policy.match.rules:
         if any("*" in each for each in (*rule.groups, *rule.versions)):
             continue
-        named = [*islice(_kinds_of(rule, kinds), MAX_KINDS)]
+        names = {name for name, subresource in rule.resources if not subresource}
+        named = [*islice(_kinds_of(rule, names, kinds), MAX_KINDS)]
         found.update(named)
         if len(named) == MAX_KINDS:
             break
@@ -205,23 +206,24 @@ def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
         policy: The policy.
         kinds: The known kinds.
     """
-    sent = (
-        kinds.sent_kind(Resource(group, version, name), subresource)
-        for rule in policy.match.rules
-        for group, version in product(rule.groups, rule.versions)
-        for name, subresource in rule.resources
-        if subresource
-    )
-    known = (kind for kind in sent if kind and (kinds.find(kind) or kinds.sent_to(kind)))
-    return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(known, MAX_KINDS)]))
+    sent = chain.from_iterable(_kinds_sent(rule, kinds) for rule in policy.match.rules)
+    return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(sent, MAX_KINDS)]))
 
 
-def _kinds_of(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
-    """Yield the kinds that a rule names; the core group stands for all, as an empty one does in Kubernetes' RESTMapper.
+def _kinds_sent(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
+    """Yield the kinds of the objects that are sent to the subresources that a rule names."""
+    whole = {name for name, subresource in rule.resources if subresource in OF_OBJECT}
+    yield from (kind for kind in _kinds_of(rule, whole, kinds) if kind.group in rule.groups)
+    for name, subresource in rule.resources:
+        if subresource not in {"", *OF_OBJECT}:
+            yield from filter(None, [kinds.sent_kind(Resource("", "", name), subresource)])
+
+
+def _kinds_of(rule: Rule, names: Collection[str], kinds: Kinds) -> Iterator[Kind]:
+    """Yield the kinds of resources of a rule; the core group stands for all, as an empty one does in the RESTMapper.
 
     Source: apimachinery ``pkg/api/meta/restmapper.go``, ResourcesFor.
     """
-    names = {name for name, subresource in rule.resources if not subresource}
     found = sorted(
         (group, version, known.resource, Kind(known.group, version, known.kind))
         for each in kinds.groups
