@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, find, settings
+from hypothesis.strategies import none
 
 gc.set_threshold(100_000)  # collection of garbage took a tenth of the time of import and of small tests
 
@@ -61,7 +62,11 @@ def pytest_collection_finish() -> None:
     """Exclude objects that live until the end from all further garbage collections, also from those of a server.
 
     A test process has millions of objects: each full collection of all of them would take seconds.
+
+    Hypothesis makes its generator of random numbers with the first example, and looks for what refers to it among the
+    objects that are collected: a server in the same process may exclude it meanwhile.
     """
+    find(none(), lambda _: True)
     gc.collect()
     gc.freeze()
     pytest.MonkeyPatch().setattr(gc, "unfreeze", lambda: None)
