@@ -355,7 +355,13 @@ STORIES: Final = {
         lambda found: found["held"].pop("status"),
     ),
     "one of two pods that hold the device has finished": Story(
-        [gpus(count=1), allocated("held", "a", "d0", "old", "other"), ended("old"), pod("other", nodeName="a"), claim()],
+        [
+            gpus(count=1),
+            allocated("held", "a", "d0", "old", "other"),
+            ended("old"),
+            pod("other"),
+            claim(),
+        ],
         "'state': 'old finished'",
         "once claim default/held is released (pod old, other, old finished)",
         lambda found: found["held"].pop("status"),
