@@ -11,7 +11,7 @@ from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
-from webhook.objects import is_definition
+from webhook.objects import DEFINITION, is_definition
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def read_cluster(
     """
     inventory = Inventory()
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False)
+    wanted = (*kinds, DEFINITION) if definitions else kinds
+    selection = Selection(allow_empty=True, some_files=True, git=False, kinds=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):

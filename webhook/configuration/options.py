@@ -334,6 +334,7 @@ STRICT: Final = Option(
     key="strict",
     value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
 )
+EXIT_ZERO: Final = Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found")
 IN_FILE: Final = (
     *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
     *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
@@ -544,7 +545,7 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     POD_TEMPLATES,
     DRIVER_PROFILES,
     STRICT,
-    Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    EXIT_ZERO,
     Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
     Option("--statistics", about="show how many findings each rule has, instead of the findings"),
@@ -613,6 +614,18 @@ COMMANDS: Final = {
         _cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
+    ),
+    "scan": Command(
+        "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
+        _cluster("the scan"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        DRIVER_PROFILES,
+        STRICT,
+        EXIT_ZERO,
+        *REPORT,
+        SUPPRESSION,
+        CONFIGURED,
     ),
     "snapshot": Command(
         "print or run the command that collects the objects of a cluster",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from webhook.documents.document import Document
@@ -62,7 +62,7 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     left = None if found.is_named else selection
-    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, kinds=selection.kinds):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -124,7 +124,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     skips = selection.skips if selection else None
-    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+    kinds = selection.kinds if selection else ()
+    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips, kinds=kinds)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -143,7 +144,12 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
+    found: FoundFile,
+    selection: Selection | None,
+    *,
+    skips: Skips | None = None,
+    blocks: bool = False,
+    kinds: Collection[str] = (),
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -163,7 +169,7 @@ def _read(
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = parse(data, found.shown, skips=skips)
+    documents = parse(data, found.shown, skips=skips, kinds=kinds)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough

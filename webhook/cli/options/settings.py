@@ -131,4 +131,4 @@ def _converted(option: Option, text: str) -> Any:
 def _found(arguments: argparse.Namespace) -> str | None:
     from webhook.configuration.finding import find  # other commands have no such file
 
-    return find(next(iter(arguments.paths), "."))
+    return find(next(iter(getattr(arguments, "paths", ())), "."))
