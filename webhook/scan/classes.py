@@ -98,27 +98,6 @@ def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
             yield Found(each, message + (f"; used by {_users(users)}" if users else ""), hint, path, "" if users else NOTE)
 
 
-@rule("class-resource-ambiguous")
-def class_resource_ambiguous(cluster: Cluster) -> Iterator[Found]:
-    """Two device classes have the same extended resource name.
-
-    The scheduler takes the newer class, so that pods that request the resource get other devices than before.
-    """
-    by_name: dict[str, list[JSONObject]] = defaultdict(list)
-    for each in cluster.all("DeviceClass"):
-        if name := text(each, "spec", "extendedResourceName"):
-            by_name[name].append(each)
-    for name, classes in by_name.items():
-        if len(classes) > 1:
-            taken = _extended(cluster).get(name, "")
-            losing = [each for each in classes if name_of(each) != taken]
-            message = (
-                f"device classes {listed(map(name_of, classes))} have the same extendedResourceName, {name}: "
-                f"the scheduler takes {taken or 'one of them'}, the newest"
-            )
-            yield Found(losing[0], message, "give one of them another name", ("spec", "extendedResourceName"))
-
-
 @rule("config-for-silent-driver")
 def config_for_silent_driver(cluster: Cluster) -> Iterator[Found]:
     """A device class configures a driver that none of its devices has: the parameters are never read."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.findings import INTERNAL, Finding, own_failure
 from webhook.limits import MOST_FINDINGS
-from webhook.objects import JSONObject, full_name_of, name_of
+from webhook.inventory.claims import CLAIM_NAME, allocation_of
+from webhook.objects import JSONObject, full_name_of, mapping, name_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.lookup import look
@@ -25,6 +26,8 @@ _OF_REFERENCES: Final = {
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
     "ResourceQuota": ("class-not-found",),
     "ResourceClaimTemplate": ("class-not-found",),
+    "ResourceClaim": ("class-not-found",),
+    "DeviceClass": ("extended-resource-ambiguous",),
 }
 """The rules about references that stored objects must meet, whether anything uses these or not."""
 
@@ -86,6 +89,8 @@ def findings(cluster: Cluster) -> Iterator[Finding]:
     """Apply all rules; one that fails unexpectedly becomes a finding, so that the others are still applied."""
     for kind, names in _OF_REFERENCES.items():
         for obj in cluster.all(kind):
+            if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
+                continue  # it has its devices; or its template is reported
             for problem in look(obj, kind, cluster.context):
                 if problem.rule in names:
                     yield cluster.located(problem, obj)

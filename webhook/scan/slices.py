@@ -46,13 +46,13 @@ def hardware_twice(cluster: Cluster) -> Iterator[Found]:
     consume keep them from being allocated to different claims. It happens where two drivers see the same hardware, where
     a driver publishes a device and its partitions without counters, and where slices of an earlier machine were left.
     """
-    said: set[tuple[str, str, str]] = set()
+    said: set[tuple[str, str]] = set()
     for value, pieces in _by_hardware(cluster).items():
         whole = [each for each in pieces if not each.is_part]
         for first in whole[:1]:
             others = [each for each in (*whole[1:], *(one for one in pieces if one.is_part)) if _clash(first, each)]
             for other in others[:1]:
-                key = first.device.slice.name, other.device.slice.name, other.name
+                key = first.device.slice.name, other.device.slice.name
                 if key in said:
                     continue
                 said.add(key)

@@ -63,7 +63,7 @@ _POD: Final = {
     "containers": _CONTAINER,
 }
 _CONDITION: Final = {"type": _ALL, "status": _ALL, "reason": _ALL}
-_STATUS: Final = {"ready": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
+_STATUS: Final = {"name": _ALL, "ready": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
 _READ: Final[Mapping[str, Any]] = {
     "Node": {
         "metadata": _OWNER,

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.names import NAMED_BY
-from webhook.inventory.claims import CLAIM_NAME, allocation_of, source
-from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
-from webhook.references.lookup import look
+from webhook.inventory.claims import allocation_of, source
+from webhook.objects import JSONObject, at, items, namespace_of, text
 from webhook.references.rules import instead
 from webhook.scan.rules import Found, listed, named, rule
 from webhook.scan.stored import Cluster, claims_named, has_ended, makes_pods, template_of
@@ -65,20 +64,6 @@ def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str
 
 
 _IN_CRON_JOB: Final = ("spec", "jobTemplate", "spec", "template", "spec")
-
-
-@rule("class-missing")
-def class_missing(cluster: Cluster) -> Iterator[Found]:
-    """A claim that waits for devices names a device class that is not there.
-
-    Also the class of an alternative must exist: the scheduler rejects the pod before it tries the others.
-    """
-    for claim in cluster.all("ResourceClaim"):
-        if allocation_of(claim) or CLAIM_NAME in mapping(claim, "metadata", "annotations"):
-            continue
-        for problem in look(claim, "ResourceClaim", cluster.context):
-            if problem.rule == "class-not-found":
-                yield Found(claim, problem.message, problem.hint, problem.path)
 
 
 @rule("pod-bypassed-scheduler")
