@@ -159,6 +159,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
         "test": action == "test",
+        "scan": getattr(arguments, "command", "") == "scan",
         "": action != "test",
     }
 

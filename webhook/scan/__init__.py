@@ -1,8 +1,7 @@
 """What is stored in a cluster and wrong: claims that nobody uses, hardware that is published twice, silent drivers.
 
-Each rule is a function over all of the cluster, with its page in ``draguard explain``. Beside these, slices and
-DeviceTaintRules are judged by the rules about references, and all objects of Dynamic Resource Allocation as if they were
-written again.
+Each rule is a function over all of the cluster, with its page in ``draguard explain``. Beside these, some rules about
+references apply, and all objects of Dynamic Resource Allocation are judged as if they were written again.
 """
 
 from __future__ import annotations

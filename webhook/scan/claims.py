@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.versions import VERSIONS
 from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, is_pod
 from webhook.inventory.extended import ANNOTATION
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster, has_ended
+from webhook.scan.stored import Cluster
 
 _RESERVED_MAX: Final = 256
 """The most consumers of a claim (ResourceClaimReservedForMaxSize)."""
@@ -25,12 +26,7 @@ STUCK, ORPHANED, GONE, UNUSED, ENDED = "stuck", "orphaned", "gone", "unused", "e
 
 def state_of(claim: JSONObject, cluster: Cluster) -> str:
     """Return what is wrong with a claim, empty if it is in order, or if the cluster's pods are not known."""
-    if not cluster.inventory.knows("Pod"):
-        return ""
-    consumers = list(cluster.consumers(claim))
-    alive = [pod for _, pod in consumers if pod and not has_ended(pod)]
-    others = _of_other_kinds(claim, cluster)
-    if alive or others:
+    if not cluster.inventory.knows("Pod") or cluster.running(claim) or _of_other_kinds(claim, cluster):
         return ""
     if deleted := text(claim, "metadata", "deletionTimestamp"):
         is_kept = bool(texts(mapping(claim, "metadata"), "finalizers"))
@@ -39,11 +35,9 @@ def state_of(claim: JSONObject, cluster: Cluster) -> str:
         return ""
     if _is_orphaned(claim, cluster):
         return ORPHANED
-    if not allocation_of(claim):
-        return ""
-    if any(pod is None for _, pod in consumers):
-        return GONE
-    return ENDED if consumers else UNUSED
+    pods = [pod for _, pod in cluster.consumers(claim)]
+    state = GONE if None in pods else ENDED if pods else UNUSED
+    return state if allocation_of(claim) else ""
 
 
 def _of_other_kinds(claim: JSONObject, cluster: Cluster) -> bool:
@@ -78,15 +72,15 @@ def _in_state(cluster: Cluster, state: str) -> Iterator[JSONObject]:
 def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
     """A claim is being deleted, and a finalizer keeps it although no pod that runs uses it.
 
-    Its devices stay allocated. The controller that removes the finalizer does not run, or its request is refused: a claim
-    that was created with opaque parameters that contain spaces refuses JSON patches, even of its finalizers, as the
+    Its devices stay allocated. The controller that removes the finalizer does not run, or its request is refused: a
+    claim that was created with spaces in its opaque parameters refuses JSON patches, even of its finalizers, as the
     server compares parameters by their bytes.
     """
     for claim in _in_state(cluster, STUCK):
         kept = ", ".join(texts(mapping(claim, "metadata"), "finalizers"))
         message = (
-            f"being deleted since {text(claim, 'metadata', 'deletionTimestamp')}, and kept by its finalizer {kept}, though "
-            f"no pod that runs uses it{_devices(claim)}"
+            f"being deleted since {text(claim, 'metadata', 'deletionTimestamp')}, and kept by its finalizer {kept}, "
+            f"though no pod that runs uses it{_devices(claim)}"
         )
         patch = command("patch", claim, """--type merge -p '{"metadata":{"finalizers":null}}'""")
         yield Found(claim, message, f"{patch} lets it go", ("metadata", "finalizers"))
@@ -96,8 +90,8 @@ def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
 def claim_orphaned(cluster: Cluster) -> Iterator[Found]:
     """A claim was generated for a pod that does not exist any more.
 
-    The garbage collector deletes claims with their pods. It leaves a claim whose owner references were removed, or that it
-    cannot delete.
+    The garbage collector deletes claims with their pods. It leaves a claim whose owner references were removed, or that
+    it cannot delete.
     """
     for claim in _in_state(cluster, ORPHANED):
         owner = next((text(each, "name") for each in items(claim, "metadata", "ownerReferences")), "")
@@ -142,12 +136,12 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
 def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
     """A claim is reserved for nearly as many pods as may be: 256.
 
-    The next pods cannot be bound, and stay pending. Let pods share the claims of several, or use a device by fewer pods.
+    The next pods cannot be bound, and stay pending.
     """
     for claim in cluster.all("ResourceClaim"):
         if (many := len(items(claim, "status", "reservedFor"))) >= _RESERVED_MANY:
             is_full = many >= _RESERVED_MAX
-            message = f"reserved for {many} pods, and the limit is {_RESERVED_MAX}" + is_full * ": no more can use it"
+            message = f"reserved for {many} pods, and the limit is {_RESERVED_MAX}"
             hint = "spread the pods over several claims"
             yield Found(claim, message, hint, ("status", "reservedFor"), WARNING if is_full else "")
 
@@ -156,19 +150,18 @@ def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
 def version_going(cluster: Cluster) -> Iterator[Found]:
     """An object is written in a version of resource.k8s.io that the next releases no longer serve.
 
-    Whoever writes it, by ``kubectl apply``, a chart or a driver, will be refused after the upgrade. ``draguard convert``
+    What writes it, such as ``kubectl apply``, a chart or a driver, is refused after the upgrade. ``draguard convert``
     converts manifests; drivers have to be updated.
     """
-    drivers: dict[tuple[str, str, str], list[JSONObject]] = {}
+    together: dict[tuple[str, str, str], list[JSONObject]] = defaultdict(list)
     for (kind, namespace, name), writers in cluster.written_as.items():
         obj = cluster.inventory.find(kind, name, namespace)
         for version, manager in sorted(writers) if obj else ():
             served = VERSIONS[version].kinds.get(kind) if version in VERSIONS else None
-            if obj is None or served is None or served.deprecation is None:
-                continue
-            key = version, manager, text(obj, "spec", "driver") if kind == "ResourceSlice" else f"{kind}/{namespace}/{name}"
-            drivers.setdefault(key, []).append(obj)
-    for (version, manager, _), objects in drivers.items():
+            if obj and served and served.deprecation:
+                writer = text(obj, "spec", "driver") if kind == "ResourceSlice" else f"{kind}/{namespace}/{name}"
+                together[version, manager, writer].append(obj)
+    for (version, manager, _), objects in together.items():
         obj = objects[0]
         served = VERSIONS[version].kinds[obj["kind"]]
         until = served.deprecation and served.deprecation.removed

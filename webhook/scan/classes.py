@@ -68,7 +68,11 @@ def class_matches_nothing(cluster: Cluster) -> Iterator[Found]:
             continue
         result = fleet.sorted_out(selectors, ())
         expressions = " ".join(text(one, "cel", "expression") for one in selectors)
-        if result.taken or result.failing or any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster)):
+        if (
+            result.taken
+            or result.failing
+            or any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster))
+        ):
             continue
         reasons = [fleet.choose(selectors, (), group.content).reason for group in result.groups[:1]]
         why = f": of most devices, {reasons[0]}" if reasons and reasons[0] else ""
@@ -80,9 +84,9 @@ def class_matches_nothing(cluster: Cluster) -> Iterator[Found]:
 def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
     """A selector of a device class fails with an error on some device of the cluster.
 
-    An error ends the scheduler's attempt for a pod, on all nodes, although other devices would match. Attributes that not
-    every device has are read safely by ``.?name.orValue(…)``, or after ``has(…)``. Of a class that nothing uses, it is a
-    note.
+    An error ends the scheduler's attempt for a pod, on all nodes, although other devices would match. Attributes that
+    not every device has are read safely by ``.?name.orValue(…)``, or after ``has(…)``. Of a class that nothing uses, it
+    is a note.
     """
     fleet, uses = cluster.context.fleet, _uses(cluster)
     for each in cluster.all("DeviceClass") if fleet else ():
@@ -94,8 +98,12 @@ def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
             message = f"a selector fails on {count} devices, such as those of slice {place.slice.name}: {fault.detail}"
             users = uses.get(name_of(each))
             path = ("spec", "selectors", fault.place, "cel", "expression")
-            hint = "test whether the device has the attribute: has(device.attributes[…].name) && …, or .?name.orValue(…)"
-            yield Found(each, message + (f"; used by {_users(users)}" if users else ""), hint, path, "" if users else NOTE)
+            hint = (
+                "test whether the device has the attribute: has(device.attributes[…].name) && …, or .?name.orValue(…)"
+            )
+            yield Found(
+                each, message + (f"; used by {_users(users)}" if users else ""), hint, path, "" if users else NOTE
+            )
 
 
 @rule("config-for-silent-driver")
@@ -118,8 +126,7 @@ def config_for_silent_driver(cluster: Cluster) -> Iterator[Found]:
 def quota_blocks(cluster: Cluster) -> Iterator[Found]:
     """A quota is smaller than a claim that pods of its namespace need, so that none can ever be created.
 
-    Other than a quota that is used up, it blocks the pods for good: they stay pending, and the claim's events are only at
-    the pod.
+    Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
     """
     extended = cluster.settings.counts_extended_resources
     said: set[tuple[str, str]] = set()
@@ -134,4 +141,6 @@ def quota_blocks(cluster: Cluster) -> Iterator[Found]:
             for quota, why in cluster.context.quotas.too_small(claim, extended=extended):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
                 hint = "raise the quota, or request fewer devices"
-                yield Found(quota, message, f"{hint}; {command('describe', quota)} shows what is used", ("spec", "hard"))
+                yield Found(
+                    quota, message, f"{hint}; {command('describe', quota)} shows what is used", ("spec", "hard")
+                )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.allocation import Features
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
 from webhook.allocation.features import implementation
-from webhook.allocation import Features
 from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
@@ -37,7 +37,9 @@ def device_gone(cluster: Cluster) -> Iterator[Found]:
         gone = [str(each) for each in (Result(claim, one) for one in results) if _is_gone(each, cluster)]
         if gone:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
-            message = f"it holds {listed(gone)}, which no slice publishes any more" + (f"; used by pod {pods}" if pods else "")
+            message = f"it holds {listed(gone)}, which no slice publishes any more" + (
+                f"; used by pod {pods}" if pods else ""
+            )
             hint = "restore the device, or delete the pods that use it, so that the claim is released"
             yield Found(claim, message, hint, ("status", "allocation", "devices", "results"))
 
@@ -49,7 +51,7 @@ def _is_gone(result: Result, cluster: Cluster) -> bool:
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
     if result.pool not in cluster.current and any((driver, node) in silent(cluster) for node in nodes):
         return False
-    return result.pool not in cluster.current or cluster.find(result.pool, result.device) is None
+    return cluster.device(result) is None
 
 
 @rule("device-held-twice")
@@ -62,7 +64,8 @@ def device_held_twice(cluster: Cluster) -> Iterator[Found]:
         used = cluster.usage.pool(*pool)
         if len(claims) > 1 and used.dedicated.get(device, 0):
             names = listed(map(full_name_of, claims))
-            message = f"device {'/'.join((*pool, device))} is held by {len(claims)} claims, though it cannot be shared: {names}"
+            what = f"device {'/'.join((*pool, device))}"
+            message = f"{what} is held by {len(claims)} claims, though it cannot be shared: {names}"
             hint = "delete the pods of one of the claims, so that the other has the device for itself"
             yield Found(claims[-1], message, hint, ("status", "allocation", "devices", "results"))
 
@@ -105,16 +108,18 @@ def counters_overconsumed(cluster: Cluster) -> Iterator[Found]:
 def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
     """The shares of a device take more of a capacity than it has."""
     for (pool, name), claims in cluster.holders.items():
-        device, taken = cluster.find(pool, name) if pool in cluster.current else None, cluster.usage.pool(*pool).capacity
+        device, taken = (
+            cluster.find(pool, name) if pool in cluster.current else None,
+            cluster.usage.pool(*pool).capacity,
+        )
         if device is None or name not in taken:
             continue
         for capacity, amount in taken[name].items():
             total = _capacity(device, capacity)
             if total is not None and amount > total:
-                message = (
-                    f"the shares of {'/'.join((*pool, name))} take {quantity_text(amount)} of {capacity}, more than its "
-                    f"{quantity_text(total)}: claims {listed(map(full_name_of, claims))}"
-                )
+                taking = f"the shares of {'/'.join((*pool, name))} take {quantity_text(amount)} of {capacity}"
+                holding = listed(map(full_name_of, claims))
+                message = f"{taking}, more than its {quantity_text(total)}: claims {holding}"
                 hint = "delete the pods of some of the claims"
                 yield Found(claims[-1], message, hint, ("status", "allocation", "devices", "results"))
 
@@ -133,10 +138,12 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
     """
-    rules = [(each, TaintRule.of(each)) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")]
+    rules = [
+        (each, TaintRule.of(each)) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")
+    ]
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
-        device = cluster.find(result.pool, result.device) if result.pool in cluster.current else None
+        device = cluster.device(result)
         taints = [*device.content.taints] if device else []
         taints += [
             each.taint
@@ -174,32 +181,27 @@ def _is_due(taint: JSONObject, result: Result, cluster: Cluster) -> bool:
 def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
     """A device in use is unhealthy, as kubelet, its driver or a condition of the claim says."""
     for pod in cluster.all("Pod"):
-        if has_ended(pod):
-            continue
-        for each in (*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")):
-            for resource in items(each, "allocatedResourcesStatus"):
-                sick = [one for one in items(resource, "resources") if text(one, "health") == "Unhealthy"]
-                if sick:
-                    what = listed(text(one, "resourceID") for one in sick)
-                    message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {what}"
-                    yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
-    for claim in cluster.allocated:
-        if not cluster.running(claim):
-            continue
+        statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")
+        for resource in (one for each in statuses for one in items(each, "allocatedResourcesStatus")):
+            if sick := [each for each in items(resource, "resources") if text(each, "health") == "Unhealthy"]:
+                what = listed(text(each, "resourceID") for each in sick)
+                message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {what}"
+                yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
+    for claim in filter(cluster.running, cluster.allocated):
         for index, each in enumerate(items(claim, "status", "devices")):
-            bad = [one for one in items(each, "conditions") if _is_bad(one)]
-            if bad:
-                said = listed(" ".join(filter(None, map(bad[0].get, ("reason", "message")))) for _ in bad[:1])
-                message = f"device {'/'.join(text(each, part) for part in ('driver', 'pool', 'device'))}: condition "
-                message += f"{text(bad[0], 'type')} is {text(bad[0], 'status')}: {said}"
+            for condition in [one for one in items(each, "conditions") if _is_bad(one)][:1]:
+                said = " ".join(filter(None, (text(condition, part) for part in ("reason", "message"))))
+                what = f"condition {text(condition, 'type')} is {text(condition, 'status')}"
+                message = f"device {'/'.join(text(each, part) for part in _PARTS)}: {what}: {said}"
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
-        device = cluster.find(result.pool, result.device) if result.pool in cluster.current else None
+        device = cluster.device(result)
         if device and _is_sick(device) and cluster.running(result.claim):
             message = f"it holds {result}, which its driver publishes as unhealthy"
             yield Found(result.claim, message, _REPLACE, ("status", "allocation", "devices", "results"))
 
 
+_PARTS: Final = ("driver", "pool", "device")
 _REPLACE: Final = "delete the pod, so that it gets another device"
 
 

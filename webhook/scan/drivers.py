@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, text
 from webhook.records import NamedTuple
@@ -192,8 +193,8 @@ def _trouble(pod: JSONObject) -> str:
 def driver_not_running(cluster: Cluster) -> Iterator[Found]:
     """A driver's pod is missing on a node that its DaemonSet selects, or does not run there.
 
-    Pods that get devices on the node do not start, and its devices soon disappear: kubelet deletes the slices of a driver
-    that is gone. Nodes that are not ready are left out.
+    Pods that get devices on the node do not start, and its devices soon disappear: kubelet deletes the slices of a
+    driver that is gone. Nodes that are not ready are left out.
     """
     for plugin, absent in absences(cluster):
         if absent:
@@ -211,8 +212,9 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
     their hardware: then others must publish.
     """
     for plugin, absent in absences(cluster):
-        ready = sorted(plugin.pods.keys() - {each.node for each in absent} - {""})
-        ready = [each for each in ready if cluster.inventory.find("Node", each) and _runs(plugin.pods[each])]
+        running = sorted(plugin.pods.keys() - {each.node for each in absent})
+        nodes = {each: cluster.inventory.find("Node", each) for each in running if _runs(plugin.pods[each])}
+        ready = [name for name, node in nodes.items() if node and _is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.slices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]
@@ -227,7 +229,7 @@ def _runs(pod: JSONObject) -> bool:
 def _is_choosy(workload: JSONObject) -> bool:
     """Tell whether a DaemonSet selects nodes by a label that they must have."""
     spec = mapping(workload, "spec", "template", "spec")
-    terms = items(spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     operators = {text(each, "operator") for term in terms for each in items(term, "matchExpressions")}
     labels = mapping(spec, "nodeSelector").keys() - {"kubernetes.io/os", "kubernetes.io/arch"}
     return bool(labels or operators & {"In", "Exists", "Gt", "Lt"})
@@ -237,8 +239,8 @@ def _is_choosy(workload: JSONObject) -> bool:
 def node_without_slices(cluster: Cluster) -> Iterator[Found]:
     """A driver runs on a node, and publishes no ResourceSlice for it.
 
-    Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while it
-    looked.
+    Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
+    it looked.
     """
     for plugin, driver, nodes in _unpublished(cluster):
         pod = plugin.pods[nodes[0]]
@@ -260,10 +262,8 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
         for resource in filter(is_extended, offered):
             for driver, of_driver in words.items():
                 if name_of(node) in cluster.slices_on[driver] and len(of_driver & _words(resource)) > 1:
-                    message = (
-                        f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node, for which DRA "
-                        f"driver {driver} publishes devices, too: the same hardware is handed out twice"
-                    )
+                    offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
+                    message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
                     hint = f"keep the device plugin from the nodes of the driver, or driver {driver} from this one"
                     yield Found(node, message, hint, ("status", "allocatable"))
 

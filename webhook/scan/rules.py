@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.findings import INTERNAL, Finding, own_failure
-from webhook.limits import MOST_FINDINGS
+from webhook.findings import GRAVE, INTERNAL, Finding, own_failure
 from webhook.inventory.claims import CLAIM_NAME, allocation_of
+from webhook.limits import MOST_FINDINGS
 from webhook.objects import JSONObject, full_name_of, mapping, name_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -87,27 +88,33 @@ def every_rule() -> dict[str, Rule]:
 
 def findings(cluster: Cluster) -> Iterator[Finding]:
     """Apply all rules; one that fails unexpectedly becomes a finding, so that the others are still applied."""
-    for kind, names in _OF_REFERENCES.items():
-        for obj in cluster.all(kind):
-            if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
-                continue  # it has its devices; or its template is reported
-            for problem in look(obj, kind, cluster.context):
-                if problem.rule in names:
-                    yield cluster.located(problem, obj)
-    for each in every_rule().values():
+    checks: dict[str, Callable[[], Iterator[tuple[Problem, JSONObject]]]] = {
+        f"about {kind}s": partial(_of_references, kind, cluster) for kind in _OF_REFERENCES
+    }
+    checks |= {name: partial(_of_rule, each, cluster) for name, each in every_rule().items()}
+    for name, check in checks.items():
         try:
-            for number, found in enumerate(each.check(cluster)):
-                if number >= MOST_FINDINGS:
-                    break
-                problem = Problem(
-                    found.level or each.level, each.name, "Stored", Path(found.path), found.message, found.hint
-                )
-                yield cluster.located(problem, found.obj)
-        except (OSError, MemoryError):
+            for problem, obj in islice(check(), MOST_FINDINGS):
+                yield cluster.located(problem, obj)
+        except GRAVE:
             raise
         except Exception as error:  # noqa: BLE001 - the other rules still tell what they find
-            problem = Problem(ERROR, INTERNAL, "InternalError", Path(), f"rule {each.name}: {own_failure(error)}")
+            problem = Problem(ERROR, INTERNAL, "InternalError", Path(), f"rule {name}: {own_failure(error)}")
             yield cluster.located(problem, {})
+
+
+def _of_rule(stated: Rule, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+    for obj, message, hint, path, level in stated.check(cluster):
+        yield Problem(level or stated.level, stated.name, "Stored", Path(path), message, hint), obj
+
+
+def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+    for obj in cluster.all(kind):
+        if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
+            continue  # it has its devices; or its template is reported
+        for problem in look(obj, kind, cluster.context):
+            if problem.rule in _OF_REFERENCES[kind]:
+                yield problem, obj
 
 
 def listed(names: Iterable[str]) -> str:

@@ -43,8 +43,8 @@ def hardware_twice(cluster: Cluster) -> Iterator[Found]:
     """One piece of hardware is published as two devices, and both can be allocated at a time.
 
     Two devices have the same uuid, serial number or PCI address, or one is a part of the other. Only counters that both
-    consume keep them from being allocated to different claims. It happens where two drivers see the same hardware, where
-    a driver publishes a device and its partitions without counters, and where slices of an earlier machine were left.
+    consume keep them from being allocated to different claims. It happens where two drivers see the same hardware, and
+    where a driver publishes a device and its partitions without counters.
     """
     said: set[tuple[str, str]] = set()
     for value, pieces in _by_hardware(cluster).items():
@@ -148,10 +148,10 @@ def slice_without_node(cluster: Cluster) -> Iterator[Found]:
 def devices_stranded(cluster: Cluster) -> Iterator[Found]:
     """No device class selects a device, so that no claim can request it.
 
-    A class of the driver is missing, or was made for other models. If the devices are not meant to be used, this is fine.
+    A class of the driver is missing, or was made for other models. Devices that nobody is to use need none.
     """
     fleet = cluster.context.fleet
-    if fleet is None:
+    if fleet is None or not cluster.all("DeviceClass"):
         return
     selected: set[int] = set()
     for each in cluster.all("DeviceClass"):
@@ -168,5 +168,6 @@ def devices_stranded(cluster: Cluster) -> Iterator[Found]:
         slice_ = devices[0][0]
         where = listed(one.node_name or one.name for one, _ in devices)
         what = model if model == driver else f"{model} of {driver}"
-        message = f"no device class selects {len(devices)} devices ({what}; {where}): no claim can request them"
+        some = "a device" if len(devices) == 1 else f"{len(devices)} devices"
+        message = f"no device class selects {some} that the slice and others publish ({what}; {where})"
         yield Found(cluster.raw(slice_), message, "add a DeviceClass that selects them")

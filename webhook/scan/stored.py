@@ -17,7 +17,7 @@ from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError
 from webhook.inventory.claims import allocation_of, is_pod, source
 from webhook.inventory.objects import DRA, free_of_nulls
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
@@ -64,6 +64,15 @@ _POD: Final = {
 }
 _CONDITION: Final = {"type": _ALL, "status": _ALL, "reason": _ALL}
 _STATUS: Final = {"name": _ALL, "ready": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
+_WORKLOAD: Final = {
+    "metadata": _OWNER,
+    "spec": {
+        **dict.fromkeys(("replicas", "suspend", "parallelism"), _ALL),
+        "template": {"spec": _POD},
+        "jobTemplate": {"spec": {"template": {"spec": _POD}}},
+    },
+    "status": _ALL,
+}
 _READ: Final[Mapping[str, Any]] = {
     "Node": {
         "metadata": _OWNER,
@@ -87,20 +96,7 @@ _READ: Final[Mapping[str, Any]] = {
             "initContainerStatuses": _STATUS,
         },
     },
-    **dict.fromkeys(
-        WORKLOADS,
-        {
-            "metadata": _OWNER,
-            "spec": {
-                "replicas": _ALL,
-                "suspend": _ALL,
-                "parallelism": _ALL,
-                "template": {"spec": _POD},
-                "jobTemplate": {"spec": {"template": {"spec": _POD}}},
-            },
-            "status": _ALL,
-        },
-    ),
+    **dict.fromkeys(WORKLOADS, _WORKLOAD),
 }
 """The fields that rules read of kinds that are many, or large."""
 
@@ -211,10 +207,8 @@ class Cluster:
         if isinstance(applied, str):
             import json  # few objects are applied so
 
-            try:
+            with suppress(ValueError, RecursionError):
                 writers.add((text(json.loads(applied), "apiVersion"), "kubectl apply"))
-            except (ValueError, RecursionError):
-                pass
         if writers:
             self.written_as[_key(obj)] |= writers
 
@@ -250,13 +244,15 @@ class Cluster:
         """Return a finding about an object, with its line if the text is short."""
         release = f"1.{self.settings.release}"
         if obj and (document := self._documents.get(_key(obj))):
-            return found(problem, document, release)
-        return Finding(problem, self._file, 0, 0, "", identity=identity(obj), kubernetes=release)
+            return found(problem, document, release)._replace(rendered=True)
+        return Finding(problem, self._file, 0, 0, "", identity=identity(obj), kubernetes=release, rendered=True)
 
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects, about that at which they were read."""
-        times = [text(each, "lastHeartbeatTime") for node in self.all("Node") for each in items(node, "status", "conditions")]
+        times = [
+            text(each, "lastHeartbeatTime") for node in self.all("Node") for each in items(node, "status", "conditions")
+        ]
         times += [text(pod, "metadata", "creationTimestamp") for pod in self.all("Pod")]
         times += [text(claim, "metadata", "creationTimestamp") for claim in self.all("ResourceClaim")]
         return time_of(max(times, default="")) or EPOCH
@@ -301,6 +297,10 @@ class Cluster:
         if device is None or device.slice in self.current[pool]:
             return device
         return next((one for each in self.current[pool] for one in each.devices if one.name == name), None)
+
+    def device(self, result: Result) -> Device | None:
+        """Return the device of an allocation; None if it is not published."""
+        return self.find(result.pool, result.device)
 
     @cached_property
     def context(self) -> Context:
@@ -382,7 +382,9 @@ class Cluster:
         """Return the workload that an object belongs to at the top; itself if none is known."""
         for _ in range(len(WORKLOADS)):
             owners = items(obj, "metadata", "ownerReferences")
-            above = next((self.by_uid.get(text(each, "uid")) for each in owners if each.get("controller") is True), None)
+            above = next(
+                (self.by_uid.get(text(each, "uid")) for each in owners if each.get("controller") is True), None
+            )
             if above is None:
                 return obj
             obj = above
@@ -423,9 +425,11 @@ def makes_pods(workload: JSONObject) -> bool:
     kind, spec = workload["kind"], mapping(workload, "spec")
     if kind == "Pod":
         return not has_ended(workload)
-    if at(spec, "suspend") is True or at(spec, "replicas") == 0 or at(spec, "parallelism") == 0:
+    if at(spec, "suspend") is True or 0 in {number(spec, "replicas"), number(spec, "parallelism")}:
         return False
     if kind == "DaemonSet":
-        return at(workload, "status", "desiredNumberScheduled") != 0
+        return number(workload, "status", "desiredNumberScheduled") != 0
     conditions = items(workload, "status", "conditions")
-    return not any(text(each, "type") in {"Complete", "Failed"} and text(each, "status") == "True" for each in conditions)
+    return not any(
+        text(each, "type") in {"Complete", "Failed"} and text(each, "status") == "True" for each in conditions
+    )

@@ -86,8 +86,8 @@ def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
         said.add(text(top, "metadata", "uid"))
         node = text(pod, "spec", "nodeName")
         message = (
-            f"{'its pods name' if top is not pod else 'it names'} node {node} in spec.nodeName and so bypassed the scheduler: "
-            f"{listed(map(named, left))} is not allocated, and never will be"
+            f"{'it names' if top is pod else 'its pods name'} node {node} in spec.nodeName, and so bypassed the "
+            f"scheduler: {listed(map(named, left))} is not allocated, and never will be"
         )
         hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
         yield Found(top, message, hint, ("spec", "nodeName"))
