@@ -17,6 +17,7 @@ from webhook.records import NamedTuple
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
 _RUN: Final = "# run: "
+_FINDING: Final = re.compile(r"#!\s+(?:\[([\w-]+)\]\s+)?(.*?)\s*(?=#!|$)", re.MULTILINE)
 
 
 class Example(NamedTuple):
@@ -45,6 +46,10 @@ class Example(NamedTuple):
             yield "STORED", self.before
         yield f"FAILS{checked}", self.fails
         yield "PASSES", self.passes
+
+    def messages(self) -> Iterator[tuple[str, str]]:
+        """Return the messages of its findings, or how they begin, each with its rule; empty for the rule itself."""
+        yield from ((found[1] or "", found[2].partition("…")[0]) for found in _FINDING.finditer(self.fails))
 
 
 def example(rule: str) -> Example | None:

@@ -53,19 +53,39 @@ def _fields(declared: Declared) -> frozenset[str]:
 @cache
 def _names(rule: object) -> frozenset[str]:
     """Collect the names and texts in the code of a rule."""
-    names: set[str] = set()
-    functions = [rule]
+    functions = _functions(rule, (_TYPES,))
+    return frozenset(name for _, code in functions for name in code.co_names) | texts(rule)
+
+
+@cache
+def texts(rule: object, packages: tuple[str, ...] = (_TYPES,)) -> frozenset[str]:
+    """Collect the texts in the code of a rule.
+
+    Args:
+        rule: The function.
+        packages: Beginnings of the names of modules whose functions belong to it if it calls them.
+    """
+    return frozenset(
+        constant
+        for function, code in _functions(rule, packages)
+        for constant in (*code.co_consts, *map(function.__globals__.get, code.co_names))
+        if isinstance(constant, str) and constant != function.__doc__
+    )
+
+
+def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionType, CodeType]]:
+    """List the code of a rule, of functions inside it, and of those that it calls, each with the function around it."""
+    functions, found = [rule], []
     for each in functions:
         if not isinstance(each, FunctionType):
             continue
         codes = [each.__code__]
         for code in codes:
             codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
-            names.update(code.co_names, (constant for constant in code.co_consts if isinstance(constant, str)))
-            called = map(each.__globals__.get, code.co_names)
             functions += (
                 one
-                for one in called
-                if isinstance(one, FunctionType) and one.__module__.startswith(_TYPES) and one not in functions
+                for one in map(each.__globals__.get, code.co_names)
+                if isinstance(one, FunctionType) and one.__module__.startswith(packages) and one not in functions
             )
-    return frozenset(names)
+        found += [(each, code) for code in codes]
+    return found

@@ -35,15 +35,21 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
             f"    {kind.name:{width}}  {releases(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    width = max(map(len, known))
-    lines += ["", "RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())]
     return "\n".join(
         [
             *lines,
             "",
+            list_of_rules(known),
+            "",
             "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate.",
         ]
     )
+
+
+def list_of_rules(known: Mapping[str, Rule]) -> str:
+    """List rules, on a line each."""
+    width = max(map(len, known))
+    return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
 
 
 def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> str:
