@@ -101,14 +101,14 @@ def _nested(path: Path) -> Problem:
 def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
     """Find the fields that one version has and the other lacks."""
     if known := _unknown_of(before, None):
-        after = convert(_without(before, known), after["apiVersion"])
+        after = convert(_without(before, known, Path()), after["apiVersion"])
     return [
         lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
         for path, hint in _unknown_of(after, wanted).items()
     ]
 
 
-def _without(value: Any, paths: Container[Path], at: Path = Path()) -> Any:
+def _without(value: Any, paths: Container[Path], at: Path) -> Any:
     """Return a value without the fields at some paths."""
     if isinstance(value, list):
         return [_without(each, paths, at / index) for index, each in enumerate(value)]

@@ -3,7 +3,7 @@
 A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
 itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it
 (``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Undeclared fields stay as they are; if
-their place is unclear, they go where most of the struct goes; a map that already has the name of the box becomes the box.
+their place is unclear, they go where most of the struct goes; a map that already has the name of the box becomes it.
 """
 
 from __future__ import annotations
