@@ -26,12 +26,7 @@ class Neighbours:
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
-        """Add a manifest.
-
-        Args:
-            file: The file's name.
-            obj: The object.
-        """
+        """Add a manifest."""
         directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
         self._directories[kind].add(directory)
         self._files[kind].add(file)
@@ -55,12 +50,7 @@ class Neighbours:
         return bool(self._above(file, kind))
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
-        """Return the objects to which a file's manifests may refer: all but the devices of other clusters.
-
-        Args:
-            file: The file's name.
-            whole: All manifests.
-        """
+        """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
         slices = self._above(file, SLICE)
         if slices == self._directories.get(SLICE, set()):
             return whole

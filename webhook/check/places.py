@@ -29,11 +29,7 @@ class Places:
         self._built = cache(self._read)
 
     def place(self, report: Report) -> None:
-        """Set the places of a report's findings and objects.
-
-        Args:
-            report: The report.
-        """
+        """Set the places of a report's findings and objects."""
         report.findings = _by_file(_once(map(self._placed, report.findings)))
         report.suppressed = _by_file(map(self._placed, report.suppressed))
         report.judged = list(map(self._listed, report.judged))

@@ -62,7 +62,6 @@ class _Alike:
     """Manifests with the same references that were not looked up.
 
     Args:
-        found: The references.
         first: The first of the manifests.
     """
 
@@ -130,7 +129,6 @@ class References:
         """Add a manifest.
 
         Args:
-            document: The manifest.
             release: The Kubernetes release that it was judged by.
             judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
         """
@@ -218,9 +216,6 @@ class References:
 
     def report(self, report: Report) -> list[str]:
         """Add the findings to a report, each beside the others of its file.
-
-        Args:
-            report: The report.
 
         Returns:
             Lines about references that were not looked up; empty if all were.

@@ -37,7 +37,6 @@ def holds(path: Path, errors: Iterable[Path]) -> bool:
     """Tell whether a warning about a field holds beside errors.
 
     Args:
-        path: The field.
         errors: The fields with errors.
     """
     scope = path[: path.index(_TOGETHER) + 1] if _TOGETHER in path else path

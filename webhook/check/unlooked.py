@@ -27,9 +27,7 @@ class Unlooked:
         """Add references to an object.
 
         Args:
-            kind: The object's kind.
             path: The field that refers to it.
-            document: The manifest.
             count: How many they are.
         """
         if kind == UNMATCHED:

@@ -81,8 +81,6 @@ def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Itera
     """Report a file without a manifest if it is named, else count it unless it has other documents.
 
     Args:
-        found: The file.
-        selection: Counts it.
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
@@ -223,8 +221,6 @@ def only_manifests(
 
     Args:
         documents: The content of all files.
-        paths: The input paths.
-        selection: Receives the number.
     """
     every = list(documents)
     kept = {STDIN_NAME if path == STDIN else path for path in paths}

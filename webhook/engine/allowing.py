@@ -18,7 +18,6 @@ def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> s
 
     Args:
         verdict: The verdict of the policies.
-        policies: The policies.
         message: The expected message; None for any message.
     """
     every = [(policy, validation) for policy in policies.policies for validation in policy.validations]

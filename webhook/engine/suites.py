@@ -68,7 +68,6 @@ class Failure(NamedTuple):
 
     Args:
         path: The path in the suite.
-        text: The difference.
     """
 
     path: Path
@@ -79,7 +78,6 @@ class CaseResult(NamedTuple):
     """The result of one case.
 
     Args:
-        name: The case's name.
         found: The differences between the verdict and the expected one.
         verdict: The verdict of the policies; None if the case is malformed.
         place: Its place among the cases of its suite.

@@ -25,7 +25,6 @@ class Example(NamedTuple):
     Args:
         run: The command that checks them, with its options, such as ``validate --kubernetes-version 1.30``.
         fails: Manifests that break the rule; the findings are after ``#!``.
-        passes: The same, fixed.
         before: The objects as they are stored, for rules about updates.
         policies: The policies to evaluate.
     """

@@ -22,7 +22,6 @@ class Reader(NamedTuple):
     """A rule that reads a place.
 
     Args:
-        stated: The rule.
         place: The place that states it: this one, or one around it.
     """
 

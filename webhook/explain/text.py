@@ -110,7 +110,6 @@ def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
     """Describe what a component says.
 
     Args:
-        name: The component.
         said: Why it says so, and what to do, for each of its texts.
     """
     parts = [[*_labelled("MEANING", meaning), *_labelled("TRY", cure)] for meaning, cure in said]
@@ -216,11 +215,7 @@ def _window(what: Field | Declared, served: Served) -> list[str]:
 
 
 def type_name(field: Field) -> str:
-    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages.
-
-    Args:
-        field: The field.
-    """
+    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages."""
     return re.sub(r"\b\w+\.", "", field.type_name("api"))
 
 

@@ -27,7 +27,6 @@ class Plan(NamedTuple):
     """Findings that are fixed together, and their edits.
 
     Args:
-        findings: The findings.
         edits: The edits of each file, by its name.
         obstacle: Why they cannot be applied; empty if they can be tried.
     """
@@ -154,7 +153,6 @@ def applied(texts: dict[str, str], plans: Iterable[Plan]) -> tuple[dict[str, str
 
     Args:
         texts: The files, by name.
-        plans: The plans.
     """
     done = list(plans)
     try:

@@ -55,12 +55,7 @@ class References:
         return {_same_name(each): each for each in self._documents}
 
     def reserve(self, document: Document, name: str) -> Document | None:
-        """Reserve a new name for an object; return the other object that has it, or for which it is reserved.
-
-        Args:
-            document: The object.
-            name: The name.
-        """
+        """Reserve a new name for an object; return the other object that has it, or for which it is reserved."""
         about = _same_name(document)
         new = about._replace(name=name)
         other = self._objects.get(new) or self._reserved.setdefault(new, document)
@@ -96,11 +91,7 @@ class References:
 
 
 def class_key(key: str) -> ClassKey | None:
-    """Return what stands around the name of a class in a key; None if it has none.
-
-    Args:
-        key: The key.
-    """
+    """Return what stands around the name of a class in a key; None if it has none."""
     return next((each for each in _CLASS_KEYS if key.startswith(each.prefix) and key.endswith(each.suffix)), None)
 
 

@@ -41,7 +41,6 @@ class State(NamedTuple):
     Args:
         texts: The texts of the files that can be changed, by name.
         documents: The documents of these and all other files.
-        findings: The findings.
         unwritable: Why other files cannot be changed, by name.
     """
 
@@ -81,11 +80,7 @@ class Fixing:
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe) if not each.obstacle)
 
     def left(self, state: State) -> Iterator[tuple[Finding, str]]:
-        """Yield the findings whose fixes were not applied, each with the reason.
-
-        Args:
-            state: The fixed files.
-        """
+        """Yield the findings whose fixes were not applied, each with the reason."""
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
         for each in wanted:

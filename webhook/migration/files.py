@@ -21,7 +21,6 @@ class Migrated(NamedTuple):
 
     Args:
         name: Its name as given, ``<stdin>`` for standard input.
-        before: Its text.
         after: Its converted text; the same if there is nothing to convert.
         older: Findings about converted parts.
         lost: Findings about parts that cannot be converted.

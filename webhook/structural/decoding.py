@@ -17,7 +17,6 @@ def decoded(obj: Any, schema: Structural) -> tuple[Any, list[Path]]:
     """Return an object without what the API server prunes, and the paths of its unknown fields.
 
     Args:
-        obj: The object.
         schema: The schema of its version.
     """
     unknown: list[Path] = []
@@ -73,9 +72,6 @@ def _pruned(
     """Return a value without the fields that its schema does not know; without a schema, none is known.
 
     Args:
-        value: The value.
-        schema: Its schema.
-        path: Its path.
         unknown: Receives the paths of unknown fields.
         is_resource: Whether it is a whole object, with metadata.
         is_kept: Whether it is an item of a list whose unknown fields are preserved.

@@ -34,7 +34,6 @@ class CustomVersion:
     """A version of a kind that a CustomResourceDefinition defines.
 
     Args:
-        kind: The kind.
         stated: The version, as the definition states it.
     """
 
@@ -81,7 +80,6 @@ class CustomVersion:
 
         Args:
             obj: The object as submitted.
-            release: The Kubernetes release.
         """
         completed = self.completed(obj, release)
         is_refused = self.unknown_fields(obj) or self.refusals(completed, None, release)
@@ -93,10 +91,7 @@ class CustomVersion:
         """List why the API server refuses to store an object.
 
         Args:
-            obj: The object, completed.
             old: The stored object, completed; None for a new one.
-            release: The Kubernetes release.
-            subresource: The updated subresource.
         """
         before = ABSENT if old is None else old
         if subresource == STATUS:
@@ -146,8 +141,6 @@ class Definition(NamedTuple):
     """A kind that a CustomResourceDefinition defines.
 
     Args:
-        group: Its group.
-        kind: Its name.
         resource: The name of its resource.
         namespaced: Whether its objects are in namespaces.
         versions: The served versions, by name.

@@ -42,7 +42,6 @@ class Rule(NamedTuple):
 
     Args:
         stated: The rule, as the schema states it.
-        program: Its expression.
         message: The expression that makes its message.
         has_old: Whether the expression reads the earlier value.
         path: The field that it is about, below the value.
@@ -81,7 +80,6 @@ class _Place(NamedTuple):
     Args:
         source: What has the rules: the schema, or one that it combines by ``allOf``.
         schema: The schema, which tells the types.
-        path: The path.
         old: The value as it was; ``ABSENT`` if it is new, or cannot be told from others.
         before: The nearest value around that is known from before, and what it was.
     """
@@ -106,8 +104,6 @@ def check_rules(
 
     Args:
         value: The value, which fits the schema otherwise.
-        schema: The schema.
-        release: The Kubernetes release.
         old: The value that it replaces; ``ABSENT`` for a new one.
         ratchets: Whether rules about values that are as they were only warn.
         misfits: The values that do not fit the schema, where one may not: rules that read them are left out, and errors
@@ -148,9 +144,6 @@ class Evaluation:
 
     Args:
         reports_errors: Whether errors of evaluation are findings.
-
-    Attributes:
-        found: The findings.
     """
 
     def __init__(self, *, reports_errors: bool = True) -> None:
@@ -161,8 +154,6 @@ class Evaluation:
         """Return why a rule does not hold; empty if it holds. An error is a finding, and no reason.
 
         Args:
-            rule: The rule.
-            bindings: The variables.
             path: The path of the value, for findings.
             type_: Its type, for findings.
 
@@ -227,7 +218,6 @@ class _Walk(Evaluation):
     """Walks through a value, and evaluates the rules on its way.
 
     Args:
-        release: The Kubernetes release.
         ratchets: Whether rules about values that are as they were only warn.
         misfits: The values that do not fit the schema.
     """
@@ -334,7 +324,6 @@ def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Rule:
     """Compile a rule.
 
     Args:
-        stated: The rule.
         known: Its variables and functions.
         path: The field that it is about, below the value.
     """

@@ -53,7 +53,6 @@ class SchemaStructure(Structure):
     """The shape of objects that a structural schema describes.
 
     Args:
-        schema: The schema.
         name: The name of the type.
         is_resource: Whether they are whole objects, with version, kind and metadata.
     """
@@ -85,7 +84,6 @@ def shape_of(schema: Structural, name: str) -> Shape:
     """Return the shape of a schema's values.
 
     Args:
-        schema: The schema.
         name: The name of its type, if it has fields.
     """
     if schema.is_int_or_string:

@@ -52,7 +52,6 @@ def check_policies(named: Collection[str], known: Collection[str]) -> None:
 
     Args:
         named: The policies that ``--enforce`` names.
-        known: The loaded policies.
 
     Raises:
         UsageError: A policy does not exist.

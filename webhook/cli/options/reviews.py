@@ -23,7 +23,6 @@ def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> 
     """Read the options.
 
     Args:
-        arguments: The command's arguments.
         tell: Receives the lines of the report about policies.
 
     Raises:

@@ -16,9 +16,6 @@ from webhook.problem import Path
 class SuiteFiles:
     """A suite in which the names of files are replaced by their content.
 
-    Args:
-        suite: The suite.
-
     Raises:
         SuiteError: A file cannot be read, or has the wrong content.
     """

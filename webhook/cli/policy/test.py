@@ -161,7 +161,6 @@ class _Directory(NamedTuple):
     """The suites to run in one directory, and the manifests that they test.
 
     Args:
-        suites: The suites.
         manifests: All other manifests of the directory.
         named: The real paths of files that the user has named, or whose directory; warnings are about them.
     """

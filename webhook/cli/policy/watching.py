@@ -18,7 +18,6 @@ def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoR
     """Call a function now, and again whenever a file is changed, added or removed, until interrupted.
 
     Args:
-        do: The function.
         paths: The files and directories; files beside a named one are watched, too.
         quiet: Whether to print nothing while waiting.
 

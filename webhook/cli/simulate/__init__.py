@@ -175,8 +175,6 @@ def _what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """Remove nodes, and release claims with the pods that use them, according to the options.
 
     Args:
-        arguments: The command's arguments.
-        inventory: The cluster's objects.
         default: The namespace of claims that are named without one.
     """
     for name in arguments.without:

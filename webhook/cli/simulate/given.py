@@ -20,7 +20,6 @@ class Given:
     Args:
         inventory: The cluster's objects, to which those are added that are neither pods nor workloads.
         templates: The runtimes and templates among the manifests.
-        release: The Kubernetes release.
         gates: The feature gates that differ from its defaults.
     """
 

@@ -24,10 +24,6 @@ _KINDS: Final = frozenset({"pod", "pods", "po"})
 def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
 
-    Args:
-        arguments: The command's arguments.
-        inventory: The cluster's objects.
-
     Raises:
         UsageError: The name matches no pod or more than one, or no cluster is given.
     """

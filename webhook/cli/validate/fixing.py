@@ -34,10 +34,6 @@ _LONGEST: Final = 200
 def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
     """Judge manifests, fix them, and report the remaining findings, or print the changes.
 
-    Args:
-        arguments: The command's arguments.
-        judged: Judges the manifests.
-
     Raises:
         UsageError: The options do not fit together, or a file cannot be written.
     """
@@ -213,7 +209,6 @@ class _Files:
         """Return the texts of files, except those that cannot be written.
 
         Args:
-            names: The files.
             wanted: The files to write; of others, it does not matter why they cannot be written.
         """
         from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
