@@ -68,7 +68,7 @@ def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT
     """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
 
     This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.decoding`); unknown fields are ignored here. Paths are relative to the value.
+    (:mod:`webhook.structural.definition`); unknown fields are ignored here. Paths are relative to the value.
 
     Args:
         schema: The schema, with ``x-kubernetes-validations`` anywhere in it.
