@@ -12,8 +12,7 @@ from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import Finding
 from webhook.regular import open_regular
 from webhook.report.model import Judged, Report
-from webhook.sources.origins import Origins, has_same
-from webhook.sources.templates import locate
+from webhook.sources.origins import Origins, has_same, locate
 
 
 class Places:
