@@ -637,16 +637,19 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
+_OTHERS: Final = ("Role", "ClusterRole", "ResourceQuota")
+"""The kinds with rules of their own whose fields are not judged."""
+
+
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.roles import ROLES
     from webhook.references.views import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)
-    if steps is None and (about.kind in ROLES or find(obj.get("apiVersion"), obj.get("kind"))):
+    if steps is None and (about.kind in _OTHERS or find(obj.get("apiVersion"), obj.get("kind"))):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

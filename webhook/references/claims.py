@@ -12,14 +12,14 @@ from webhook.references.requests import class_of, drivers_of, drivers_of_request
 from webhook.references.rules import Context, finding, in_expression, in_place, listed, rule
 
 
-@rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"), of_field=True)
+@rule("class-not-found", *CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request names a DeviceClass that does not exist, or that is not among the manifests.
+    """A request or a quota names a DeviceClass that does not exist, or that is not among the manifests.
 
-    The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
-    alternatives are not tried. Without --cluster, a class counts as missing where the same file has other classes,
-    unless it comes with a known driver. With --cluster, such a class counts as missing, too, if DeviceClasses or
-    ResourceSlices of the cluster are given.
+    A quota then limits nothing. The scheduler rejects such a pod before it tries any node. One missing class in
+    firstAvailable is enough: the other alternatives are not tried. Without --cluster, a class counts as missing
+    where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
+    as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
@@ -30,6 +30,20 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
                 message += ", whatever the other alternatives are"
             hint = context.or_in_cluster(in_place(name, known, "device classes"))
             yield finding((*request.path, "deviceClassName"), message, hint)
+    if claim["kind"] not in CLAIMS:
+        yield from _classes_of_quota(claim, context)
+
+
+def _classes_of_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
+    from webhook.inventory.quotas import class_in  # few inventories have quotas
+
+    for key in mapping(quota, "spec", "hard"):
+        name = class_in(key)
+        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+            message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
+            known = [each for _, each in context.inventory.names("DeviceClass")]
+            hint = context.or_in_cluster(in_place(name, known, "device classes"))
+            yield finding(("spec", "hard", key), message, hint.hint)
 
 
 def _is_installed(name: str, context: Context) -> bool:

@@ -35,6 +35,7 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "DeviceTaintRule": _OF_TOLERATIONS,
     "Role": ("roles",),
     "ClusterRole": ("roles",),
+    "ResourceQuota": ("quotas",),
 }
 """Those about the other kinds, which a claim or class does not need."""
 _OF_SELECTORS: Final = ("attributes", "selectors", "guards")
