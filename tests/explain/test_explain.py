@@ -17,10 +17,9 @@ from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain.answers import explain_answer
 from webhook.explain.counterparts import counterpart, counterparts
-from webhook.explain.examples import example
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
-from webhook.explain.text import of_rule
+from webhook.explain.text import example, of_rule
 
 RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))

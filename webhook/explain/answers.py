@@ -12,11 +12,9 @@ from typing import Final
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.explain.components import API_SERVER, COMPONENTS, Component
-from webhook.explain.examples import example
 from webhook.explain.places import Rule, kinds, rules
 from webhook.explain.query import UnknownNameError, explain, only_kind_with
-from webhook.explain.readers import texts
-from webhook.explain.text import list_of_rules, of_component, of_rule
+from webhook.explain.text import example, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
 from webhook.references import every_rule
 from webhook.release import span
