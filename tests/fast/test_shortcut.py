@@ -20,8 +20,8 @@ from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
+from webhook.fast.policies import Quick
 from webhook.fast.shortcut import OFTEN
-from webhook.policy.evaluation.quick import Quick
 from webhook.policy.load import load
 
 LIBRARY = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
@@ -198,12 +198,11 @@ def test_kinds_of_which_most_requests_are_unusual_take_no_shortcut() -> None:
     compare(BODY, options)
 
 
-def test_many_policies_are_prepared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_policies_areprepared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     copies = [copy.deepcopy(IMAGES) for _ in range(9)]
     for number, (each, bound) in enumerate(copies):
         each["metadata"]["name"] = bound["metadata"]["name"] = bound["spec"]["policyName"] = f"images-{number}"
     policies = load(chain.from_iterable(copies))
-    policies.prepare()
     options, prepared = ReviewOptions(policies=policies), []
     prepare = Quick.prepare
 
@@ -231,7 +230,7 @@ def test_late_requests_fail(rules: ReviewOptions) -> None:
 
 
 def test_what_else_is_looked_up_needs_the_whole() -> None:
-    assert ReviewOptions(enforcement=Enforcement(rules={RULE: AUDIT})).first is None
+    assert not is_short(BODY, practised(ReviewOptions(enforcement=Enforcement(rules={RULE: AUDIT}))))
 
 
 @given(data=st.data())
