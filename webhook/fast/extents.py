@@ -43,6 +43,8 @@ def type_of(extent: Extent) -> Any:
     parts = {name: type_of(part) for name, part in extent.parts.items()}
     if extent.whole or not parts or (ITEMS in parts and len(parts) > 1):
         return Any
+    if not all(map(str.isascii, parts)):  # msgspec finds no other keys of a TypedDict
+        return Any
     if ITEMS in parts:
         return GenericAlias(list, parts[ITEMS]) | dict[str, Any]
     return TypedDict("Part", parts, total=False)  # type: ignore[operator]
