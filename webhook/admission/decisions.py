@@ -109,7 +109,6 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
     Args:
         request: The request of an AdmissionReview.
         call: How the webhook was called; after its deadline the failure policy decides at once.
-        options: How to answer.
         record: Receives the decision and its reasons.
 
     Raises:
@@ -169,9 +168,7 @@ class _Case(NamedTuple):
 
     Args:
         request: The request of an AdmissionReview.
-        options: How to answer.
         deadline: When policies must be finished, in seconds of ``time.monotonic()``; None for no limit.
-        record: Receives the findings.
     """
 
     request: Mapping[str, Any]

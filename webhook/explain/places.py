@@ -51,9 +51,7 @@ class FieldPlace(NamedTuple):
     """A field somewhere in a kind, or the kind as a whole.
 
     Args:
-        kind: The kind.
         path: The names of the fields that lead here, none for the whole.
-        field: The field.
         type: The struct that is here, one or many; None for other fields.
         home: The path as the types of the newest version have it, so that places of two versions can be compared.
         above: The place around it; None for the whole.
@@ -98,8 +96,6 @@ class Stated(NamedTuple):
     """A rule as one place states it.
 
     Args:
-        name: The rule.
-        doc: Its text.
         declared: Where it applies, for a rule about several fields.
     """
 

@@ -30,7 +30,6 @@ def some_paths(arguments: Namespace, missing: str = "name files or directories, 
     """Return the named paths, or standard input.
 
     Args:
-        arguments: The command's arguments.
         missing: How to give the input.
 
     Raises:

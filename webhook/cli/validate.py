@@ -1,4 +1,4 @@
-"""``draguard validate --fix`` and ``--diff``: fixes findings in the files, or prints the changes."""
+"""``draguard validate``: finds the errors for which the API server would refuse manifests."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from io import BytesIO
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from webhook.check.files import judged
 from webhook.check.manifests import Manifests
 from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import exit_code, show
+from webhook.cli.console.output import check_outputs, exit_code, show
+from webhook.cli.console.reading import paths_of, tell
 from webhook.cli.options.settings import COMMAND_LINE
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.content import decoded, encoded
@@ -25,18 +28,28 @@ from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.usage import UsageError
 
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print the findings and a summary."""
+    check_outputs(arguments)
+    if not arguments.stdin_filename:
+        arguments.paths = paths_of(arguments)
+    if arguments.fix or arguments.diff or arguments.unsafe_fixes:
+        return _fix(arguments, partial(judged, tell=tell))
+    return show(judged(arguments, tell=tell), arguments)
+
+
 _SHOWN: Final = 10
 """The maximum number of unapplied fixes for which the reason is shown."""
 _LONGEST: Final = 200
 """The maximum characters of a reason that are shown."""
 
 
-def run(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
+def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
     """Judge manifests, fix them, and report the remaining findings, or print the changes.
-
-    Args:
-        arguments: The command's arguments.
-        judged: Judges the manifests.
 
     Raises:
         UsageError: The options do not fit together, or a file cannot be written.
@@ -213,7 +226,6 @@ class _Files:
         """Return the texts of files, except those that cannot be written.
 
         Args:
-            names: The files.
             wanted: The files to write; of others, it does not matter why they cannot be written.
         """
         from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
