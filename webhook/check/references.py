@@ -16,7 +16,7 @@ from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -147,7 +147,7 @@ class Neighbours:
         self._directories: defaultdict[str, set[str]] = defaultdict(set)
         self._files: defaultdict[str, set[str]] = defaultdict(set)
         self._objects: list[tuple[str, JSONObject]] = []
-        self._names: list[tuple[str, str, str, str]] = []
+        self._names: list[tuple[str, str, str, str, str]] = []
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
@@ -157,12 +157,12 @@ class Neighbours:
         self._files[kind].add(file)
         self._objects.append((directory, obj))
 
-    def note_name(self, file: str, kind: str, name: str, namespace: str) -> None:
+    def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == SLICE:
             self._directories[kind].add(directory)
-        self._names.append((directory, kind, name, namespace))
+        self._names.append((directory, kind, name, namespace, driver))
 
     def beside(self, file: str, kind: str) -> bool:
         """Tell whether a file's manifests come with all objects of a kind that they need.
@@ -365,18 +365,18 @@ class References:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            name = about.kind, about.name, namespace_of(obj)
+            name = about.kind, about.name, namespace_of(obj), ""
         elif about.name and about.kind in {"DeviceClass", SLICE}:
-            name = about.kind, about.name, ""
+            name = about.kind, about.name, "", text(obj, "spec", "driver")
         else:
             return
         self._refused.add(name[0])
         self._note(file, *name)
 
-    def _note(self, file: str, kind: str, name: str, namespace: str) -> None:
-        self._inventory.note(kind, name, namespace)
+    def _note(self, file: str, kind: str, name: str, namespace: str, driver: str = "") -> None:
+        self._inventory.note(kind, name, namespace, driver)
         if self._neighbours:
-            self._neighbours.note_name(file, kind, name, namespace)
+            self._neighbours.note_name(file, kind, name, namespace, driver)
 
     def report(self, report: Report) -> list[str]:
         """Add the findings to a report, each beside the others of its file.
