@@ -109,7 +109,7 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
     Args:
         words: The words that lead to it.
     """
-    shown = [_HELP, *(each for each in command.options() if not each.hidden)]
+    shown = [_HELP, *command.options()]
     arguments = [each for each in shown if each.is_argument]
     actions = {**command.actions}
     if not words:

@@ -278,8 +278,6 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
         elif each.is_argument:
             number: dict[str, Any] = {"nargs": each.number, "default": each.default} if each.number else {}
             parser.add_argument(each.dest, metavar=each.takes, help=each.about, choices=each.words or None, **number)
-        elif each.hidden:
-            parser.add_argument(*each.names, dest=each.dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         elif each.is_switch:
             parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
         else:
