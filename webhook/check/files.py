@@ -75,7 +75,7 @@ def judged(
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
-    report.unread = manifests.unread if arguments.show_files else None
+    report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += manifests.notes
     suppress(report, suppressed, arguments)
     manifests.place(report)
