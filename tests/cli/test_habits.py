@@ -406,7 +406,7 @@ SELDOM = (
         "webhook.policy.evaluation",
         "webhook.policy.load",
         "webhook.sources.rendering",
-        "webhook.sources.templates",
+        "webhook.sources.origins",
     ),
 )
 
