@@ -1,7 +1,7 @@
 """Recorded clusters of Kubernetes 1.36, each with a pod in trouble: the first line names the cause and an object.
 
-``causes-1.36.jsonl.gz`` has a cluster a line, as ``kubectl get … -o json`` prints it, with what is asked, a pattern that
-the first line must match (``says``), and objects of which the answer names one (``about``).
+``causes-1.36.jsonl.gz`` has a cluster a line, as ``kubectl get -A -o json`` prints it, with what is asked, a pattern
+that the first line must match (``says``), and objects of which the answer names one (``about``).
 """
 
 from __future__ import annotations
