@@ -26,10 +26,11 @@ from webhook.inventory.objects import AROUND
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
+from webhook.report.excerpt import stated as stated_as
 from webhook.report.model import Report
 from webhook.spelling import nearest
 from webhook.usage import UsageError
-from webhook.why import KINDS, Scene, explain, gone
+from webhook.why import KINDS, Scene, explain, gone, subject_of
 from webhook.why.scene import release_in
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
     inventory = read_cluster(arguments.cluster, report, (*BASE, *AROUND), quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
+    show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)
     stated = kubernetes(arguments)
     gates = feature_gates(arguments, stated or release_in(inventory))
     try:
@@ -117,19 +119,12 @@ def _explained(scene: Scene, asked: Asked) -> dict[str, Any]:
         if len(spaces) == 1:
             namespace = spaces[0]
             obj = inventory.find(asked.kind, asked.name, namespace)
-    subject = _subject(asked.kind, asked.name, namespace)
+    subject = subject_of(asked.kind, asked.name, namespace)
     if obj is not None:
         return explain(scene, obj, subject)
     if asked.kind == "Pod" and (found := gone(scene, asked.name, namespace, subject)):
         return found
     raise UsageError(f"{asked.stated}: {_unknown(asked, inventory)}")
-
-
-def _subject(kind: str, name: str, namespace: str) -> str:
-    if kind == "Node":
-        return f"node/{name}"
-    word = {"Pod": "", "ResourceClaim": "claim/"}.get(kind, f"{kind.lower()}/")
-    return f"{namespace}/{word}{name}"
 
 
 def _unknown(asked: Asked, inventory: Inventory) -> str:

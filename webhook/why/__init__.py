@@ -17,7 +17,7 @@ from webhook.report.excerpt import printable
 from webhook.why import claims, drivers, pending, started, workloads
 from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
 
-__all__ = ["KINDS", "Scene", "explain", "gone"]
+__all__ = ["KINDS", "Scene", "explain", "gone", "subject_of"]
 
 KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("pod", "pods", "po"), "Pod"),
@@ -36,6 +36,14 @@ LONGEST: Final = 400
 _OBJECTS_MAX: Final = 16
 _EVENTS_MAX: Final = 10
 _MESSAGE_MAX: Final = 1000
+
+
+def subject_of(kind: str, name: str, namespace: str) -> str:
+    """Return what the first line calls an object, such as ``ml/trainer``, ``ml/deployment/chat`` or ``node/gpu-1``."""
+    if kind == "Node":
+        return f"node/{name}"
+    word = "" if kind == "Pod" else f"{kind.lower().removeprefix('resource')}/"
+    return f"{namespace}/{word}{name}"
 
 
 def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
@@ -67,8 +75,8 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any
         return None
     ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
     first = ended[0]
-    refs = (Ref("Pod", name, namespace), *scene.mentioned(first.message, namespace))
-    found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.message}", refs)
+    refs = (Ref("Pod", name, namespace), *scene.mentioned(first.words, namespace))
+    found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", refs)
     answer = _answer(scene, subject, started.ENDED, [found])
     answer["evidence"] += map(_event, sorted(events, key=lambda each: each.time)[-_EVENTS_MAX:])
     return answer
@@ -89,12 +97,14 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
     else:
         found, helps = pending.explain(scene, pod)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
-        stage = next((each.stage for each in found if each.stage), started.NOT_STARTED if is_reserved else "pending")
+        stage = next(
+            (each.stage for each in found[:1] if each.stage), started.NOT_STARTED if is_reserved else "pending"
+        )
     if asked is not None and found:
         first = found[0]
         found = [
             first._replace(
-                text=first.text if name_of(pod) in first.text else f"pod {name_of(pod)}: {first.text}",
+                text=first.text if f"pod {name_of(pod)}" in first.text else f"pod {name_of(pod)}: {first.text}",
                 about=(*first.about, ref_of(pod)),
             ),
             *found[1:],
@@ -173,7 +183,7 @@ def _event(event: Event) -> dict[str, Any]:
         "time": event.time,
         "reason": event.reason,
         "count": event.times,
-        "message": event.message[:_MESSAGE_MAX],
+        "message": event.words[:_MESSAGE_MAX],
     }
 
 

@@ -167,7 +167,7 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
     for event in scene.events(pod, _REFUSED):
         if event.time >= made:
-            words = event.message.removeprefix("(combined from similar events): ")
+            words = event.words.removeprefix("(combined from similar events): ")
             about = (*scene.mentioned(words, namespace), template)
             return Cause(
                 f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}",

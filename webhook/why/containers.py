@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.objects import JSONObject, items, mapping, namespace_of, number, text
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
 from webhook.why.scene import Cause, Event, Ref, Scene
 
 _IMAGE: Final = frozenset(
@@ -109,10 +109,9 @@ def last_words(ended: JSONObject) -> str:
 
 def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, words: str) -> Cause:
     image = text(spec, "image")
-    said = words.rpartition(image)[2].strip(' ":') if image and image in words else words
-    failures = [each for each in scene.events(pod, "Failed") if image and image in each.message]
-    if not said and failures:  # kubelet backs off, and only an event has the reason
-        said = failures[0].message.rpartition(image)[2].strip(' ":')
+    failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
+    # While kubelet backs off, only an event may have the reason.
+    said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
     refs = tuple(ref for each in scene.events(pod, "FailedToRetrieveImagePullSecret") for ref in _secrets(pod, each))
     lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
     return Cause(
@@ -122,9 +121,17 @@ def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, word
     )
 
 
+def _after(image: str, words: str) -> str:
+    """Return the end of what the runtime says of an image, which is the reason."""
+    for mark in (f"{image}: ", f'"{image}": '):
+        if mark in words:
+            return words.rpartition(mark)[2].strip()
+    return "" if words.endswith(f'"{image}"') else words
+
+
 def _secrets(pod: JSONObject, event: Event) -> Iterator[Ref]:
     for each in items(pod, "spec", "imagePullSecrets"):
-        if text(each, "name") and text(each, "name") in event.message:
+        if text(each, "name") and text(each, "name") in event.words:
             yield Ref("Secret", text(each, "name"), namespace_of(pod))
 
 
@@ -155,7 +162,7 @@ def restarted(pod: JSONObject) -> Iterator[JSONObject]:
 def unready(pod: JSONObject) -> Iterator[JSONObject]:
     """Yield the status of each container that runs and is not ready, or not started yet."""
     for status in items(pod, "status", "containerStatuses"):
-        if mapping(status, "state", "running") and status.get("ready") is False:
+        if at(status, "state", "running") is not None and status.get("ready") is False:
             yield status
 
 
@@ -166,8 +173,8 @@ def said_by_kubelet(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         last = next((each for each in events if each.reason == reason), None)
         if last is not None and last.warns:
             namespace = namespace_of(pod)
-            said = said_missing(last.message, namespace) or brief(last.message)
-            yield Cause(said, (*missing(last.message, namespace), *scene.mentioned(last.message, namespace)))
+            said = said_missing(last.words, namespace) or brief(last.words)
+            yield Cause(said, (*missing(last.words, namespace), *scene.mentioned(last.words, namespace)))
 
 
 def missing(words: str, namespace: str) -> tuple[Ref, ...]:

@@ -218,7 +218,8 @@ class Lacks:
         said = f"no {asked.what} is free for {asked.who}: {all_} held"
         if most or self._own:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
-            said = f"no node has {asked.wanted} free {what} for {asked.who}: of {total} others are held"
+            left = f"at most {most} of {total} is, the others are" if most else f"of {total}, others are"
+            said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} held"
         return Cause(f"{said} {lower}by {_named(held)}{why}", (*_refs(held)[:6], *asked.about))
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
@@ -271,7 +272,7 @@ class Lacks:
             )
         names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
         about = (*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names))
-        return Cause(said, (*map(ref_of, rules), *about, *asked.about))
+        return Cause(said, (*map(ref_of, rules), *about, *asked.about), stage="ended" if evicted else "")
 
     def _with(self, taints: Sequence[Taint]) -> list[str]:
         """Return the devices that have some taints."""

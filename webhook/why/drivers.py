@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from webhook.deviceselectors.fleet import shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
-from webhook.simulation.taints import taint_of
+from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.workloads import pods_of as pods_made
 from webhook.spelling import either
 from webhook.why.containers import crashed, failed, outcome, said_by_kubelet, waiting
@@ -139,7 +139,7 @@ def absent(scene: Scene, driver: str) -> Cause:
     for each in sorted(nodes, key=lambda node: not _matches(found, node)):
         if trouble := on_node(scene, driver, each):
             if not any(_matches(found, node) for node in nodes):
-                text_ = f"DaemonSet {full_name_of(found)} selects no node: {_unselected(found, nodes)}"
+                text_ = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
                 return Cause(f"{what}: {text_}", refs, trouble.helps)
             return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
     log = f"kubectl logs --namespace {namespace_of(found)} daemonset/{name_of(found)}"
@@ -164,7 +164,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         return of_pod(pods[0], scene)
     about = (ref_of(workload), Ref("Node", name))
     if not _matches(workload, node):
-        return Cause(f"{who} does not select {name}: {_unselected(workload, [node])}", about)
+        return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
     spec = mapping(workload, "spec", "template", "spec")
     blocking = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
     if not list(pods_made(workload, [node])):
@@ -176,7 +176,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
             (f"give {who} a toleration of {' and '.join(taints)}",),
         )
     failures = scene.events(workload, "FailedCreate")
-    words = f": {failures[0].message}" if failures else ""
+    words = f": {failures[0].words}" if failures else ""
     return Cause(f"{who} has no pod on {name}{words}", about)
 
 
@@ -221,7 +221,7 @@ def _matches(workload: JSONObject, node: JSONObject) -> bool:
     return wants(mapping(workload, "spec", "template", "spec"), node)
 
 
-def _unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
+def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     """Say which labels nodes lack that a DaemonSet selects."""
     spec = mapping(workload, "spec", "template", "spec")
     labels = [mapping(each, "metadata", "labels") for each in nodes]
@@ -233,8 +233,7 @@ def _unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
         wanted = f"the label that it requires ({affinity})"
     else:
         wanted = " and ".join(f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items())
-    names = shortened([name_of(each) for each in nodes])
-    return f"{'none' if len(nodes) > 1 else names or 'no node'} has {wanted}"
+    return f"{'none has' if len(nodes) != 1 else 'the node lacks'} {wanted}"
 
 
 def _any(labels: Iterable[JSONObject], key: str, value: object) -> bool:
@@ -248,6 +247,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     """Say which drivers should publish devices on a node, which do, and what is wrong with them."""
     name = name_of(node)
     slices = published_on(scene, name)
+    silent: list[Cause] = []
     known = sorted({text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")})
     skipping: list[Cause] = []
     for workload in plugins(scene):
@@ -269,10 +269,8 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
             text=f"{who} publishes nothing there: {found.text}",
             about=(*found.about, *(Ref("Driver", each) for each in own)),
         )
-        if _matches(workload, node):
-            yield found
-        else:
-            skipping.append(found)
+        (silent if _matches(workload, node) else skipping).append(found)
+    yield from silent
     for driver, several in slices.items():
         yield from _incomplete(driver, several)
     ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), None)
@@ -280,8 +278,27 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
         yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (f"kubectl uncordon {name}",))
-    if not slices:
+    yield from _tainted(scene, name)
+    if not slices and not silent:
         yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]
+
+
+def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
+    """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
+    found: dict[Taint, list[str]] = {}
+    for each in scene.cluster.allocator.catalog.slices:
+        for device in each.devices if each.node_name == node else ():
+            for taint in map(taint_of, device.content.taints):
+                found.setdefault(taint, []).append(f"{each.driver}/{each.pool}/{device.name}")
+    for taint, places in found.items():
+        yield Cause(
+            f"the taint {taint} keeps claims from {listed(places)}",
+            (
+                Ref("Taint", taint.key),
+                Ref("Taint", str(taint)),
+                *(Ref("Device", p.rpartition("/")[2]) for p in places[:4]),
+            ),
+        )
 
 
 def not_ready(node: JSONObject) -> Cause:

@@ -167,11 +167,13 @@ class _Pending:
         return Found(causes, tuple(each["change"] for each in answer["help"]))
 
     def _causes(self, placement: Placement) -> Iterator[Cause]:
-        yield from self._of_volumes()
+        volumes = list(self._of_volumes())
+        yield from volumes
         if placement.awaited:
             yield self._awaited(placement)
         elif placement.node is not None:
-            yield self._unexpected(placement.node)
+            if not volumes:
+                yield self._unexpected(placement.node)
         elif text(placement.condition, "message").startswith(binding.FAILED):
             yield from self._full(placement.claims)
         elif not self.scene.inventory.knows("Node"):
@@ -248,7 +250,7 @@ class _Pending:
             elif text(claim, "status", "phase") == "Lost":
                 yield Cause(f"{ref}, its volume {entry}, has lost its PersistentVolume", (ref,))
             elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in self._said().lower()):
-                words = f": {brief(warned.message)}" if warned else f", as the scheduler says: {brief(self._said())}"
+                words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {brief(self._said())}"
                 yield Cause(f"{ref}, its volume {entry}, is not bound{words}", (ref,))
 
     # -- nodes
@@ -409,7 +411,7 @@ class _Pending:
         conditions = items(self.pod, "status", "conditions")
         condition = next((each for each in conditions if text(each, "type") == "PodScheduled"), {})
         events = self.scene.events(self.pod, "FailedScheduling")
-        return text(condition, "message") or (events[0].message if events else "")
+        return text(condition, "message") or (events[0].words if events else "")
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""

@@ -14,7 +14,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import MADE, source
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.problem import value_at
+from webhook.problem import Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
@@ -32,6 +32,21 @@ _MENTIONED: Final = (
     "PersistentVolumeClaim",
 )
 """The kinds that are looked for in the words of components."""
+_QUOTED: Final = re.compile(
+    r"(?i)\b(serviceaccount|configmap|secret|PriorityClass with name|webhook|ValidatingAdmissionPolicy|"
+    r"MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? [\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
+)
+"""An object that the words of a component name with its kind."""
+_AS_QUOTED: Final = {
+    "serviceaccount": ("ServiceAccount", True),
+    "configmap": ("ConfigMap", True),
+    "secret": ("Secret", True),
+    "priorityclass with name": ("PriorityClass", False),
+    "storageclass": ("StorageClass", False),
+    "storageclass.storage.k8s.io": ("StorageClass", False),
+    "webhook": ("Webhook", False),
+}
+"""The kinds of such objects, and whether they are in namespaces."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
 
 
@@ -84,13 +99,14 @@ class Event(NamedTuple):
     Args:
         time: When it happened last, as the API server writes it.
         warns: Whether it is a warning.
+        words: Its message, on one line.
         times: How often it happened; 0 if it does not tell.
     """
 
     time: str
     warns: bool
     reason: str
-    message: str
+    words: str
     times: int
     about: JSONObject
 
@@ -104,9 +120,9 @@ class Event(NamedTuple):
         )
         time = max(times) or text(obj, "metadata", "creationTimestamp")
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
-        message = " ".join((text(obj, "message") or text(obj, "note")).split())
+        words = " ".join((text(obj, "message") or text(obj, "note")).split())
         about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
-        return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), message, times_, about)
+        return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about)
 
 
 class Scene:
@@ -151,12 +167,12 @@ class Scene:
             obj: The object, in the newest version.
         """
         for problem in every_rule()[name].check(obj, self.context):
-            yield ": ".join(filter(None, (problem.message, problem.hint)))
+            yield _said(problem)
 
     def places(self, name: str, obj: JSONObject) -> list[tuple[JSONObject, str]]:
         """Return the objects in an object that a rule finds something in: the third step down, with what it finds."""
         found = every_rule()[name].check(obj, self.context)
-        return [(value_at(obj, each.path[:3]), ": ".join(filter(None, (each.message, each.hint)))) for each in found]
+        return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
 
     # -- events
 
@@ -263,12 +279,20 @@ class Scene:
             namespace: The namespace of what the words are about.
         """
         named = {part for word in _WORD.findall(words) for part in (word, *word.split("/"))}
-        return tuple(
+        found = [
             Ref(kind, name, space)
             for kind in _MENTIONED
             for space, name in self.inventory.names(kind)
             if space in {"", namespace} and name in named
-        )
+        ]
+        for stated, name in _QUOTED.findall(words):
+            kind, is_namespaced = _AS_QUOTED.get(stated.lower(), (stated, False))
+            found.append(Ref(kind, name, namespace if is_namespaced else ""))
+        return tuple(found)
+
+
+def _said(problem: Problem) -> str:
+    return ": ".join(filter(None, (problem.message, problem.hint)))
 
 
 def release_in(inventory: Inventory) -> str:

@@ -49,7 +49,7 @@ def stage_of(pod: JSONObject) -> str:
         return ENDED
     if text(pod, "status", "phase") == "Running":
         return RUNNING
-    runs = any(mapping(each, "state", "running") for each in items(pod, "status", "containerStatuses"))
+    runs = any(at(each, "state", "running") is not None for each in items(pod, "status", "containerStatuses"))
     return RUNNING if runs else NOT_STARTED
 
 
@@ -130,7 +130,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
             text=f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
         )
     if unprepared:
-        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].message)}", (ref_of(pod),))
+        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", (ref_of(pod),))
     if finalizers:
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", (ref_of(pod),))
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
@@ -149,7 +149,7 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
             (
                 other
                 for event in scene.events(pod, "Preempted")
-                if (found := _PREEMPTED.search(event.message))
+                if (found := _PREEMPTED.search(event.words))
                 for other in scene.inventory.all("Pod")
                 if text(other, "metadata", "uid") == found[1]
             ),
@@ -310,7 +310,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepar
     named = {
         name
         for event in unprepared[:1]
-        if (found := _UNREGISTERED.search(event.message))
+        if (found := _UNREGISTERED.search(event.words))
         for name in [found[1] or found[2]]
     }
     wanted = dict.fromkeys(text(result, "driver") for _, result in results(scene, pod))
@@ -337,18 +337,18 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepar
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
     """Say what a driver says of the claim that it does not prepare."""
-    if _UNREGISTERED.search(event.message):
+    if _UNREGISTERED.search(event.words):
         return
     sources = scene.claim_sources(pod)
     used = [each.claim for each in uses(scene, pod)]
-    claim = next((each for each in used if name_of(each) in event.message), used[0] if len(used) == 1 else None)
+    claim = next((each for each in used if name_of(each) in event.words), used[0] if len(used) == 1 else None)
     found = [text(each, "driver") for each in items(claim, "status", "allocation", "devices", "results")]
     configs = [*items(claim, "status", "allocation", "devices", "config"), *items(claim, "spec", "devices", "config")]
     configured = [text(each, "opaque", "driver") for each in configs]
     who = f"driver {either(list(dict.fromkeys(found)))}" if found else "its driver"
     written = sources.get(name_of(claim)) if claim else None
     what = f"{written.kind} {written.name}" if written else "its claim"
-    words = _BEFORE_WORDS.split(event.message)[-1]
+    words = _BEFORE_WORDS.split(event.words)[-1]
     refs = tuple(filter(None, (written, ref_of(claim) if claim else None)))
     about = (*refs, *(Ref("Driver", each) for each in dict.fromkeys(found)))
     if any(each in configured for each in found) and _OF_PARAMETERS.search(words):
@@ -386,7 +386,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from (each for each in waiting(scene, pod) if not troubled)
     for status in unready(pod):
         probes = [each for each in scene.events(pod, "Unhealthy") if each.warns]
-        words = f": {brief(probes[0].message)}" if probes else ""
+        words = f": {brief(probes[0].words)}" if probes else ""
         yield Cause(
             f"container {text(status, 'name')} runs, and is not ready{words}", (Ref("Container", text(status, "name")),)
         )

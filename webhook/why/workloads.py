@@ -9,23 +9,13 @@ from typing import Final
 from webhook.inventory.quotas import Quotas
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
-from webhook.why.containers import brief, failed, last_words, missing, outcome
-from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
+from webhook.why.containers import brief, failed, last_words, outcome
+from webhook.why.drivers import unselected
+from webhook.why.scene import Cause, Event, Scene, ref_of
 from webhook.why.started import ENDED, stage_of
 
 NO_POD: Final = "no-pod"
 _FAILED: Final = ("FailedCreate", "ReplicaSetCreateError", "FailedScheduling", "BackoffLimitExceeded")
-_QUOTED: Final = re.compile(
-    r"(?i)\b(serviceaccount|configmap|secret|PriorityClass with name|webhook|"
-    r"ValidatingAdmissionPolicy|PodSecurity|limitrange)s?[: ]+[\"'`]?([\w./:-]*\w)"
-)
-_KINDS: Final = {
-    "serviceaccount": "ServiceAccount",
-    "priorityclass with name": "PriorityClass",
-    "webhook": "Webhook",
-    "validatingadmissionpolicy": "ValidatingAdmissionPolicy",
-    "podsecurity": "PodSecurity",
-}
 _BEFORE: Final = re.compile(
     r"^(?:\(combined from similar events\): )?(?:Error creating: |create Pod .*? failed error: )?"
 )
@@ -103,14 +93,10 @@ def _refused(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
             ),
             None,
         )
-        words = said[0].message if said else text(condition, "message")
+        words = said[0].words if said else text(condition, "message")
         if words:
             words = _BEFORE.sub("", words)
-            named = tuple(
-                Ref(_KINDS.get(kind.lower(), kind), name, namespace if kind.lower() == "serviceaccount" else "")
-                for kind, name in _QUOTED.findall(words)
-            )
-            refs = (*scene.mentioned(words, namespace), *named, *missing(words, namespace))
+            refs = scene.mentioned(words, namespace)
             yield Cause(
                 f"no pod was created: the API server refuses it: {brief(words, 280)}",
                 (*refs, ref_of(workload)),
@@ -127,15 +113,13 @@ def _revision(obj: JSONObject) -> int:
 
 def _silent(scene: Scene, workload: JSONObject) -> Cause:
     if text(workload, "kind") == "DaemonSet":
-        from webhook.why.drivers import _unselected
-
         nodes = scene.inventory.all("Node")
-        return Cause(f"selects no node: {_unselected(workload, nodes)}", (ref_of(workload),), (), NO_POD)
+        return Cause(f"selects no node: {unselected(workload, nodes)}", (ref_of(workload),), (), NO_POD)
     gone = scene.of_gone(f"{name_of(workload)}-", namespace_of(workload))
     if gone:
         last = gone[0]
         return Cause(
-            f"has no pod; the last event is about pod {text(last.about, 'name')}: {brief(last.message)}",
+            f"has no pod; the last event is about pod {text(last.about, 'name')}: {brief(last.words)}",
             (ref_of(workload),),
             (),
             NO_POD,
