@@ -111,12 +111,7 @@ def _fractions(value: Any, shape: Shape) -> Iterator[str]:
 
 
 def without_nulls(value: Any, shape: Shape) -> Any:
-    """Replace nulls as decoding into Go's types does: fields are left out, items are the zero values of their types.
-
-    Args:
-        value: The value.
-        shape: Its shape.
-    """
+    """Replace nulls as decoding into Go's types does: fields are left out, items are the zero values of their types."""
     if isinstance(value, dict):
         if isinstance(shape, Structure):
             fields = ((name, each, shape.field(name) or Anything()) for name, each in value.items() if each is not None)

@@ -91,8 +91,6 @@ def mutate(
     evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only the deadline and webhooks raise.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         webhooks: Returns the object as webhooks change it; None if they refuse it, so that no policy runs again.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.

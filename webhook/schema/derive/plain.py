@@ -32,9 +32,6 @@ def plain(structure: Structure) -> Check:
 
     Such a value has only declared fields of the right types, whole numbers in fields for them, no duplicate keys in
     lists, and null at most in values of any shape.
-
-    Args:
-        structure: The structure.
     """
     fields = dict(structure.fields())
     types = {name: _TYPES.get(shape.kind) for name, shape in fields.items() if isinstance(shape, Scalar)}
