@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +14,17 @@ from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted
 from webhook.release import Release
 from webhook.schema import CREATE, Target, compile_struct
+from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-from webhook.schema.derive.whole import whole
+from webhook.schema.fields import Field
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Anything
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
 
+_Replaced = Mapping[type[Struct], type[Struct]]
 
 _IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
@@ -143,4 +148,31 @@ def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
     type_ = type_of(api_version, kind) or Object
-    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=whole(type_, replaced))
+    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=_whole(type_, replaced))
+
+
+def _whole(type_: type[Struct], replaced: _Replaced) -> _Replaced:
+    """Return replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
+    found = dict(replaced)
+    _add(type_, found)
+    return found
+
+
+def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
+    wanted = found.get(type_, type_)
+    fields = {name: _declared(field) for name, field in {**wanted.opaque, **wanted.fields}.items()}
+    changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
+    if changed:
+        attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
+        found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
+    for field in fields.values():
+        part = field
+        while isinstance(part, Array | Map):
+            part = part.item
+        if isinstance(part, Nested):
+            _add(part.type, found)
+
+
+def _declared(field: Field) -> Field:
+    """Return the declaration of a field that is known but not judged."""
+    return field.shape if isinstance(field, Anything) and field.shape else field

@@ -36,7 +36,6 @@ from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
 from webhook.problem import BAD_REQUEST, Path, quoted
 from webhook.release import Release
-from webhook.schema.derive.plain import plain
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
@@ -95,8 +94,6 @@ def mutate(
     evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only the deadline and webhooks raise.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         webhooks: Returns the object as webhooks change it; None if they refuse it, so that no policy runs again.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
@@ -413,13 +410,11 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
 def _merged(
     obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
 ) -> JSONObject:
-    fits = plain(schema)
-    is_plain = fits(configuration) and fits(obj)
     try:
-        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE, is_plain=is_plain)
+        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    if is_plain or is_custom:
+    if is_custom:
         return changed
     try:
         expect_whole_numbers(configuration, schema)
