@@ -34,7 +34,6 @@ def read_cluster(
 
     Args:
         paths: Files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists, must-gather trees.
-        report: Receives the problems.
         kinds: The kinds that the command needs; objects of others are ignored.
         quiet: Whether to show no progress on a terminal.
         definitions: Whether CustomResourceDefinitions are needed, too, which are large.
@@ -61,7 +60,7 @@ def read_cluster(
     if selection.left_out and tell:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=False))
+        tell(not_read(selection.left_out, selection.unread, renders=False))
     return inventory
 
 
@@ -88,7 +87,6 @@ def not_found(what: str, paths: Sequence[str]) -> str:
     """Return the complaint that the cluster lacks objects that a command needs.
 
     Args:
-        what: The missing objects.
         paths: The paths of ``--cluster``.
     """
     how = "--cluster has none: collect them, too" if paths else "give the objects of the cluster with --cluster"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.versions import DEFAULT, NEWEST, Served
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
-from webhook.check.references import References
+from webhook.check.references import References, Unlooked
 from webhook.check.repeats import Repeats
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
@@ -54,7 +54,6 @@ class _Later(NamedTuple):
     """A document whose final verdict needs all other documents.
 
     Args:
-        document: The document.
         served: Its kind; None if it is unknown.
         at: The place of its findings.
         release: The release that it was judged by; None if it was not judged yet.
@@ -76,16 +75,15 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
-) -> None:
+) -> Unlooked:
     """Judge documents as they are read, dependent ones after all others, and their references.
 
+    Returns the references that were not looked up.
+
     Args:
-        documents: The documents.
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
-        arguments: The command's arguments.
         stated: The Kubernetes release; None if that follows from the documents of a file.
-        report: Receives the findings.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -115,7 +113,8 @@ def judge_all(
         else:
             order.take(document)
     order.finish()
-    report.remarks += [*old.remarks(), *references.report(report)]
+    report.remarks += old.remarks()
+    return references.report(report)
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
@@ -126,7 +125,6 @@ class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
 
     Args:
-        judge: Judges a document.
         references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.

@@ -97,7 +97,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.configuration.options import ALIASES
+    from webhook.optional import install
     from webhook.usage import UsageError
 
     try:
@@ -105,7 +105,8 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
-        module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
+        install("documents")
+        module = arguments.command.replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:
         from webhook.cli.options.settings import setter  # needed for mistakes only

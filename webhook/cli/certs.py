@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Write certificates, or print the CA bundle of existing ones."""
-    directory = Path(arguments.dir)
+    directory = Path(arguments.directory)
     try:
         if arguments.ca_bundle:
             print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))

@@ -69,7 +69,6 @@ def _run(command: Sequence[str], optional: Collection[str], printed: IO[bytes]) 
     """Run kubectl; return its exit code, and the resource that the cluster does not serve.
 
     Args:
-        command: The command.
         optional: The resources that a cluster may lack.
         printed: The file that gets what kubectl prints, and nothing else.
     """

@@ -1,4 +1,4 @@
-"""References of claims and templates: classes, drivers, requests."""
+"""Rules about claims and templates, and about device classes: their selectors, drivers and names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path, Problem
 from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
-from webhook.references.rules import Context, finding, in_expression, in_place, rule
+from webhook.references.rules import Context, finding, in_expression, in_place, listed, rule
 
 
 @rule("class-not-found", *CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
@@ -201,3 +201,32 @@ def _quota_refusal(claim: JSONObject, context: Context) -> str:
 
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
     return context.quotas.refusal(made, extended=extended)
+
+
+@rule("extended-resource-ambiguous", "DeviceClass")
+def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Two device classes state the same extendedResourceName: the newest gets all pods.
+
+    Of classes with the same age, the first by name wins. The devices of the others are never used for that resource,
+    and quota is charged to the winner.
+    """
+    name = text(device_class, "spec", "extendedResourceName")
+    others = [
+        name_of(each)
+        for each in context.inventory.all("DeviceClass")
+        if name and text(each, "spec", "extendedResourceName") == name and name_of(each) != name_of(device_class)
+    ]
+    if others:
+        message = f'extended resource "{name}" is that of device class {listed(sorted(others))}, too'
+        hint = "only the newest class provides it: give each class its own name"
+        yield finding(("spec", "extendedResourceName"), message, hint, "Ambiguous")
+
+
+@rule("config-for-other-driver", "DeviceClass")
+def config_for_other_driver(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Configuration is for a driver whose devices cannot be selected, so it is never read.
+
+    A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
+    """
+    known = drivers_of(items(device_class, "spec", "selectors"), context)
+    yield from wrong_drivers(items(device_class, "spec", "config"), known, ("spec", "config"), "the class selects")

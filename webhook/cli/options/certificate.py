@@ -22,9 +22,6 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
     thread, once its first processes are forked.
 
-    Args:
-        arguments: The command's.
-
     Yields:
         The manager; None if this process does not manage the certificate.
 
@@ -54,7 +51,6 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     """Make the manager that the options describe.
 
     Args:
-        arguments: The command's.
         directory: The directory for ``tls.crt`` and ``tls.key``; None to maintain only the Secret, with the cluster's
             version.
 
