@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
@@ -29,8 +30,6 @@ from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.check.oldstate import OldState
     from webhook.check.untyped import Untyped
     from webhook.engine.offline import Sender

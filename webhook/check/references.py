@@ -26,7 +26,6 @@ from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 if TYPE_CHECKING:
     from webhook.check.judge import Judgement
     from webhook.drivers import Profile
-    from webhook.findings import Finding
     from webhook.inventory.extended import ExtendedResources
     from webhook.references import ReferenceFindings
     from webhook.references.lookup import Lookup

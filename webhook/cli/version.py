@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from webhook import __version__
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(_arguments: Namespace | None = None) -> int:
