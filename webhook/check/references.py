@@ -38,7 +38,7 @@ _TOGETHER: Final = "selectors"
 """The items of such a list apply together: what one excludes, the others need not handle."""
 
 
-def spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
+def _spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
     """Return the fields of an object that have errors.
 
     Args:
@@ -54,7 +54,7 @@ def spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
     return None if not _DECISIVE.isdisjoint(paths) else paths
 
 
-def holds(path: Path, errors: Iterable[Path]) -> bool:
+def _holds(path: Path, errors: Iterable[Path]) -> bool:
     """Tell whether a warning about a field holds beside errors.
 
     Args:
@@ -70,7 +70,7 @@ _NAMED: Final = 3
 """How many objects of a kind are named, with the first place of each."""
 
 
-class Unlooked:
+class _Unlooked:
     """References that were not looked up, because no object of their kind is known beside them."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ SLICE = "ResourceSlice"
 CLASS = "DeviceClass"
 
 
-class Neighbours:
+class _Neighbours:
     """The directories that hold manifests, by kind."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ class _Alike:
         self.more = 0
         """How many others there are."""
 
-    def add_to(self, skipped: Unlooked, times: int = 1) -> None:
+    def add_to(self, skipped: _Unlooked, times: int = 1) -> None:
         """Add the references of some of the manifests."""
         for (kind, path), count in self._found.skipped.items():
             skipped.add(kind, path, self._first, count * times)
@@ -284,7 +284,7 @@ class References:
         self._work = Budget(_WORK, is_offline=True)
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
-        self._neighbours = None if is_cluster else Neighbours()
+        self._neighbours = None if is_cluster else _Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
         self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
 
@@ -310,9 +310,7 @@ class References:
         if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.check.references import spoiled  # most objects are valid
-
-            errors = None if findings is None else spoiled(findings)
+            errors = None if findings is None else _spoiled(findings)
             if errors is None:
                 self._hides_errors = True
             else:
@@ -400,9 +398,9 @@ class References:
     def _has_selectors(self) -> bool:
         return any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
 
-    def _findings(self) -> tuple[list[Finding], Unlooked]:
+    def _findings(self) -> tuple[list[Finding], _Unlooked]:
         """Look up the references of the manifests; collect those that were skipped."""
-        skipped, findings = Unlooked(), list[Finding]()
+        skipped, findings = _Unlooked(), list[Finding]()
         alike: dict[int, _Alike] = {}
         for given in self._documents.values():
             try:
@@ -436,7 +434,7 @@ class References:
         alike: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
         return alike
 
-    def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
+    def _located(self, problems: Sequence[Problem], given: _Noted, skipped: _Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
         from webhook.check.placing import placed  # only for problems
         from webhook.references.rules import RULES  # only here once all manifests are read
@@ -467,9 +465,7 @@ class References:
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            from webhook.check.references import holds
-
-            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+            return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
 
     def _namespaces(self, obj: JSONObject) -> Sequence[str]:
