@@ -59,7 +59,7 @@ def read_cluster(
     if selection.left_out and tell:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=False))
+        tell(not_read(selection.left_out, selection.unread, renders=False))
     return inventory
 
 

@@ -11,6 +11,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.inorder import judge_all
 from webhook.check.manifests import Manifests, piped_twice
 from webhook.check.oldstate import AtRevision, Deployed
+from webhook.check.references import Unlooked
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
 from webhook.documents import STDIN, Document, Unreadable
@@ -37,6 +38,7 @@ def judged(
     Raises:
         UsageError: Options do not fit together, or do not fit the manifests.
     """
+    install("documents")
     install("objects")
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
@@ -49,6 +51,7 @@ def judged(
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
+    unlooked = Unlooked()
     reports: list[Report] = []
     from copy import deepcopy  # slow to import
 
@@ -63,7 +66,7 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
+        unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
@@ -74,8 +77,8 @@ def judged(
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
-    report.unread = manifests.unread if arguments.show_files else None
-    report.remarks += manifests.notes
+    report.unread, report.lists_files = manifests.unread, arguments.show_files
+    report.remarks += [*unlooked.lines(), *manifests.notes]
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:

@@ -63,7 +63,7 @@ class Deployed:
         if selection.left_out and tell:
             from webhook.report.summary import not_read  # seldom needed
 
-            tell(f"--old: {not_read(selection.left_out, renders=True)}")
+            tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""

@@ -98,6 +98,7 @@ def _terminate(*_: object) -> None:
 
 def _run(arguments: Namespace) -> int:
     from webhook.configuration.options import ALIASES
+    from webhook.optional import install
     from webhook.usage import UsageError
 
     try:
@@ -105,6 +106,7 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
+        install("documents")
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:

@@ -97,11 +97,13 @@ class Stated(NamedTuple):
 
     Args:
         declared: Where it applies, for a rule about several fields.
+        function: The function that applies it, if it is its own.
     """
 
     name: str
     doc: str
     declared: Declared | None = None
+    function: Callable[..., Any] | None = None
 
 
 class Rule(NamedTuple):
@@ -152,6 +154,9 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
             place = left.pop()
             for stated in rules_at(place, release):
                 found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+            for struct in filter(None, map(_struct, place.type.opaque.values() if place.type else ())):
+                own = (each for sort in _SORTS for each in declared(struct, sort))
+                found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
             left += reversed(list(children(place, release)))
     return dict(sorted(found.items()))
 
@@ -181,7 +186,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             continue
         seen.add(struct)
         for sort in sorts or _SORTS:
-            yield from (Stated(each.name, doc_of(each.rule), each) for each in declared(struct, sort))
+            yield from (Stated(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
             if inner := _struct(field):
@@ -202,7 +207,7 @@ def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
-                yield Stated(each.name, doc_of(each.rule), each)
+                yield Stated(each.name, doc_of(each.rule), each, each.rule)
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:
@@ -212,7 +217,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
             yield Stated(name, doc)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
-            yield Stated(test.__name__.replace("_", "-"), doc_of(test))
+            yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
     if isinstance(field, Parsed):
         yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
     if isinstance(field, Array | Map):

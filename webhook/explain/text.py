@@ -57,26 +57,47 @@ def _fields(declared: Declared) -> frozenset[str]:
 @cache
 def _names(rule: object) -> frozenset[str]:
     """Collect the names and texts in the code of a rule."""
-    names: set[str] = set()
-    functions = [rule]
+    functions = _functions(rule, (_TYPES,))
+    return frozenset(name for _, code in functions for name in code.co_names) | texts(rule)
+
+
+@cache
+def texts(rule: object, packages: tuple[str, ...] = (_TYPES,)) -> frozenset[str]:
+    """Collect the texts in the code of a rule.
+
+    Args:
+        rule: The function.
+        packages: Beginnings of the names of modules whose functions belong to it if it calls them.
+    """
+    return frozenset(
+        constant
+        for function, code in _functions(rule, packages)
+        for constant in (*code.co_consts, *map(function.__globals__.get, code.co_names))
+        if isinstance(constant, str) and constant != function.__doc__
+    )
+
+
+def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionType, CodeType]]:
+    """List the code of a rule, of functions inside it, and of those that it calls, each with the function around it."""
+    functions, found = [rule], []
     for each in functions:
         if not isinstance(each, FunctionType):
             continue
         codes = [each.__code__]
         for code in codes:
             codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
-            names.update(code.co_names, (constant for constant in code.co_consts if isinstance(constant, str)))
-            called = map(each.__globals__.get, code.co_names)
             functions += (
                 one
-                for one in called
-                if isinstance(one, FunctionType) and one.__module__.startswith(_TYPES) and one not in functions
+                for one in map(each.__globals__.get, code.co_names)
+                if isinstance(one, FunctionType) and one.__module__.startswith(packages) and one not in functions
             )
-    return frozenset(names)
+        found += [(each, code) for code in codes]
+    return found
 
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
 _RUN: Final = "# run: "
+_FINDING: Final = re.compile(r"#!\s+(?:\[([\w-]+)\]\s+)?(.*?)\s*(?=#!|$)", re.MULTILINE)
 
 
 class Example(NamedTuple):
@@ -104,6 +125,10 @@ class Example(NamedTuple):
             yield "STORED", self.before
         yield f"FAILS{checked}", self.fails
         yield "PASSES", self.passes
+
+    def messages(self) -> Iterator[tuple[str, str]]:
+        """Return the messages of its findings, or how they begin, each with its rule; empty for the rule itself."""
+        yield from ((found[1] or "", found[2].partition("…")[0]) for found in _FINDING.finditer(self.fails))
 
 
 def example(rule: str) -> Example | None:
@@ -133,15 +158,21 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
             f"    {kind.name:{width}}  {releases(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    width = max(map(len, known))
-    lines += ["", "RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())]
     return "\n".join(
         [
             *lines,
             "",
+            list_of_rules(known),
+            "",
             "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate.",
         ]
     )
+
+
+def list_of_rules(known: Mapping[str, Rule]) -> str:
+    """List rules, on a line each."""
+    width = max(map(len, known))
+    return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
 
 
 def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> str:

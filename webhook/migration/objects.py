@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from copy import deepcopy
 from typing import Any, Final
 
@@ -148,12 +148,21 @@ def _nested(path: Path) -> Problem:
 
 def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
     """Find the fields that one version has and the other lacks."""
-    known = {path[-1:] for path in _unknown_of(before, None)}
+    if known := _unknown_of(before, None):
+        after = convert(_without(before, known, Path()), after["apiVersion"])
     return [
         lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
         for path, hint in _unknown_of(after, wanted).items()
-        if path[-1:] not in known
     ]
+
+
+def _without(value: Any, paths: Container[Path], at: Path) -> Any:
+    """Return a value without the fields at some paths."""
+    if isinstance(value, list):
+        return [_without(each, paths, at / index) for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without(each, paths, at / name) for name, each in value.items() if at / name not in paths}
 
 
 def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:

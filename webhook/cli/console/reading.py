@@ -85,7 +85,7 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
-    """Count the files that were not read on standard error.
+    """Say on standard error which files were not read.
 
     Args:
         selection: What has left them out.
@@ -95,7 +95,7 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
     if selection.left_out and not quiet:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=renders))
+        tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
 def tell(line: str) -> None:

@@ -158,7 +158,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
         stated, note = kubernetes(arguments), suppressed.note
         report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
-    report.left_out, report.renders = selection.left_out, False
+    report.left_out, report.unread, report.renders = selection.left_out, selection.unread, False
     if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
         raise UsageError(f"no suites found in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cel.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
+from tests.fast.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
 from tests.mutilation import mutilated
-from webhook.extent import ITEMS, Extent
+from webhook.fast.extents import ITEMS, Extent, type_of
 
 pytestmark = pytest.mark.no_cover
 
@@ -34,6 +35,16 @@ def kept(value: Any, extent: Extent) -> Any:
     if ITEMS in extent.parts:
         return value
     return {name: kept(each, extent.parts[name]) for name, each in value.items() if name in extent.parts}
+
+
+@given(st.sampled_from([text for text, _ in EXPRESSIONS]), st.just(OBJECT) | mutilated(OBJECT))
+def test_what_is_decoded_suffices(text: str, obj: Any) -> None:
+    try:
+        decoded = msgspec.convert(obj, type_of(extent_of(text)))
+    except msgspec.ValidationError:
+        assert obj is not OBJECT
+        return
+    assert evaluated(joint(text), decoded) == evaluated(joint(text), obj)
 
 
 @given(st.sampled_from([text for text, _ in EXPRESSIONS]), st.just(OBJECT) | mutilated(OBJECT))

@@ -1,15 +1,54 @@
-"""The parts of a variable that expressions read, followed through macros and composed variables."""
+"""Extents: the parts of a variable that expressions read, followed through macros and composed variables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from types import GenericAlias
+from typing import Any, Final, TypedDict
 
 from webhook.budget import current
 from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.syntax.reads import INDEXES
-from webhook.extent import ITEMS, Extent
+
+ITEMS: Final = "*"
+"""The part that stands for all items of a list, or for all values of a map; no field has this name."""
+
+
+class Extent:
+    """The parts of a value that are read.
+
+    Attributes:
+        parts: The extents of its fields by name, and that of its items.
+        whole: Whether all of it is read.
+    """
+
+    __slots__ = ("parts", "whole")
+
+    def __init__(self) -> None:
+        self.parts: dict[str, Extent] = {}
+        self.whole = False
+
+    def part(self, name: str) -> Extent:
+        """Return the extent of a part, which is read from now on.
+
+        Args:
+            name: The name of a field, or :data:`ITEMS`.
+        """
+        return self.parts.setdefault(name, Extent())
+
+
+def type_of(extent: Extent) -> Any:
+    """Return the type of which msgspec decodes nothing but an extent; a value of another type is not decoded at all."""
+    parts = {name: type_of(part) for name, part in extent.parts.items()}
+    if extent.whole or not parts or (ITEMS in parts and len(parts) > 1):
+        return Any
+    if not all(map(str.isascii, parts)):  # msgspec finds no other keys of a TypedDict
+        return Any
+    if ITEMS in parts:
+        return GenericAlias(list, parts[ITEMS]) | dict[str, Any]
+    return TypedDict("Part", parts, total=False)  # type: ignore[operator]
+
 
 Parts = tuple["Extent | Parts", ...]
 

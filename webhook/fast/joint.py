@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Any, Final, Protocol
 
+from webhook.cel import Meter, Program
 from webhook.cel.runtime.attributes import Chain
+from webhook.cel.runtime.compiler import compiled
 from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.layout import PLAIN, Layout
+from webhook.fast.extents import Extent, extend
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
@@ -22,16 +24,79 @@ _FIRST_ALONE: Final = frozenset({"_&&_", "_||_", "_?_:_", "_[_]", "_[?_]", "_?._
 """Functions that need not evaluate the arguments after the first."""
 
 
-class JointGenerator(Generator):
-    """Writes the expressions that `webhook.cel.runtime.program.Joint` evaluates.
+class Evaluate(Protocol):
+    """The type of what `Joint.compiled` returns."""
+
+    def __call__(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
+        """Tell whether all expressions hold, or a condition is false.
+
+        Args:
+            meter: Counts the memory that is built; the caller counts costs.
+            left: The cost that may be spent.
+            mark: The cost left at which the clock is checked next.
+            bindings: As for `Program.evaluate`, without `variables`.
+
+        Returns:
+            The cost left, less than 0 if the expressions must be evaluated one by one; the next mark; and whether
+            everything holds. The cost is that of evaluation one by one, with each variable evaluated once.
+
+        Raises:
+            CostLimitExceededError: The expressions must be evaluated one by one.
+            EvaluationError: The same.
+            RecursionError: The same.
+            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+            BudgetExceededError: It was more work than the budget in force allows.
+        """
+
+
+class Joint:
+    """Several expressions, evaluated together as a fast path for the usual results.
 
     Args:
-        conditions: As there.
-        checks: As there.
-        variables: As there.
-        skipped: As there.
-        layouts: As for `webhook.cel.runtime.program.Joint.compiled`.
+        conditions: The expressions that are evaluated first.
+        checks: The expressions that are evaluated where all conditions hold.
+        variables: The expressions that both may use as `variables.NAME`, by name.
+        skipped: The largest number of conditions, from the last, that are skipped once one does not hold.
     """
+
+    def __init__(
+        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], skipped: int
+    ) -> None:
+        self._conditions = [each.analysis for each in conditions]
+        self._checks = [each.analysis for each in checks]
+        self._variables = {name: each.analysis for name, each in variables.items()}
+        self._skipped = skipped
+
+    def compiled(self) -> Evaluate:
+        """Return a new function that tells whether all expressions hold, or a condition is false.
+
+        Raises:
+            CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
+            BudgetExceededError: Compiling is more work than the budget in force allows.
+        """
+        parts = self._conditions, self._checks, self._variables
+        evaluate: Evaluate = compiled(
+            [*parts[0], *parts[2].values(), *parts[1]], lambda: JointGenerator(*parts, self._skipped)
+        )
+        return evaluate
+
+    def extend(self, extent: Extent, variable: str) -> None:
+        """Add to an extent what the evaluation reads of a variable.
+
+        Args:
+            extent: The extent of the variable.
+            variable: The variable's name.
+
+        Raises:
+            BudgetExceededError: That was more work than the budget in force allows.
+            RecursionError: An expression is nested too deeply.
+        """
+        roots = [each.checked.root for each in (*self._conditions, *self._checks)]
+        extend(extent, variable, roots, {name: each.checked.root for name, each in self._variables.items()})
+
+
+class JointGenerator(Generator):
+    """Write the expressions of a `Joint`; the arguments are its own."""
 
     def __init__(
         self,
@@ -39,10 +104,8 @@ class JointGenerator(Generator):
         checks: Sequence[Analysis],
         variables: Mapping[str, Analysis],
         skipped: int,
-        layouts: Mapping[str, Layout],
     ) -> None:
         self._conditions, self._checks, self._values, self._skipped = conditions, checks, variables, skipped
-        self._layouts = layouts
         super().__init__((*conditions, *checks)[0], gives_up=True)
         self._cells = self.name()
         """The values of the variables so far."""
@@ -54,7 +117,7 @@ class JointGenerator(Generator):
         self._room = 2 * LARGE
 
     def write(self) -> str:
-        """Writes all expressions; gives the name of their function."""
+        """Write all expressions; return the name of their function."""
         if self._values:
             self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
@@ -76,14 +139,14 @@ class JointGenerator(Generator):
         return name
 
     def variable(self, name: str) -> Operand:
-        """A variable of the expressions; `variables` has no value of its own here."""
+        """Return a variable of the expressions; `variables` has no value of its own here."""
         if name == _VARIABLES:
             self.line(GIVE_UP)
             return Operand(self._cells, fails=False)  # not a constant, of which Python would warn
-        return self.held(super().variable(name).text, self._layouts.get(name, PLAIN))
+        return Operand(super().variable(name).text, fails=False)
 
     def _whole(self, analysis: Analysis) -> Operand:
-        """Writes one expression, in a function of its own if there are many."""
+        """Write one expression, in a function of its own if there are many."""
         with self._about(analysis):
             root = analysis.checked.root
             self._room -= analysis.weights[root]
@@ -115,7 +178,7 @@ class JointGenerator(Generator):
         return operand
 
     def _is_needed(self, name: str, node: Expression) -> bool:
-        """Whether the evaluation of a node certainly reads a local variable."""
+        """Tell whether the evaluation of a node certainly reads a local variable."""
         if self.constant_of(node) is not NOT_CONSTANT:
             return False
         match node:
@@ -137,7 +200,7 @@ class JointGenerator(Generator):
         return super()._start(node)
 
     def _read(self, name: str) -> Operand:
-        """Writes the read of a variable, which costs as much as the step to it."""
+        """Write the read of a variable, which costs as much as the step to it."""
         self.spend(1)
         known = self.facts.get((_VARIABLES, name))
         if known is not None:
@@ -163,13 +226,13 @@ class JointGenerator(Generator):
         return self._operands[name]._replace(text=value)
 
     def _computing(self, name: str, cell: str) -> tuple[str, list[str]]:
-        """Writes the function that computes a variable and caches its value."""
+        """Write the function that computes a variable and caches its value."""
         function, taken, _ = self.function(lambda: self._computed(name, cell))
         made = self._functions[name] = function, taken
         return made
 
     def _computed(self, name: str, cell: str) -> Operand:
-        """Writes the computation of a variable."""
+        """Write the computation of a variable."""
         analysis = self._values[name]
         with self._about(analysis):
             operand = self.emit(analysis.checked.root)

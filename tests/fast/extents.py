@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.cel import CostLimitExceededError, EvaluationError, Joint, Meter
+from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.kubernetes.environments import admission_environment, with_variables
 from webhook.cel.types.base import DYN
-from webhook.extent import ITEMS, Extent
+from webhook.fast.extents import ITEMS, Extent
+from webhook.fast.joint import Joint
 from webhook.release import Release
 
 ENVIRONMENT = admission_environment(Release(36))
@@ -93,7 +94,7 @@ EXPRESSIONS: list[tuple[str, Any]] = [
 def evaluated(program: Joint, obj: Any) -> tuple[int, bool] | type:
     bindings = {"object": obj, "oldObject": OBJECT, "params": None, "request": None, "namespaceObject": None}
     try:
-        left, _, holds = program.compiled({})(Meter(10**6), 10**6, 10**6, bindings)
+        left, _, holds = program.compiled()(Meter(10**6), 10**6, 10**6, bindings)
     except (EvaluationError, CostLimitExceededError) as error:
         return type(error)
     return left, holds

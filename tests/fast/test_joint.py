@@ -9,11 +9,10 @@ import pytest
 from tests.cel import EXTENSIONS
 from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
-from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Joint, Meter, Program
+from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import with_variables
-from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.types.base import DYN, struct
-from webhook.layout import PLAIN, Held, Layout
+from webhook.fast.joint import Joint, JointGenerator
 
 ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN})
 MUCH = 10**6
@@ -57,7 +56,7 @@ def one_by_one(
 
 
 def asked(joint: Joint, bindings: dict[str, Any], skipped: int = MUCH) -> tuple[int, bool]:
-    left, _, holds = joint.compiled({})(Meter(skipped), MUCH, MUCH, bindings)
+    left, _, holds = joint.compiled()(Meter(skipped), MUCH, MUCH, bindings)
     return MUCH - left, holds
 
 
@@ -141,7 +140,7 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
 def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: list[str], checks: list[str]) -> None:
     joint = Joint(*compiled(conditions, checks, VARIABLES), skipped=0)
     with pytest.raises((CostLimitExceededError, EvaluationError)):
-        joint.compiled({})(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
+        joint.compiled()(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 
 @pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
@@ -150,11 +149,9 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
         [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}
     )
     analyses = [each.analysis for each in conditions], [each.analysis for each in checks]
-    for layout in PLAIN, Layout(object, {text: Held("_0", PLAIN)}):
-        values = {name: each.analysis for name, each in variables.items()}
-        generator = JointGenerator(*analyses, values, 0, {"o": layout})
-        generator.write()
-        assert strangers("\n".join(generator.functions)) <= {"ask", "_0"}
+    generator = JointGenerator(*analyses, {name: each.analysis for name, each in variables.items()}, 0)
+    generator.write()
+    assert strangers("\n".join(generator.functions)) <= {"ask"}
     assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
 
 
@@ -162,8 +159,8 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
 @pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
 def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0, {})
+    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0)
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
-        _ = Joint([program], [program], {}, 0).compiled({})
+        _ = Joint([program], [program], {}, 0).compiled()
