@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
+from typing import TYPE_CHECKING
 
 from webhook import __version__
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 
 def run(_arguments: Namespace | None = None) -> int:
