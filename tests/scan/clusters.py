@@ -70,7 +70,7 @@ def device_class(name: str = DRIVER, selector: str = f'device.driver == "{DRIVER
 
 def request(class_name: str = DRIVER, count: int = 1, **more: Any) -> Object:
     """Make a request for exactly some devices."""
-    exactly = {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": count, **more}
+    exactly: Object = {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": count, **more}
     return {"name": "gpu", "exactly": exactly}
 
 
@@ -102,7 +102,8 @@ def template(name: str = "gpu", *requests: Object) -> Object:
 def pod(name: str = "train", claims: Any = ("gpu",), phase: str = "Running", on: str = "n1", **more: Any) -> Object:
     """Make a pod with claims by name, or as entries of its specification."""
     entries = [{"name": each, "resourceClaimName": each} if isinstance(each, str) else each for each in claims]
-    spec = {"containers": [{"name": "main", "image": "app:1", **more.pop("container", {})}], "resourceClaims": entries}
+    containers = [{"name": "main", "image": "app:1", **more.pop("container", {})}]
+    spec: Object = {"containers": containers, "resourceClaims": entries}
     spec |= {"nodeName": on} if on else {}
     return made("Pod", name, "default", metadata=more.pop("metadata", {}), spec=spec, status={"phase": phase, **more})
 

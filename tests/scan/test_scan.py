@@ -78,13 +78,13 @@ def test_every_fault_is_found_and_nothing_else(case: dict[str, Any]) -> None:
 
 GPU = {"uuid": "GPU-1"}
 PCI = {"resource.kubernetes.io/pciBusID": "0000:17:00.0"}
-SHARED = {"sharedCounters": [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
-HALF = {"consumesCounters": [{"counterSet": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
+SHARED: Any = {"sharedCounters": [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
+HALF: Any = {"consumesCounters": [{"counterSet": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]}
 TAINT = {"key": "example.com/lost", "effect": "NoExecute", "timeAdded": "2026-10-19T09:00:00Z"}
 TAINTED = slices(device(taints=[TAINT]))
-STOPPED = {"containerStatuses": [{"name": "plugin", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
-CHOOSY = {"nodeSelector": {"gpu": "true"}}
-GPUS = {"labels": {"gpu": "true"}}
+STOPPED: Any = {"containerStatuses": [{"name": "plugin", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]}
+CHOOSY: Any = {"nodeSelector": {"gpu": "true"}}
+GPUS: Any = {"labels": {"gpu": "true"}}
 BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
 OWNED = {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "old", "uid": "old-uid", "controller": True}]}
 KEPT = {"finalizers": ["resource.kubernetes.io/delete-protection"]}
@@ -94,7 +94,7 @@ SICK = {
     "name": "main",
     "allocatedResourcesStatus": [{"name": "claim:gpu", "resources": [{"resourceID": "a", "health": "Unhealthy"}]}],
 }
-SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22"}
+SHARE: Any = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22"}
 
 
 def _with_status(obj: Object, **status: Any) -> Object:

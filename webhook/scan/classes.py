@@ -41,8 +41,15 @@ def _classes_of_resources(spec: JSONObject, cluster: Cluster) -> Iterator[str]:
     """Yield the classes that provide the extended resources of a pod, if no node has these."""
     for container in (*items(spec, "initContainers"), *items(spec, "containers")):
         for name, amount in amounts(container_requests(container)).items():
-            if amount and name in _extended(cluster) and not cluster.context.of_nodes.get(name):
+            if amount and name in _extended(cluster) and name not in _offered(cluster):
                 yield _extended(cluster)[name]
+
+
+@lru_cache(1)
+def _offered(cluster: Cluster) -> frozenset[str]:
+    """Return the resources that nodes have without DRA, by device plugins."""
+    resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
+    return frozenset(name for each in resources for name, amount in each.items() if amount)
 
 
 @lru_cache(1)

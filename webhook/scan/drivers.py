@@ -86,7 +86,7 @@ def plugins(cluster: Cluster) -> Sequence[Plugin]:
 
 def _home(cluster: Cluster, driver: str, plugins: Sequence[Plugin], drivers: Collection[str]) -> int | None:
     """Return the place of the plugin that probably runs a driver: it publishes for their nodes, or for none at all."""
-    served = cluster.slices_on.get(driver, frozenset()) & {name for _, name in cluster.inventory.names("Node")}
+    served = cluster.slices_on.get(driver, set()) & {name for _, name in cluster.inventory.names("Node")}
     words, scores = _words(driver), {}
     for place, each in enumerate(plugins):
         likeness = len(words & _words(" ".join((name_of(each.workload), *_images(each.workload)))))

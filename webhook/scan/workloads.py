@@ -37,8 +37,9 @@ def reference_missing(cluster: Cluster) -> Iterator[Found]:
 
 def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
-    namespace, kinds = namespace_of(workload), {"Pod": ("spec",), "CronJob": _IN_CRON_JOB}
-    path = kinds.get(workload["kind"], ("spec", "template", "spec"))
+    namespace = namespace_of(workload)
+    kinds: dict[str, tuple[str, ...]] = {"Pod": ("spec",), "CronJob": _IN_CRON_JOB}
+    path: tuple[str | int, ...] = kinds.get(workload["kind"], ("spec", "template", "spec"))
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
         here = (*path, "resourceClaims", index)
