@@ -237,7 +237,7 @@ def _is_choosy(workload: JSONObject) -> bool:
 
 @rule("node-without-slices")
 def node_without_slices(cluster: Cluster) -> Iterator[Found]:
-    """A driver runs on a node, and publishes no ResourceSlice for it.
+    """A driver runs on a node, and publishes no slice for it.
 
     Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
     it looked.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.names import NAMED_BY
+from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import JSONObject, at, items, namespace_of, text
 from webhook.references.rules import instead
@@ -50,7 +51,7 @@ def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str
                 message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
                 yield here, message, "delete the pod, so that its claim is made again"
             continue
-        for kind in ("ResourceClaim", "ResourceClaimTemplate"):
+        for kind in CLAIMS:
             name = source(entry, NAMED_BY[kind])
             if not name or cluster.inventory.find(kind, name, namespace):
                 continue

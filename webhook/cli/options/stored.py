@@ -1,0 +1,76 @@
+"""``--cluster``: all that a cluster stores, for commands that look at the whole of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.versions import DEFAULT
+from webhook.budget import DOCUMENT, Budget
+from webhook.check.cluster import malformed, not_found
+from webhook.check.progress import with_progress
+from webhook.check.target import feature_gates, kubernetes
+from webhook.documents import Selection, Unreadable, read
+from webhook.documents.files import with_manifests
+from webhook.drivers.files import option_profiles
+from webhook.findings import unread
+from webhook.inventory import MalformedError
+from webhook.optional import install
+from webhook.scan.stored import KINDS_READ, Cluster
+from webhook.simulation import Settings
+from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from webhook.report.model import Report
+
+_WORK: Final = 8 * DOCUMENT
+
+
+def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Settings]:
+    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
+
+    Args:
+        arguments: The command's arguments.
+        report: Receives the files, and what cannot be read.
+
+    Raises:
+        UsageError: No cluster is given, or the release is not known.
+    """
+    if not arguments.cluster:
+        raise UsageError(not_found("objects", ()))
+    install("objects")
+    stated = kubernetes(arguments)
+    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
+    _read(arguments, cluster, report)
+    release = stated or cluster.release or f"1.{DEFAULT}"
+    try:
+        return cluster, Settings.of(release, feature_gates(arguments, release))
+    except ValueError as error:
+        if stated:
+            raise UsageError(f"--kubernetes-version: {error}") from error
+        return cluster, Settings.of()  # that of the nodes is not known yet, or any more
+
+
+def work_of_selectors() -> Budget:
+    """Return the work that all selectors of a cluster may take."""
+    return Budget(_WORK, is_offline=True)
+
+
+def _read(arguments: Namespace, cluster: Cluster, report: Report) -> None:
+    # Snapshots are large, and seldom committed.
+    selection = Selection(allow_empty=True, some_files=True, git=False, kinds=KINDS_READ)
+    documents = with_manifests(read(arguments.cluster, selection=selection), arguments.cluster)
+    for document in documents if arguments.quiet else with_progress(documents, sys.stderr):
+        report.files.setdefault(document.source)
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        report.documents += 1
+        if not isinstance(document.data, dict) or document.data.get("kind") not in KINDS_READ:
+            continue
+        try:
+            cluster.add(document)
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
