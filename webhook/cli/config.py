@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,6 @@ from webhook.documents.search import top_of
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.configuration.reading import Configuration
 
 _JOINED = {"exclude": "exclude", "levels": "level"}
