@@ -13,7 +13,7 @@ from webhook.usage import UsageError
 
 def run(arguments: Namespace) -> int:
     """Write certificates, or print the CA bundle of existing ones."""
-    directory = Path(arguments.dir)
+    directory = Path(arguments.directory)
     try:
         if arguments.ca_bundle:
             print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))
