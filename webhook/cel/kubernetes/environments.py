@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.cel import ext
-from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.kubernetes import authorizer as authorizing
 from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
+from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.base import (
     BOOL,
@@ -33,6 +34,24 @@ from webhook.cel.types.base import (
 )
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+# -- Keys in the paths of JSON Patch (library/jsonpatch.go)
+
+
+_ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
+
+
+def _escape(key: str) -> str:
+    return key.translate(_ESCAPES)
+
+
+LIBRARY: Final = Library(
+    "kubernetes.jsonpatch",
+    functions=(
+        Function("jsonpatch.escapeKey", Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, _escape)),
+    ),
+)
+
 
 CALL_LIMIT: Final = 1_000_000
 """The largest cost of one expression."""

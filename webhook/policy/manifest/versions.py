@@ -7,15 +7,15 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
-from webhook.policy.manifest.bindings import (
+from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.policies import (
     DefaultingParamRef,
+    MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding,
     ParamRef,
+    ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 )
-from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.mutating import MutatingAdmissionPolicy
-from webhook.policy.manifest.validating import ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
 from webhook.release import Release
 from webhook.schema import CREATE, CompiledStruct, Struct, Target, compile_struct
