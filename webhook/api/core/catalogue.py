@@ -18,7 +18,6 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.core import completing
 from webhook.api.core.container import pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
 from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
@@ -264,7 +263,7 @@ def type_of(api_version: str, name: str) -> type[Struct]:
         # A field must not shadow an attribute of the class.
         **{f"{field}_": each for field, each in fields.items()},
     }
-    if complete := completing.FUNCTIONS.get(f"{api_version}.{name}"):
+    if complete := FUNCTIONS.get(f"{api_version}.{name}"):
         attributes["complete"] = staticmethod(complete)
     return type(name, bases, attributes)
 

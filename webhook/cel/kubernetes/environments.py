@@ -16,7 +16,7 @@ from webhook.cel.checker.declarations import EnvironmentOptions, Function, Libra
 from webhook.cel.environment import Environment
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.kubernetes import authorizer as authorizing
-from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
+from webhook.cel.kubernetes import cidr, costs, ip, lists, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
 from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
@@ -45,7 +45,7 @@ def _escape(key: str) -> str:
     return key.translate(_ESCAPES)
 
 
-LIBRARY: Final = Library(
+_JSON_PATCH_KEYS: Final = Library(
     "kubernetes.jsonpatch",
     functions=(
         Function("jsonpatch.escapeKey", Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, _escape)),
@@ -289,7 +289,7 @@ def admission_environment(
     if authorizer and release >= _AUTHORIZER_SINCE:
         added.append(_AUTHORIZER)
     if patch_types:
-        added += [_PATCH_TYPES, jsonpatch.LIBRARY]
+        added += [_PATCH_TYPES, _JSON_PATCH_KEYS]
     return environment(release, stored=stored).extend(*added)
 
 
