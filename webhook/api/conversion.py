@@ -100,7 +100,6 @@ def with_defaults(obj: JSONObject, release: Release = DEFAULT) -> JSONObject:
 
     Args:
         obj: The object, which is not changed; of one of an unknown kind only the metadata is.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):

@@ -113,7 +113,6 @@ def compatible_with(release: Release, *, stored: bool) -> Release:
     """The release whose libraries expressions may use.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
     """
     return release if stored or release < _COMPATIBLE_SINCE else Release(release - 1)
@@ -124,7 +123,6 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes; it declares no variables.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
     """
     usable = compatible_with(release, stored=stored)
@@ -275,7 +273,6 @@ def admission_environment(
     `authorizer` and `authorizer.requestResource` come from `webhook.cel.kubernetes.authorizer`.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
         params: Whether `params` is declared.
         authorizer: Whether `authorizer` is declared.

@@ -68,7 +68,6 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
 
     Args:
         obj: An object that :func:`is_policy`.
-        release: The Kubernetes release, as the minor of 1.x.
         beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
     """
     kind = str(obj["kind"])

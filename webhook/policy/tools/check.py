@@ -91,7 +91,6 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
 
     Args:
         programs: Its compiled expressions.
-        kinds: The known kinds.
     """
     combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
     matched = list(islice(combinations, _COMBINATIONS + 1))
@@ -233,7 +232,6 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
 
     Args:
         programs: Its compiled expressions.
-        kinds: The known kinds.
     """
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
@@ -469,7 +467,6 @@ class Cost(NamedTuple):
     """The estimated cost of an expression, without an object.
 
     Args:
-        policy: The policy's name.
         path: Where the expression stands.
         least: The minimum cost.
         most: The maximum cost; a value beyond ``CALL_LIMIT`` means unbounded.
@@ -510,7 +507,6 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
 
     Args:
         given: The objects of manifests: policies, bindings, and the objects that policies read.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)
