@@ -45,7 +45,6 @@ class Option:
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
-        hidden: Whether no help shows it: it is that of another command, or another name of ``dest``.
         key: The key of ``.draguard.yaml`` that sets it, or adds to it.
         value: The shape and description of that key.
     """
@@ -63,13 +62,12 @@ class Option:
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
         dest: str = "",
-        hidden: bool = False,
         key: str = "",
         value: Key | None = None,
     ) -> None:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.hidden, self.key, self.value = number, hidden, key, value
+        self.number, self.key, self.value = number, key, value
         self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
         if many or (number == "*" and self.is_argument):
             default = []
@@ -80,7 +78,7 @@ class Option:
     @property
     def is_switch(self) -> bool:
         """Whether it takes no value."""
-        return not (self.takes or self.words or self.hidden)
+        return not (self.takes or self.words)
 
     @property
     def is_argument(self) -> bool:
@@ -499,6 +497,7 @@ def _managed(prefix: str) -> Iterator[Option]:
 
 SCHEMAS: Final = {
     "report": ("webhook.report", "json.schema.json", "what --output json prints"),
+    "why": ("webhook.why", "answer.schema.json", "what draguard why --output json prints"),
     "match": ("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
     "simulate": ("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
     "profile": ("webhook.drivers", "profile.schema.json", "profiles of drivers"),
@@ -558,45 +557,56 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
 """The arguments of ``draguard validate``, and of ``config show``."""
 _REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
 
-ALIASES: Final = {"why": "simulate"}
-"""Other names of commands."""
+_SIMULATED: Final[tuple[Option | Group, ...]] = (
+    _empty(),
+    _cluster("the simulation"),
+    Option("--pending", about="schedule the pending pods of the cluster, too"),
+    Option(
+        "--fit",
+        about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
+    ),
+    Option("--without", "NODE", "simulate the cluster without this node", many=True),
+    Option(
+        "--release",
+        "[NAMESPACE/]CLAIM",
+        "simulate the cluster without this claim and the pods that use it",
+        many=True,
+    ),
+    Option(
+        "--timeout",
+        "SECONDS",
+        "end after this time, reading included, and list the pods that are left out (default: 300)",
+        type="seconds",
+        default=300.0,
+    ),
+    Option(
+        "-n --namespace",
+        "NAMESPACE",
+        "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
+        "pods are named in it, and of the pending pods of the cluster only its own are reported",
+        type="namespace",
+    ),
+    *SCHEDULER,
+)
+"""The arguments of ``draguard simulate``, and of ``draguard why`` for manifests."""
 COMMANDS: Final = {
     "validate": Command("find what the API server would refuse in manifests, and where", *VALIDATE),
+    "why": Command(
+        "explain why a pod, workload, claim or node of a cluster is as it is, and what to change",
+        *_paths(
+            "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
+            "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
+            "simulate`",
+        ),
+        *_SIMULATED,
+    ),
     "simulate": Command(
         "show on which nodes pods get their devices, or why they stay pending",
         *_paths(
             "manifests of pods and workloads: files, directories, globs, or - for standard input; or "
             "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
         ),
-        _empty(),
-        _cluster("the simulation"),
-        Option("--pending", about="schedule the pending pods of the cluster, too"),
-        Option(
-            "--fit",
-            about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
-        ),
-        Option("--without", "NODE", "simulate the cluster without this node", many=True),
-        Option(
-            "--release",
-            "[NAMESPACE/]CLAIM",
-            "simulate the cluster without this claim and the pods that use it",
-            many=True,
-        ),
-        Option(
-            "--timeout",
-            "SECONDS",
-            "end after this time, reading included, and list the pods that are left out (default: 300)",
-            type="seconds",
-            default=300.0,
-        ),
-        Option(
-            "-n --namespace",
-            "NAMESPACE",
-            "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
-            "pods are named in it, and of the pending pods of the cluster only its own are reported",
-            type="namespace",
-        ),
-        *SCHEDULER,
+        *_SIMULATED,
     ),
     "match": Command(
         "show which devices selectors match, and why the others do not",
@@ -740,8 +750,9 @@ COMMANDS: Final = {
             "new": Command(
                 "write a policy to start from, with its suite",
                 Option("name", "NAME", "the policy's name, such as few-devices.example.com"),
-                Option("--dir", dest="directory", hidden=True),
-                Option("--directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"),
+                Option(
+                    "--dir --directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"
+                ),
                 Option("--mutating", about="a MutatingAdmissionPolicy (default: a validating one)"),
             ),
             "generate": Command(
@@ -873,8 +884,7 @@ COMMANDS: Final = {
             "localhost)",
             number="*",
         ),
-        Option("--directory", dest="dir", hidden=True),
-        Option("--dir", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
+        Option("--dir --directory", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
         Option("--days", "DAYS", "how long the serving certificate is valid (default: 365)", type=int),
         Option("--ca-days", "DAYS", "how long a new authority is valid (default: 3650)", type=int),
         Option("--force", about="replace existing files, also the authority's"),

@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
@@ -53,18 +53,14 @@ from webhook.engine.cases import (
 from webhook.objects import JSONObject
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
+from webhook.policy.manifest.model import Policy, Validation
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path, shown
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Decision, Verdict
-    from webhook.policy.manifest.model import Policy, Validation
 
 _SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"

@@ -181,7 +181,7 @@ class PodStatus(V1Struct):
     )
     extendedResourceClaimStatus = Nested(
         PodExtendedResourceClaimStatus,
-        "The claim made for extended resources.",
+        "The claim that was made for the pod's extended resources.",
         pointer=True,
         since=34,
         gate="DRAExtendedResource",

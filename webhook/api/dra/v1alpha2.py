@@ -263,7 +263,9 @@ class PodSchedulingContext(Object):
     checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
-    status = Nested(PodSchedulingContextStatus, "Where its claims cannot be allocated.", subresource=STATUS)
+    status = Nested(
+        PodSchedulingContextStatus, "The nodes for which the pod's claims cannot be allocated.", subresource=STATUS
+    )
 
 
 _SELECTOR = "A CEL expression over attributes; true for suitable instances."
