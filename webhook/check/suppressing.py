@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -12,16 +13,12 @@ from webhook.documents.globs import Globs, PatternError
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import Suppressions
+from webhook.suppression.applying import Levels, PathIgnores, Suppressions, levels
 from webhook.suppression.baseline import Known
-from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
-from webhook.suppression.paths import PathIgnores
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.configuration.reading import Configuration
     from webhook.report.model import Report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
@@ -13,8 +14,6 @@ from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.workloads import Locations
 
 _LONGEST_VERSION: Final = 256

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook.certificates import certs
 from webhook.certificates.exposure import exposures
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
@@ -18,9 +18,6 @@ from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema import OLDEST
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -6,18 +6,16 @@ import re
 import shlex
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Collection, Sequence
 from shutil import copyfileobj, which
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from webhook.cli.console.lines import show_lines
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.sources.running import held_interrupts
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _FAILED: Final = 1
 _LONGEST: Final = 8192
