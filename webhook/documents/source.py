@@ -142,23 +142,3 @@ class Source:
                 message = message.replace(yaml, json)
             hint = hint.json if isinstance(hint, InYaml) else hint
         return Unreadable(self.name, place.line, place.column, message, hint, self.excerpt(place.line))
-
-
-class EncodedSource(Source):
-    """A text that is decoded once its lines are asked for.
-
-    Args:
-        name: The file's name as given.
-        data: Its content in UTF-8.
-        rendered: As for other texts.
-    """
-
-    def __init__(self, name: str, data: bytes, *, rendered: bool = False) -> None:
-        self.name, self.rendered = name, rendered
-        self.data = data
-        self._mentioned = {}
-
-    @cached_property
-    def text(self) -> str:  # type: ignore[override]
-        """The text."""
-        return self.data.decode("utf-8", "replace")

@@ -8,15 +8,14 @@ otherwise lines that start with ``---`` separate YAML documents. One unreadable 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import Any, Final
 
 from webhook.documents.content import Composed, ContentError, decoded
 from webhook.documents.document import Document, First, Origin, documents_of
 from webhook.documents.limits import MAX_BYTES
-from webhook.documents.lists import stored
-from webhook.documents.source import EncodedSource, Source, Unreadable
+from webhook.documents.source import Source, Unreadable
 from webhook.patterns import Pattern
 
 Skips = Callable[[str], tuple[str, str, str] | None]
@@ -52,12 +51,7 @@ def too_large(source: str) -> Unreadable:
 
 
 def parse(
-    text: bytes | str,
-    source: str = "<text>",
-    *,
-    rendered: bool = False,
-    skips: Skips | None = None,
-    kinds: Collection[str] = (),
+    text: bytes | str, source: str = "<text>", *, rendered: bool = False, skips: Skips | None = None
 ) -> Iterator[Document | Unreadable]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
@@ -68,17 +62,12 @@ def parse(
         source: What to call the text.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
         skips: Tells of which YAML documents only apiVersion, kind and name are needed; the rest of them is not parsed.
-        kinds: The only kinds that are needed, if the text is what a cluster stores; others may be left out.
 
     Returns:
         The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
         one, of the decoded text: the bytes are not kept.
     """
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if kinds and len(data) <= MAX_BYTES and (listed := stored(data, kinds)) is not None:
-        origin = Origin(EncodedSource(source, data, rendered=rendered), 0, len(data), is_json=True)
-        return (Document(item, 0, origin, within) for item, within in listed)
-    content = _text_of(data, source)
+    content = _text_of(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, source)
     if isinstance(content, Unreadable):
         return iter((content,))
     return _documents(Source(source, content, rendered=rendered), skips)

@@ -139,7 +139,7 @@ class Cluster:
         self.workloads: dict[str, list[JSONObject]] = {kind: [] for kind in WORKLOADS}
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""
-        self._unjudged: list[tuple[JSONObject, Document]] = []
+        self._unjudged: list[JSONObject] = []
         self._documents: dict[tuple[str, str, str], Document] = {}
         self._file = ""
         self._known: dict[bytes, Any] = {}
@@ -160,10 +160,10 @@ class Cluster:
             obj = self._shared(free_of_nulls(obj))
         elif kind in _READ:
             obj = {"apiVersion": obj.get("apiVersion"), "kind": kind, **self._kept(obj, _READ[kind])}
-        if document.size <= _SMALL:
+        if not document.is_json and document.size <= _SMALL:
             self._documents[_key(obj)] = document
         if group == DRA:
-            self._unjudged.append((obj, document))
+            self._unjudged.append(obj)
         elif kind in self.workloads:
             self.workloads[kind].append(obj)
         else:
@@ -187,9 +187,9 @@ class Cluster:
         """
         self.settings = settings
         release = f"1.{settings.release}"
-        for obj, document in self._unjudged:
+        for obj in self._unjudged:
             problems = [each for each in judge_admitted(obj, kubernetes=release) if each.level == ERROR]
-            yield from (found(each, document, release) for each in problems)
+            yield from (self.located(each, obj) for each in problems)
             if not problems:
                 self.inventory.hold(obj)
                 continue

@@ -15,7 +15,6 @@ from webhook.documents.files import with_manifests
 from webhook.drivers.files import option_profiles
 from webhook.findings import unread
 from webhook.inventory import MalformedError
-from webhook.optional import install
 from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings
 from webhook.usage import UsageError
@@ -40,7 +39,6 @@ def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Setti
     """
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
-    install("objects")
     stated = kubernetes(arguments)
     cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
     _read(arguments, cluster, report)
@@ -60,7 +58,7 @@ def work_of_selectors() -> Budget:
 
 def _read(arguments: Namespace, cluster: Cluster, report: Report) -> None:
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False, kinds=KINDS_READ)
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=KINDS_READ)
     documents = with_manifests(read(arguments.cluster, selection=selection), arguments.cluster)
     for document in documents if arguments.quiet else with_progress(documents, sys.stderr):
         report.files.setdefault(document.source)
