@@ -275,6 +275,14 @@ FAULTS: dict[str, tuple[str, list[Object]]] = {
             pod(),
         ],
     ),
+    "a pod that was made again under its name": (
+        "claim-zombie",
+        [*HEALTHY, claim("gpu", "gpu-0", pods=("train",)), pod(phase="Pending", on="", metadata={"uid": "another"})],
+    ),
+    "a device for a node that is gone": (
+        "slice-without-node",
+        [node(), slices(device(nodeName="n1"), device("gpu-1", nodeName="n2"), perDeviceNodeSelection=True)],
+    ),
     "an attribute that says so": (
         "device-unhealthy",
         [node(), slices(device(attributes={"health": "Unhealthy"})), claim("gpu", "gpu-0", pods=("train",)), pod()],
@@ -411,6 +419,65 @@ LOOK_ALIKES: dict[str, list[Object]] = {
         daemon_set(),
         plugin(),
         {**plugin("n2"), "metadata": {**plugin("n2")["metadata"], "deletionTimestamp": LATE}},
+    ],
+    "a driver on a new node": [
+        node(),
+        {**node("n2"), "metadata": {"name": "n2", "creationTimestamp": LATE}},
+        slices(device()),
+        daemon_set(**CHOOSY),
+        plugin(),
+    ],
+    "a driver that has just been started": [
+        node(),
+        node("n2"),
+        slices(device()),
+        daemon_set(),
+        plugin(),
+        {**plugin("n2", phase="Pending"), "metadata": {**plugin("n2")["metadata"], "creationTimestamp": LATE}},
+    ],
+    "a driver whose first pod was evicted": [
+        node(),
+        slices(device()),
+        daemon_set(),
+        plugin(),
+        {**plugin(phase="Failed"), "metadata": {**plugin()["metadata"], "name": "old", "uid": "old"}},
+    ],
+    "a driver of every amd64 node": [
+        *(node(each, labels={"kubernetes.io/arch": "amd64"}) for each in ("n1", "n2", "n3")),
+        slices(device()),
+        daemon_set(nodeSelector={"kubernetes.io/arch": "amd64"}),
+        *(plugin(each) for each in ("n1", "n2", "n3")),
+    ],
+    "a resource to look at hardware": [node(allocatable={"gpu.example.com/card_monitoring": "1"}), slices(device())],
+    "a condition that the scheduler waits for": [
+        *HEALTHY,
+        _with_status(
+            claim("gpu", "gpu-0", pods=("train",), bindingConditions=["attached"], bindingFailureConditions=["failed"]),
+            devices=[
+                {
+                    "driver": DRIVER,
+                    "pool": "n1",
+                    "device": "gpu-0",
+                    "conditions": [{"type": "attached", "status": "False"}],
+                }
+            ],
+        ),
+        pod(phase="Pending", on=""),
+    ],
+    "conditions that are no trouble": [
+        *HEALTHY,
+        _with_status(
+            claim("gpu", "gpu-0", pods=("train",)),
+            devices=[
+                {
+                    "driver": DRIVER,
+                    "pool": "n1",
+                    "device": "gpu-0",
+                    "conditions": [{"type": "Degraded", "status": "False"}, {"type": "Shared", "status": "False"}],
+                }
+            ],
+        ),
+        pod(),
     ],
     "devices for all nodes": [node(), slices(device(), allNodes=True), daemon_set(), plugin()],
     "a claim whose pool lacks a slice": [

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.budget import limited
 from webhook.check.cluster import not_found
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import show_refusals, wants_colors
-from webhook.cli.console.structured import show_structured
+from webhook.cli.console.output import show_refusals, show_structured, wants_colors
 from webhook.cli.options.stored import stored_cluster, work_of_selectors
 from webhook.devices import FREE, HELD, STRANDED, Row, Table, grouped, summed
 from webhook.deviceselectors.fleet import EVERYWHERE

@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation import Features
 from webhook.allocation.devices import Counters, Device, PoolId, TaintRule, decode_amount, quantity_text
-from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.pools import whole
 from webhook.allocation.unused import unused
 from webhook.allocation.usage import available
@@ -112,10 +110,8 @@ class Table:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        settings = cluster.settings
         self._cluster = cluster
-        self._variant: Implementation = implementation(Features.of(settings.gates, settings.release), settings.release)
-        self._unused = unused(cluster.catalog, self._variant)
+        self._unused = unused(cluster.catalog, cluster.variant)
         self._rules = [
             TaintRule.of(each)
             for each in cluster.all("DeviceTaintRule")
@@ -186,7 +182,7 @@ class Table:
         slices = self._cluster.catalog.by_pool[pool]
         if not any(each.counter_sets for each in slices):
             return {}
-        seen = whole(slices, self._cluster.catalog, self._variant)
+        seen = whole(slices, self._cluster.catalog, self._cluster.variant)
         if seen is None or not seen.is_usable:
             return {}
         return available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters

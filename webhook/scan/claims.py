@@ -31,12 +31,11 @@ def state_of(claim: JSONObject, cluster: Cluster) -> str:
     if deleted := text(claim, "metadata", "deletionTimestamp"):
         is_kept = bool(texts(mapping(claim, "metadata"), "finalizers"))
         return STUCK if is_kept and cluster.is_older(deleted, _DELETING) else ""
-    if cluster.users.get((namespace_of(claim), name_of(claim))):
-        return ""
-    if _is_orphaned(claim, cluster):
-        return ORPHANED
     pods = [pod for _, pod in cluster.consumers(claim)]
-    state = GONE if None in pods else ENDED if pods else UNUSED
+    is_named = bool(cluster.users.get((namespace_of(claim), name_of(claim))))
+    if not is_named and _is_orphaned(claim, cluster):
+        return ORPHANED
+    state = GONE if None in pods else ENDED if pods else "" if is_named else UNUSED
     return state if allocation_of(claim) else ""
 
 
@@ -112,7 +111,7 @@ def claim_zombie(cluster: Cluster) -> Iterator[Found]:
         if state not in {GONE, UNUSED}:
             continue
         gone = listed(text(entry, "name") for entry, pod in cluster.consumers(claim) if pod is None)
-        message = f"reserved for {gone}, which is gone" if gone else "allocated, and no pod uses it"
+        message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
         hint = f"{command('patch', claim, patch)} releases its devices, once nothing on the node uses them"
         yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
 

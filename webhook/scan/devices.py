@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from webhook.allocation import Features
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
-from webhook.allocation.features import implementation
 from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, listed, rule
@@ -19,8 +18,10 @@ from webhook.simulation.affinity import tolerates
 
 _EVICTING: Final = 300
 """How many seconds an eviction may take, beside those that are tolerated."""
-_BAD: Final = frozenset({"Unhealthy", "Degraded", "Failed", "Error"})
-"""The types of conditions that are bad if they are true; all others, if they are false."""
+_BAD: Final = re.compile("unhealthy|degraded|fail|error|fault|throttl|stalled|disconnected", re.IGNORECASE)
+"""Conditions that are bad if they are true."""
+_GOOD: Final = re.compile("ready|health|available|attach|connect|active|link|online|operational", re.IGNORECASE)
+"""Others that are bad if they are false."""
 
 
 @rule("device-gone")
@@ -73,7 +74,7 @@ def device_held_twice(cluster: Cluster) -> Iterator[Found]:
 @rule("counters-overconsumed")
 def counters_overconsumed(cluster: Cluster) -> Iterator[Found]:
     """Allocated devices consume more of a shared counter than there is: parts of the same hardware are used twice."""
-    variant = implementation(Features.of(cluster.settings.gates, cluster.settings.release), cluster.settings.release)
+    variant = cluster.variant
     for pool, slices in cluster.catalog.by_pool.items() if variant.features.PartitionableDevices else ():
         if not any(each.counter_sets for each in slices) or pool in cluster.incomplete:
             continue
@@ -188,8 +189,10 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {what}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
+        results = items(claim, "status", "allocation", "devices", "results")
+        awaited = {kind for each in results for kind in texts(each, "bindingConditions")}
         for index, each in enumerate(items(claim, "status", "devices")):
-            for condition in [one for one in items(each, "conditions") if _is_bad(one)][:1]:
+            for condition in [one for one in items(each, "conditions") if _is_bad(one, awaited)][:1]:
                 said = " ".join(filter(None, (text(condition, part) for part in ("reason", "message"))))
                 what = f"condition {text(condition, 'type')} is {text(condition, 'status')}"
                 message = f"device {'/'.join(text(each, part) for part in _PARTS)}: {what}: {said}"
@@ -205,8 +208,12 @@ _PARTS: Final = ("driver", "pool", "device")
 _REPLACE: Final = "delete the pod, so that it gets another device"
 
 
-def _is_bad(condition: JSONObject) -> bool:
-    return text(condition, "status") == ("True" if text(condition, "type") in _BAD else "False")
+def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:
+    """Tell whether a condition of a device is bad, other than one that the scheduler still waits for."""
+    kind, status = text(condition, "type"), text(condition, "status")
+    if _BAD.search(kind):
+        return status == "True"
+    return status == "False" and kind not in awaited and _GOOD.search(kind) is not None
 
 
 def _is_sick(device: Device) -> bool:

@@ -10,10 +10,10 @@ from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, at, items, mapping, name_of, text
+from webhook.objects import JSONObject, items, mapping, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Cluster, has_ended
 from webhook.simulation.affinity import tolerates, wants
 
 _REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
@@ -27,6 +27,12 @@ _ALWAYS_TOLERATED: Final = frozenset(
 """The taints that pods of DaemonSets tolerate (``pkg/controller/daemon/util``, AddOrUpdateDaemonPodTolerations)."""
 _DRIVER_VARIABLES: Final = frozenset({"DRIVER_NAME", "DRA_DRIVER_NAME"})
 _WORD: Final = re.compile(r"[a-z0-9]+")
+_STARTING: Final = 300
+"""How many seconds a pod, or a node, may take to start."""
+_OF_EVERY_NODE: Final = frozenset({"kubernetes.io/os", "kubernetes.io/arch"})
+"""The labels that say nothing about hardware of a node."""
+_WATCHED: Final = "monitoring"
+"""In the names of resources that only let pods look at hardware."""
 _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
 """Words of domains that say nothing about hardware."""
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
@@ -53,11 +59,7 @@ def plugins(cluster: Cluster) -> Sequence[Plugin]:
     A driver's sockets are in a directory with its name, or a variable names it; else it is the one whose slices are for
     the nodes on which the pods are.
     """
-    pods: dict[str, dict[str, JSONObject]] = defaultdict(dict)
-    for pod in cluster.all("Pod"):
-        for owner in items(pod, "metadata", "ownerReferences"):
-            if text(owner, "kind") == "DaemonSet" and owner.get("controller") is True:
-                pods[text(owner, "uid")][text(pod, "spec", "nodeName")] = pod
+    pods = _pods(cluster)
     drivers = {*cluster.slices_on, *_of_classes(cluster)}
     found, others = [], []
     for each in cluster.all("DaemonSet"):
@@ -82,6 +84,18 @@ def plugins(cluster: Cluster) -> Sequence[Plugin]:
         if (home := _home(cluster, driver, others, left)) is not None:
             others[home] = others[home]._replace(drivers=[*others[home].drivers, driver])
     return [*found, *(each for each in others if each.drivers)]
+
+
+def _pods(cluster: Cluster) -> Mapping[str, dict[str, JSONObject]]:
+    """Return the pods of DaemonSets, by the UID of these and the node."""
+    pods: dict[str, dict[str, JSONObject]] = defaultdict(dict)
+    for pod in cluster.all("Pod"):
+        for owner in items(pod, "metadata", "ownerReferences"):
+            if text(owner, "kind") == "DaemonSet" and owner.get("controller") is True:
+                of_node, name = pods[text(owner, "uid")], text(pod, "spec", "nodeName")
+                if name not in of_node or has_ended(of_node[name]):  # one that was evicted stays beside its successor
+                    of_node[name] = pod
+    return pods
 
 
 def _home(cluster: Cluster, driver: str, plugins: Sequence[Plugin], drivers: Collection[str]) -> int | None:
@@ -137,12 +151,12 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
         for node in cluster.all("Node"):
             name = name_of(node)
             pod = each.pods.get(name)
-            if not _is_ready(node):
+            if not _is_ready(node) or not cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING):
                 continue
             if pod is None:
                 if _is_served(spec, node):
                     absent.append(Absent(name, "no pod"))
-            elif (why := _trouble(pod)) and not at(pod, "metadata", "deletionTimestamp"):
+            elif (why := _trouble(pod)) and _is_settled(pod, cluster):
                 absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
         found.append((each, absent))
     return found
@@ -213,7 +227,11 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
     """
     for plugin, absent in absences(cluster):
         running = sorted(plugin.pods.keys() - {each.node for each in absent})
-        nodes = {each: cluster.inventory.find("Node", each) for each in running if _runs(plugin.pods[each])}
+        nodes = {
+            each: cluster.inventory.find("Node", each)
+            for each in running
+            if not _trouble(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
+        }
         ready = [name for name, node in nodes.items() if node and _is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.slices_on.get(driver, set())
@@ -222,17 +240,23 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
                 yield plugin, driver, missing
 
 
-def _runs(pod: JSONObject) -> bool:
-    return text(pod, "status", "phase") == "Running" and not at(pod, "metadata", "deletionTimestamp")
+def _is_settled(pod: JSONObject, cluster: Cluster) -> bool:
+    """Tell whether a pod neither has just been made nor is being deleted."""
+    metadata = mapping(pod, "metadata")
+    return "deletionTimestamp" not in metadata and cluster.is_older(text(metadata, "creationTimestamp"), _STARTING)
 
 
 def _is_choosy(workload: JSONObject) -> bool:
     """Tell whether a DaemonSet selects nodes by a label that they must have."""
     spec = mapping(workload, "spec", "template", "spec")
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
-    operators = {text(each, "operator") for term in terms for each in items(term, "matchExpressions")}
-    labels = mapping(spec, "nodeSelector").keys() - {"kubernetes.io/os", "kubernetes.io/arch"}
-    return bool(labels or operators & {"In", "Exists", "Gt", "Lt"})
+    wanted = [
+        text(each, "key")
+        for term in terms
+        for each in items(term, "matchExpressions")
+        if text(each, "operator") not in {"NotIn", "DoesNotExist"}
+    ]
+    return not {*mapping(spec, "nodeSelector"), *wanted} <= _OF_EVERY_NODE
 
 
 @rule("node-without-slices")
@@ -261,7 +285,8 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
         offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
         for resource in filter(is_extended, offered):
             for driver, of_driver in words.items():
-                if name_of(node) in cluster.slices_on[driver] and len(of_driver & _words(resource)) > 1:
+                is_same = len(of_driver & _words(resource)) > 1 and _WATCHED not in _words(resource)
+                if is_same and name_of(node) in cluster.slices_on[driver]:
                     offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
                     message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
                     hint = f"keep the device plugin from the nodes of the driver, or driver {driver} from this one"

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Device, Slice
 from webhook.deviceselectors.fleet import model_of
-from webhook.objects import items, mapping, text
+from webhook.objects import items, mapping, name_of, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
@@ -128,13 +128,19 @@ def _home(device: Device) -> str:
 
 @rule("slice-without-node")
 def slice_without_node(cluster: Cluster) -> Iterator[Found]:
-    """A slice selects nodes by their labels, and no node has them, so its devices cannot be used.
+    """A slice, or a device of it, is for nodes that do not exist, so that it cannot be used.
 
     The nodes were removed or relabelled, or the driver that publishes for them was misconfigured.
     """
     nodes = cluster.all("Node")
     known: dict[str, bool] = {}
+    names = {name_of(node) for node in nodes}
     for each in cluster.inventory.all("ResourceSlice") if nodes else ():
+        for index, device in enumerate(items(each, "spec", "devices")):
+            if (home := text(device, "nodeName")) and home not in names:
+                message = f'device {text(device, "name")} is for node "{home}", which does not exist'
+                yield Found(each, message, "", ("spec", "devices", index, "nodeName"))
+                break
         selector = mapping(each, "spec", "nodeSelector")
         wanted = required(selector)
         if not selector or known.setdefault(wanted, any(selects(selector, node) for node in nodes)):

@@ -9,7 +9,9 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice
+from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.usage import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.findings import Finding, found, identity
@@ -272,6 +274,17 @@ class Cluster:
     def catalog(self) -> Catalog:
         """The published slices, without the taints of rules."""
         return Catalog(self.inventory.all("ResourceSlice"))
+
+    @cached_property
+    def variant(self) -> Implementation:
+        """The scheduler's allocator; what the stored slices have shows that its feature gate is on."""
+        release, gates = self.settings.release, self.settings.gates
+        if self.catalog.with_counters:
+            gates |= {"DRAPartitionableDevices"}
+        try:
+            return implementation(Features.of(gates, release), release)
+        except ValueError:  # the release has no such feature
+            return implementation(Features.of(self.settings.gates, release), release)
 
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:

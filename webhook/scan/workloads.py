@@ -11,7 +11,7 @@ from webhook.inventory.claims import allocation_of, source
 from webhook.objects import JSONObject, at, items, namespace_of, text
 from webhook.references.rules import instead
 from webhook.scan.rules import Found, listed, named, rule
-from webhook.scan.stored import Cluster, claims_named, has_ended, makes_pods, template_of
+from webhook.scan.stored import Cluster, claims_named, makes_pods, template_of
 
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
 """The kinds that need claims; those that own others come first."""
@@ -25,7 +25,7 @@ def reference_missing(cluster: Cluster) -> Iterator[Found]:
     """
     said: set[str] = set()
     for each in (one for kind in _KINDS for one in cluster.all(kind)):
-        if not makes_pods(each):
+        if not makes_pods(each) or at(each, "metadata", "deletionTimestamp"):
             continue
         owners = {text(owner, "uid") for owner in items(each, "metadata", "ownerReferences")}
         if owners & said:
@@ -96,6 +96,7 @@ def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
 
 
 def _waiting(pod: JSONObject) -> Iterator[str]:
-    """Yield the claims of a pod that has a node and does not run."""
-    if text(pod, "spec", "nodeName") and not has_ended(pod) and not at(pod, "metadata", "deletionTimestamp"):
+    """Yield the claims of a pod that has a node and does not start there."""
+    is_pending = text(pod, "status", "phase") == "Pending"
+    if is_pending and text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
         yield from filter(None, claims_named(pod))

@@ -51,7 +51,11 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(option.variable):
             setattr(arguments, option.dest, _value(option, text))
             sources[option.dest] = option.variable
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or find(next(iter(getattr(arguments, "paths", ())), "."))
+    file = (
+        None
+        if getattr(arguments, NO_CONFIG)
+        else arguments.config or find(next(iter(getattr(arguments, "paths", ())), "."))
+    )
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 

@@ -15,6 +15,7 @@ from webhook.documents.files import with_manifests
 from webhook.drivers.files import option_profiles
 from webhook.findings import unread
 from webhook.inventory import MalformedError
+from webhook.optional import install
 from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings
 from webhook.usage import UsageError
@@ -39,6 +40,7 @@ def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Setti
     """
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
+    install("objects")
     stated = kubernetes(arguments)
     cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
     _read(arguments, cluster, report)
