@@ -24,7 +24,7 @@ from webhook.sources.options import NoRendererError, RenderOptions, SourceError,
 from webhook.sources.running import ProgramError, run
 from webhook.spelling import nearest
 
-RELEASE: Final = "release-name"
+_RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""
 _LIBRARY: Final = "webhook.sources.helmlibrary"
 _NOTES: Final = "NOTES.txt"
@@ -100,7 +100,7 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
     """Return the command that renders a chart."""
     if helm := which("helm"):
         return [
-            *(helm, "template", RELEASE, chart, "--namespace", options.namespace),
+            *(helm, "template", _RELEASE, chart, "--namespace", options.namespace),
             *("--kube-version", options.kubernetes),
             *(f"--api-versions={version}" for version in options.api_versions),
             *(f"--values={file}" for file in options.values),
@@ -112,7 +112,7 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
         "values": options.values,
         "sets": options.sets,
         "release": {
-            "name": RELEASE,
+            "name": _RELEASE,
             "namespace": options.namespace,
             "kube_version": options.kubernetes,
             "api_versions": options.api_versions,
