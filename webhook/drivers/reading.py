@@ -223,8 +223,6 @@ def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
             if type_ not in _TYPES:
                 hint = meant(type_, _TYPES, "types")
                 yield where.mistake(f'attribute {name} is of type "{type_}"; {hint}', key, name)
-                    f'attribute {name} is of type "{type_}"; {meant(type_, _TYPES, "types")}', key, name
-                )
             if name in seen:
                 text = f"attribute {name} is in attributes and in optional: list it in one of them"
                 yield where.mistake(text, key, name)
