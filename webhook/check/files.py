@@ -76,7 +76,7 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.left_out = manifests.left_out
+    report.paths, report.left_out = manifests.paths, manifests.left_out
     report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += [*unlooked.lines(), *manifests.notes]
     suppress(report, suppressed, arguments)
