@@ -97,7 +97,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.configuration.options import ALIASES
+    from webhook.configuration.options import ALIASES, Live
     from webhook.usage import UsageError
 
     try:
@@ -105,6 +105,11 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
+        if any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
+            from webhook.check.target import follow  # most clusters are in files
+            from webhook.cli.console.reading import tell
+
+            follow(arguments, tell)
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:

@@ -280,6 +280,9 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
             parser.add_argument(each.dest, metavar=each.takes, help=each.about, choices=each.words or None, **number)
         elif each.hidden:
             parser.add_argument(*each.names, dest=each.dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        elif each.const is not None:
+            stored: dict[str, Any] = {"action": "append_const", "const": each.const, "default": each.default}
+            parser.add_argument(*each.names, dest=each.dest, help=each.about, **stored)
         elif each.is_switch:
             parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
         else:

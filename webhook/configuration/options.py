@@ -32,6 +32,20 @@ class Output(NamedTuple):
     file: str = ""
 
 
+class Live(NamedTuple):
+    """A running cluster in the place of the files of ``--cluster``, as kubectl reaches it.
+
+    Args:
+        context: The context of kubectl's configuration; empty for the current one.
+    """
+
+    context: str = ""
+
+    def __str__(self) -> str:
+        """Name the cluster."""
+        return f"context {self.context}" if self.context else "the current context"
+
+
 class Option:
     """An option, or an argument without dashes.
 
@@ -42,6 +56,7 @@ class Option:
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
+        const: What a switch adds to the list of ``dest``, instead of being true.
         words: The values that it may have.
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
@@ -60,6 +75,7 @@ class Option:
         many: bool = False,
         then: str = "",
         default: Any = None,
+        const: Any = None,
         words: Sequence[str] = (),
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
@@ -70,11 +86,11 @@ class Option:
     ) -> None:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.hidden, self.key, self.value = number, hidden, key, value
+        self.number, self.hidden, self.key, self.value, self.const = number, hidden, key, value, const
         self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
-        if many or (number == "*" and self.is_argument):
+        if default is None and (many or (number == "*" and self.is_argument)):
             default = []
-        elif self.is_switch:
+        elif default is None and self.is_switch:
             default = False
         self.default = Default(default) if isinstance(default, str) else default
 
@@ -186,14 +202,45 @@ def _gates(default: str) -> Option:
     )
 
 
-def _cluster(what: str) -> Option:
+_CLUSTERS: Final[list[str | Live]] = []
+"""The default of the options for a cluster."""
+
+
+def _files(what: str) -> Option:
     return Option(
         "--cluster",
         "PATH",
         f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
         "prints (`draguard snapshot` shows the command) or must-gather collects",
         many=True,
+        default=_CLUSTERS,
     )
+
+
+LIVE: Final = (
+    Option(
+        "--live",
+        about="read these objects from the running cluster, by kubectl and its current context, or in a pod with the "
+        "token of its service account; its release and feature gates are asked for, too",
+        dest="cluster",
+        const=Live(),
+        default=_CLUSTERS,
+    ),
+    Option(
+        "--context",
+        "NAME",
+        "as --live, from the cluster of this context of kubectl's configuration",
+        dest="cluster",
+        many=True,
+        default=_CLUSTERS,
+        type=Live,
+    ),
+)
+
+
+def _cluster(what: str) -> tuple[Option, ...]:
+    """Return the options for the objects of a cluster."""
+    return (_files(what), *LIVE)
 
 
 def _terminal(what: str) -> tuple[Option, ...]:
@@ -469,7 +516,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
     ),
     PRESCHEDULED,
     Group("policies", *POLICIES),
-    _cluster("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
+    _files("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
 )
 LOG: Final = (
     _choice(
@@ -539,7 +586,7 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     ),
     Option("--new-only", about="report only findings that the revision does not have; needs --against"),
     _choice("--subresource", "judge updates of the status; needs --old", ("status",), ""),
-    _cluster("references of the manifests"),
+    *_cluster("references of the manifests"),
     ALL_PODS,
     POD_TEMPLATES,
     DRIVER_PROFILES,
@@ -577,7 +624,7 @@ COMMANDS: Final = {
             "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
         ),
         _empty(),
-        _cluster("the simulation"),
+        *_cluster("the simulation"),
         Option("--pending", about="schedule the pending pods of the cluster, too"),
         Option(
             "--fit",
@@ -610,13 +657,13 @@ COMMANDS: Final = {
         "show which devices selectors match, and why the others do not",
         *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
         _empty(),
-        _cluster("their devices"),
+        *_cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
     ),
     "snapshot": Command(
         "print or run the command that collects the objects of a cluster",
-        Option("--run", about="run the command, and print its output"),
+        Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
             "-n --namespace",
@@ -780,6 +827,7 @@ COMMANDS: Final = {
         _choice("--endpoint", "answer as the validating (default) or the mutating webhook", ("validate", "mutate")),
         Option("--exit-code", about="exit with 1 if a request is refused"),
         *ANSWERS,
+        *LIVE,
     ),
     "serve": Command(
         "run the admission webhook",
