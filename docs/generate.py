@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webhook.explain.examples import example
 from webhook.explain.places import kinds, rules
+from webhook.explain.text import example
 from webhook.release import span
 
 if TYPE_CHECKING:

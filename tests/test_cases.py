@@ -17,8 +17,8 @@ import pytest
 from tests.command import draguard, findings
 from webhook import validate
 from webhook.documents import Document, parse
-from webhook.explain.examples import Example, example
 from webhook.explain.places import kinds, rules
+from webhook.explain.text import Example, example
 from webhook.references import every_rule
 
 RULES = rules(kinds(), None)

@@ -407,7 +407,7 @@ SELDOM = (
         "webhook.policy.evaluation",
         "webhook.policy.load",
         "webhook.sources.rendering",
-        "webhook.sources.templates",
+        "webhook.sources.origins",
     ),
 )
 

@@ -133,8 +133,17 @@ def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path
     (found,) = findings("validate", file)
     assert (found["level"], found["rule"]) == ("note", "template")
     done = draguard("validate", tmp_path)
-    assert (done.code, "not read: 1 template that is not filled in yet" in done.out) == (0, True)
+    assert (done.code, f"not read: 1 template that is not filled in yet ({file})" in done.out) == (0, True)
     assert draguard("convert", "--check", file).code != 0
+
+
+def test_the_first_templates_of_a_directory_are_named(tmp_path: Path) -> None:
+    for name in "edcba":
+        (tmp_path / f"{name}.yaml").write_text("\n---\n".join([CLAIM.replace("NAME", "{{ .Name }}")] * 2))
+    named = ", ".join(f"{tmp_path}/{name}.yaml" for name in "abc")
+    for command in ("validate", "convert"):
+        done = draguard(command, tmp_path)
+        assert f"not read: 10 templates that are not filled in yet ({named}, …)" in done.out + done.err
 
 
 @pytest.mark.parametrize(

@@ -459,6 +459,27 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
     assert [message.startswith(problem or "nothing") for message in messages] == [True] * bool(problem)
 
 
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("!has(object.spec.device)", "no version of ResourceClaim has device there"),
+        (
+            "object.spec.?devices.requests.orValue([]).all(r, r.?count != optional.of(1))",
+            "a ResourceClaim of resource.k8s",
+        ),
+        ("object.spec.devices.requests.all(r, r.count == 1)", ""),
+        ("object.spec.devices.requests.all(r, !has(r.count))", "a ResourceClaim of resource.k8s.io/v1 never has count"),
+        ("object.spec.devices.requests.all(r, has(r.exactly) || has(r.count))", ""),
+        ("object.spec.devices.requests.all(r, !has(r.name))", ""),
+        ("object.spec.devices.requests.all(r, has(r.firstAvailable))", ""),
+    ],
+)
+def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
+    rule = {**CLAIMS, "apiVersions": ["*"]}
+    messages = [text for rule, _, text in found(expression, rules=[rule], release=Release(37)) if rule == "mistyped"]
+    assert [text.startswith(message) for text in messages] == [True] * bool(message)
+
+
 def test_the_type_of_a_variable_without_use_does_not_matter() -> None:
     variables = [{"name": "n", "expression": "object.spec.nodename"}]
     assert [rule for rule, _, _ in found("object.spec.nodeName != 'b'", variables=variables)] == ["unused-variable"]

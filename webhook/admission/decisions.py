@@ -46,6 +46,11 @@ if TYPE_CHECKING:
         def learn(self, body: bytes, record: Record) -> None:
             """Note a request that was answered in another way."""
 
+        def passes(
+            self, endpoint: Endpoint, request: Mapping[str, Any], deadline: float | None
+        ) -> tuple[int, Sequence[str]] | None:
+            """Tell that no policy refuses or changes anything: the cost, and the assumptions; None if not known."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -77,12 +82,12 @@ class ReviewOptions:
 
     @cached_property
     def first(self) -> Reader | None:
-        """What reads the bodies of requests to the validating endpoint first."""
+        """What looks at requests before they are decided."""
         return _First.make(self) if _First.make else None
 
 
 class _First:
-    """What reads the bodies of requests before they are read as a whole."""
+    """What looks at requests before they are decided."""
 
     make: Callable[[ReviewOptions], Reader | None] | None = None
 
@@ -104,7 +109,6 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
     Args:
         request: The request of an AdmissionReview.
         call: How the webhook was called; after its deadline the failure policy decides at once.
-        options: How to answer.
         record: Receives the decision and its reasons.
 
     Raises:
@@ -164,9 +168,7 @@ class _Case(NamedTuple):
 
     Args:
         request: The request of an AdmissionReview.
-        options: How to answer.
         deadline: When policies must be finished, in seconds of ``time.monotonic()``; None for no limit.
-        record: Receives the findings.
     """
 
     request: Mapping[str, Any]
@@ -176,7 +178,7 @@ class _Case(NamedTuple):
 
 
 def _validated(case: _Case) -> Response:
-    request, options, deadline, record = case
+    request, options, _, record = case
     found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
@@ -186,16 +188,22 @@ def _validated(case: _Case) -> Response:
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
     policies = options.policies
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     if policies is not None:
-        quick = policies.quick_validation(request, deadline)
-        if quick is None:
+        passed = _passed(case)
+        if passed is None:
             return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
-        cost, notes = quick
+        cost, notes = passed
         record.cost += cost
     if not found and not notes:
         return {"allowed": True}
     return with_remarks({"allowed": True}, warned, assumed(notes) | noted(audited))
+
+
+def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
+    """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
+    first = case.options.first
+    return first.passes(case.record.endpoint, case.request, case.deadline) if first else None
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
@@ -251,10 +259,10 @@ def _is_about_others(rule: str) -> bool:
 def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
-        quick = policies.quick_mutation(request, case.deadline)
-        if quick is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+        passed = _passed(case)
+        if passed is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _evaluator(case, policies))
-        cost, notes = quick
+        cost, notes = passed
         case.record.cost += cost
         return assuming(notes)
     obj = case.request.get("object")

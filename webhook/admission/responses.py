@@ -50,7 +50,6 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """Write an AdmissionReview with a response.
 
     Args:
-        uid: The request's uid.
         response: The response without its ``uid``.
     """
     if response == _ADMITTED:  # as nearly all are
@@ -169,7 +168,6 @@ def clipped(text: str, most: int) -> str:
     """Shorten a text to a number of bytes.
 
     Args:
-        text: The text.
         most: The most bytes.
     """
     encoded = text.encode("utf-8", "replace")

@@ -24,7 +24,6 @@ def worded(problems: Sequence[Problem], obj: Any) -> list[str]:
 
     Args:
         problems: The findings, of which warnings have their hints already.
-        obj: The object.
     """
     texts = list(map(str, problems))
     errors = [index for index, problem in enumerate(problems) if problem.level == ERROR]

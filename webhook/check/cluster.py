@@ -90,7 +90,7 @@ def cluster_documents(
     if selection.left_out and tell:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=False))
+        tell(not_read(selection.left_out, selection.unread, renders=False))
     for each in sources:
         if not isinstance(each, str):
             yield from _running(each, kinds, namespace, quiet=quiet, tell=tell)
@@ -141,7 +141,6 @@ def not_found(what: str, sources: Sequence[str | Server]) -> str:
     """Return the complaint that the cluster lacks objects that a command needs.
 
     Args:
-        what: The missing objects.
         sources: The values of ``--cluster``.
     """
     if running := [each.name for each in sources if not isinstance(each, str)]:

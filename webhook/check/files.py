@@ -32,7 +32,6 @@ def judged(
     """Judge the named manifests, and return findings and counts.
 
     Args:
-        arguments: The command's arguments.
         manifests: The manifests; None for those that the arguments name.
         tell: Receives lines about files that were not read beside the manifests.
 
@@ -76,7 +75,7 @@ def judged(
             has_settings=bool(configuration) and old.has(configuration.file),
         )
     report.left_out = manifests.left_out
-    report.unread = manifests.unread if arguments.show_files else None
+    report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += manifests.notes
     suppress(report, suppressed, arguments)
     manifests.place(report)
@@ -106,8 +105,6 @@ def _found_before(
     """Judge an earlier revision, without problems of policies, which are not compared.
 
     Args:
-        arguments: The command's arguments.
-        versions: The Kubernetes releases.
         states: The documents of the revision, for each release.
         cluster: The objects of the cluster.
     """
@@ -125,8 +122,6 @@ def _old_state(
     """Read the earlier state of objects.
 
     Args:
-        arguments: The command's arguments.
-        manifests: The manifests.
         stated: The release for which earlier charts are rendered; None for the newest.
         report: Receives problems of the earlier state.
         tell: Receives a line about files that were not read.

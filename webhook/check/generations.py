@@ -13,12 +13,7 @@ _GENERATION: Final = Path((*_POOL, "generation"))
 
 
 def lowered(obj: Any, before: Any) -> Iterator[Problem]:
-    """Yield a warning if a slice has a lower generation of its pool than it had.
-
-    Args:
-        obj: The ResourceSlice.
-        before: Its earlier state.
-    """
+    """Yield a warning if a slice has a lower generation of its pool than it had."""
     now, earlier = (number(each, *_GENERATION) or 0 for each in (obj, before))
     pool, was_in = (text(each, *_POOL, "name") for each in (obj, before))
     if pool == was_in and now < earlier:

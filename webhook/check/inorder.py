@@ -54,7 +54,6 @@ class _Later(NamedTuple):
     """A document whose final verdict needs all other documents.
 
     Args:
-        document: The document.
         served: Its kind; None if it is unknown.
         at: The place of its findings.
         release: The release that it was judged by; None if it was not judged yet.
@@ -80,12 +79,9 @@ def judge_all(
     """Judge documents as they are read, dependent ones after all others, and their references.
 
     Args:
-        documents: The documents.
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
-        arguments: The command's arguments.
         stated: The Kubernetes release; None if that follows from the documents of a file.
-        report: Receives the findings.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -126,7 +122,6 @@ class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
 
     Args:
-        judge: Judges a document.
         references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.

@@ -61,10 +61,8 @@ class Judge:
 
     Args:
         old: The earlier state of objects.
-        subresource: The updated subresource.
         sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
-        namespaces: The known namespaces.
     """
 
     def __init__(
@@ -138,7 +136,6 @@ class Judge:
         """Judge a document if this does not need others.
 
         Args:
-            document: The document.
             served: Its kind; None if it is unknown.
             stated: The Kubernetes release; None if that follows from the documents of a file.
 
@@ -164,8 +161,6 @@ class Judge:
         """Judge a document once all others have been read.
 
         Args:
-            document: The document.
-            release: The Kubernetes release.
             is_known: Whether its kind is known.
         """
         try:

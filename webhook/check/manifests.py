@@ -44,9 +44,6 @@ def _unneeded(text: str) -> tuple[str, str, str] | None:
 class Manifests:
     """The manifests of a command, read again for each release only if they are rendered for it.
 
-    Args:
-        arguments: The command's arguments.
-
     Raises:
         UsageError: The options do not fit together.
     """

@@ -50,7 +50,6 @@ class Deployed:
 
     Args:
         paths: The files, charts and kustomizations of the old state; may be empty.
-        report: Receives their problems.
         options: How charts are rendered.
         tell: Receives a line about files that were not read.
 
@@ -78,7 +77,7 @@ class Deployed:
         if selection.left_out and tell:
             from webhook.report.summary import not_read  # seldom needed
 
-            tell(f"--old: {not_read(selection.left_out, renders=True)}")
+            tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
@@ -111,7 +110,6 @@ class AtRevision:
     the file that it is named after, and then in all files, and found if there is only one of its name.
 
     Args:
-        revision: The revision.
         paths: The paths that are read.
         stdin_name: The file's name of standard input; empty if it has none.
 
@@ -170,11 +168,7 @@ class AtRevision:
         return []
 
     def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
-        """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
-
-        Args:
-            documents: The present documents.
-        """
+        """Return the earlier documents: of the same files, of files that were moved, and of deleted files."""
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
         moved = self._moved(documents)
@@ -290,11 +284,7 @@ class AtRevision:
 
 
 class _Rendering:
-    """What a chart or kustomization rendered to.
-
-    Args:
-        documents: The documents.
-    """
+    """What a chart or kustomization rendered to."""
 
     def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
         self.documents = documents

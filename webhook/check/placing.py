@@ -20,9 +20,6 @@ def placed(problem: Problem, document: Document, release: str, *, tries_fixes: b
     """Locate a problem in its file; in a CEL selector, at its character.
 
     Args:
-        problem: The problem.
-        document: Its document.
-        release: The Kubernetes release.
         tries_fixes: Whether the fix is applied, and refused with a reason; otherwise one that cannot be is left out.
     """
     finding = _located(problem, document, release)

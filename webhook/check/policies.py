@@ -83,8 +83,6 @@ def load_policies(
     """Load the files of ``--policies`` and ``--authorizer``.
 
     Args:
-        arguments: The command's arguments.
-        stated: The Kubernetes release.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         namespaces: Namespaces that take precedence over those in the files.
 
@@ -120,8 +118,6 @@ def sound_policies(
     """Load policies for a command that needs all of them to be valid.
 
     Args:
-        arguments: The command's arguments.
-        stated: The Kubernetes release.
         tell: Receives the lines of the error report.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
 
@@ -300,7 +296,6 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
     """Locate the problems of policies and bindings in their files.
 
     Args:
-        findings: The problems.
         minor: The Kubernetes release, as the minor of 1.x.
         suite: The suite that holds the other objects.
     """

@@ -3,36 +3,200 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.check.neighbours import SLICE, Neighbours
-from webhook.check.unlooked import UNMATCHED, Unlooked
-from webhook.documents import Document
+from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of
-from webhook.problem import Meant, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.report.summary import counted
-from webhook.schema.decoding import GATE_OFF
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
     from webhook.check.judge import Judgement
     from webhook.drivers import Profile
+    from webhook.findings import Finding
     from webhook.inventory.extended import ExtendedResources
     from webhook.references import ReferenceFindings
     from webhook.references.lookup import Lookup
     from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
+
+_DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
+"""With an error there, it is not known what the object refers to."""
+_TOGETHER: Final = "selectors"
+"""The items of such a list apply together: what one excludes, the others need not handle."""
+
+
+def spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
+    """Return the fields of an object that have errors.
+
+    Args:
+        findings: The findings of the object.
+
+    Returns:
+        Their paths; None if nothing can be looked up in the object, because it cannot be decoded.
+    """
+    problems = [each.problem for each in findings if each.problem.level == ERROR and each.origin is None]
+    if any(each.reason in NOT_DECODED and each.rule != UNKNOWN_FIELD for each in problems):
+        return None
+    paths = [each.path for each in problems]
+    return None if not _DECISIVE.isdisjoint(paths) else paths
+
+
+def holds(path: Path, errors: Iterable[Path]) -> bool:
+    """Tell whether a warning about a field holds beside errors.
+
+    Args:
+        errors: The fields with errors.
+    """
+    scope = path[: path.index(_TOGETHER) + 1] if _TOGETHER in path else path
+    return not any(error[: len(scope)] == scope or scope[: len(error)] == error for error in errors)
+
+
+UNMATCHED: Final = ""
+"""Stands, among kinds, for objects whose selectors were not matched against devices."""
+_NAMED: Final = 3
+"""How many objects of a kind are named, with the first place of each."""
+
+
+class Unlooked:
+    """References that were not looked up, because no object of their kind is known beside them."""
+
+    def __init__(self) -> None:
+        self._unmatched = 0
+        self._uses: dict[str, dict[str, tuple[str, int]]] = {}
+
+    def add(self, kind: str, path: Path, document: Document, count: int) -> None:
+        """Add references to an object.
+
+        Args:
+            path: The field that refers to it.
+            count: How many they are.
+        """
+        if kind == UNMATCHED:
+            self._unmatched += count
+            return
+        uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
+        first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
+        uses[name] = first, before + count
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of the objects."""
+        return set(self._uses)
+
+    def lines(self, *, has_errors: bool) -> Iterator[str]:
+        """Describe them.
+
+        Args:
+            has_errors: Whether manifests with errors may be such objects.
+        """
+        if self._unmatched:
+            objects = counted(self._unmatched, "object")
+            yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
+        if self._uses:
+            kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self._uses.items()))
+            such = "such objects without errors" if has_errors else "such objects"
+            how = "add them, or give the objects of the cluster with --cluster"
+            yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
+
+
+def _listed(uses: dict[str, tuple[str, int]]) -> str:
+    named = [f"{name} ({_places(*use)})" for name, use in islice(uses.items(), _NAMED)]
+    more = f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else ""
+    return ", ".join(named) + more
+
+
+def _places(first: str, count: int) -> str:
+    return f"{first} and {counted(count - 1, 'more place')}" if count > 1 else first
+
+
+def _name(obj: object, path: Path) -> str:
+    """Return the name of the object that a field refers to, or what is wanted of it, such as a resource."""
+    value, field = value_at(obj, path), str(path[-1])
+    if not isinstance(value, str):
+        return f"of {field}"
+    return value if field.endswith("Name") else f"of {value}"
+
+
+def _place(document: Document, path: Path) -> str:
+    """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
+    has_lines = document.source == STDIN_NAME or not document.rendered
+    return f"{document.source}:{document.position(path).line}" if has_lines else document.source
+
+
+SLICE = "ResourceSlice"
+CLASS = "DeviceClass"
+
+
+class Neighbours:
+    """The directories that hold manifests, by kind."""
+
+    def __init__(self) -> None:
+        self._directories: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        self._objects: list[tuple[str, JSONObject]] = []
+        self._names: list[tuple[str, str, str, str]] = []
+        self._inventories: dict[frozenset[str], Inventory] = {}
+
+    def note(self, file: str, obj: JSONObject) -> None:
+        """Add a manifest."""
+        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        self._directories[kind].add(directory)
+        self._files[kind].add(file)
+        self._objects.append((directory, obj))
+
+    def note_name(self, file: str, kind: str, name: str, namespace: str) -> None:
+        """Add the name of an object that may be malformed, in a file."""
+        directory = file.rpartition("/")[0]
+        if kind == SLICE:
+            self._directories[kind].add(directory)
+        self._names.append((directory, kind, name, namespace))
+
+    def beside(self, file: str, kind: str) -> bool:
+        """Tell whether a file's manifests come with all objects of a kind that they need.
+
+        A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
+        to have all of them. For other kinds this holds for a directory, with those above it.
+        """
+        if kind == CLASS:
+            return file in self._files.get(CLASS, ())
+        return bool(self._above(file, kind))
+
+    def inventory(self, file: str, whole: Inventory) -> Inventory:
+        """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
+        slices = self._above(file, SLICE)
+        if slices == self._directories.get(SLICE, set()):
+            return whole
+        if slices not in self._inventories:
+            found = self._inventories[slices] = Inventory()
+            for directory, obj in self._objects:
+                if obj.get("kind") != SLICE or directory in slices:
+                    found.hold(obj)
+            for directory, kind, *name in self._names:
+                if kind != SLICE or directory in slices:
+                    found.note(kind, *name)
+        return self._inventories[slices]
+
+    def _above(self, file: str, kind: str) -> frozenset[str]:
+        known, directory = self._directories.get(kind, set()), file.rpartition("/")[0]
+        found = {directory} & known
+        while directory:
+            directory = directory.rpartition("/")[0]
+            found |= {directory} & known
+        return frozenset(found)
+
 
 _NAME: Final = ("metadata", "name")
 _WORK: Final = 2 * DOCUMENT
@@ -62,7 +226,6 @@ class _Alike:
     """Manifests with the same references that were not looked up.
 
     Args:
-        found: The references.
         first: The first of the manifests.
     """
 
@@ -130,7 +293,6 @@ class References:
         """Add a manifest.
 
         Args:
-            document: The manifest.
             release: The Kubernetes release that it was judged by.
             judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
         """
@@ -149,7 +311,7 @@ class References:
         if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.check.refused import spoiled  # most objects are valid
+            from webhook.check.references import spoiled  # most objects are valid
 
             errors = None if findings is None else spoiled(findings)
             if errors is None:
@@ -218,9 +380,6 @@ class References:
 
     def report(self, report: Report) -> list[str]:
         """Add the findings to a report, each beside the others of its file.
-
-        Args:
-            report: The report.
 
         Returns:
             Lines about references that were not looked up; empty if all were.
@@ -309,7 +468,7 @@ class References:
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            from webhook.check.refused import holds
+            from webhook.check.references import holds
 
             return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
@@ -478,16 +637,19 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
+_OTHERS: Final = ("Role", "ClusterRole", "ResourceQuota")
+"""The kinds with rules of their own whose fields are not judged."""
+
+
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.roles import ROLES
     from webhook.references.views import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)
-    if steps is None and (about.kind in ROLES or find(obj.get("apiVersion"), obj.get("kind"))):
+    if steps is None and (about.kind in _OTHERS or find(obj.get("apiVersion"), obj.get("kind"))):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

@@ -32,7 +32,6 @@ def rendered_at(
     """Render a chart or kustomization as it is at a revision, in a temporary directory.
 
     Args:
-        revision: The revision.
         path: The directory, as it is now.
         options: How it is rendered now. Files of values are those of the revision, if it has them.
         report: Receives a warning if it cannot be rendered.

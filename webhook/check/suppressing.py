@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     """Read the suppressions.
 
-    Args:
-        arguments: The command's arguments.
-        paths: The input paths.
-
     Raises:
         UsageError: A rule does not exist, or the baseline cannot be used.
     """
@@ -92,7 +88,6 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
     """Read the levels of rules.
 
     Args:
-        arguments: The command's arguments.
         configuration: The configuration file; None if there is none.
 
     Raises:
@@ -135,7 +130,6 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
     """Check the names of policies that the options state.
 
     Args:
-        arguments: The command's arguments.
         known: The names of the loaded policies.
 
     Raises:

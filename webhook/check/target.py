@@ -140,7 +140,6 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
     """Read ``--feature-gates``, None if it was not given.
 
     Args:
-        arguments: The command's arguments.
         stated: The Kubernetes release; None if it depends on the object.
 
     Raises:

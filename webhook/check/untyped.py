@@ -32,7 +32,6 @@ class Untyped:
         that misspell what they lack. All others may be values of a chart, or configuration of other programs.
 
         Args:
-            document: The document.
             release: The Kubernetes release; None for the newest.
         """
         problems = no_object(document.data, release_of(release) if release else DEFAULT)

@@ -33,7 +33,6 @@ class Values(NamedTuple):
     """The values that an option or argument accepts.
 
     Args:
-        words: Whole values.
         keys: Values up to an equals sign.
         of_keys: What follows the equals sign.
         files: Whether names of files are values, too.
@@ -73,8 +72,6 @@ class DescribedOption(NamedTuple):
     """An option with what completes it.
 
     Args:
-        names: Its names.
-        help: Its help.
         takes: The name of its value; empty for a switch.
         values: The values that it accepts.
         again: Whether it can be repeated.
@@ -92,8 +89,6 @@ class Described(NamedTuple):
 
     Args:
         words: The words that call it, without the program's name; none for the program itself.
-        help: Its help.
-        options: Its options.
         commands: The commands below it.
         values: The values of its arguments.
     """
@@ -112,7 +107,6 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
     """Describe a command of the table.
 
     Args:
-        command: The command.
         words: The words that lead to it.
     """
     shown = [_HELP, *(each for each in command.options() if not each.hidden)]

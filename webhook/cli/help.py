@@ -30,11 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def manual_page(parser: Parser) -> Iterator[str]:
-    """Write the manual page (``man 7 man``) of a program with all its commands.
-
-    Args:
-        parser: The program's parser.
-    """
+    """Write the manual page (``man 7 man``) of a program with all its commands."""
     yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {__version__}" "User Commands"'
     yield ".nh"  # names are copied, so that none is broken between lines
     yield ".ad l"

@@ -221,8 +221,6 @@ def _replaced(document: Document, change: _Changed, would: str) -> Iterator[Find
     """Report what a node's name is replaced by, and what that means, in one finding without the line.
 
     Args:
-        document: The document.
-        change: Its change.
         would: What precedes "replaced": empty unless the change is only shown.
     """
     if change.replaced:

@@ -52,7 +52,6 @@ class Option:
     Args:
         names: Its names, such as ``-n --namespace``.
         takes: The name of its value; empty for a switch, and for one of some words.
-        about: Its help.
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
@@ -114,8 +113,6 @@ class Group:
     """Arguments that the help shows under a title.
 
     Args:
-        title: The title.
-        *of: The arguments.
         about: What the help says of them.
     """
 
@@ -124,11 +121,7 @@ class Group:
 
 
 class Either:
-    """Options of which one may be given.
-
-    Args:
-        *of: The options.
-    """
+    """Options of which one may be given."""
 
     def __init__(self, *of: Option) -> None:
         self.of = of
@@ -139,7 +132,6 @@ class Command:
 
     Args:
         about: Its help in a line.
-        *of: Its arguments.
         actions: The commands below it, by name.
     """
 

@@ -29,7 +29,6 @@ class ConfigurationError(ValueError):
     """The configuration file cannot be used; the message says where, why, and how to fix it.
 
     Args:
-        message: The message.
         place: The line and column of the mistake, if it is one within the file.
     """
 

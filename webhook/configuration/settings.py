@@ -30,7 +30,6 @@ def configured(arguments: Any, file: str | None, sources: dict[str, str]) -> Set
     """Apply a configuration file to options that no source of higher precedence sets.
 
     Args:
-        arguments: The command's arguments.
         file: The configuration file; None if there is none.
         sources: The sources of the options that are set; those that the file sets are added.
 

@@ -204,7 +204,6 @@ def documents_of(value: Any, index: int, origin: Origin) -> Iterator[Document]:
     Args:
         value: The value of the document.
         index: Its index in its source.
-        origin: Its place there.
     """
     for item, within in expanded(value):
         yield Document(item, index, origin, within)

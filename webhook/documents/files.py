@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, Final
@@ -14,6 +15,28 @@ from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Select
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse, too_large
 from webhook.objects import is_object
+
+_TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
+_DESCRIBED: Final = re.compile(r"\A\s*Name: +\S+\n(?:Namespace|Labels|Roles|Annotations): ")
+_FIRST: Final = 1000
+"""The characters that are looked at."""
+
+
+def hint_of_output(text: str) -> str:
+    """Suggest how to get manifests; empty if a text is neither kubectl's output for people nor a list.
+
+    Args:
+        text: The text without a manifest.
+    """
+    if text.lstrip().startswith(("[", "- ")):
+        return "a list is not a manifest: write its items as documents, or as the items of a List"
+    first = text[:_FIRST].replace("\r\n", "\n")
+    if _TABLE.match(first):
+        return "this looks like kubectl's table: add -o yaml"
+    if _DESCRIBED.match(first):
+        return "this looks like the output of kubectl describe: use kubectl get -o yaml"
+    return ""
+
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
@@ -81,8 +104,6 @@ def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Itera
     """Report a file without a manifest if it is named, else count it unless it has other documents.
 
     Args:
-        found: The file.
-        selection: Counts it.
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
@@ -99,7 +120,7 @@ def without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: What else may help.
     """
-    from webhook.documents.kubectloutput import hint_of_output  # needed only for mistakes
+    from webhook.documents.files import hint_of_output  # needed only for mistakes
 
     what = "standard input" if source == STDIN_NAME else "the file"
     others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
@@ -223,8 +244,6 @@ def only_manifests(
 
     Args:
         documents: The content of all files.
-        paths: The input paths.
-        selection: Receives the number.
     """
     every = list(documents)
     kept = {STDIN_NAME if path == STDIN else path for path in paths}

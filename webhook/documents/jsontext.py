@@ -94,9 +94,6 @@ class Decoder:
     def decode(self, start: int) -> Decoded:
         """Read the value that starts at an offset.
 
-        Args:
-            start: The offset.
-
         Raises:
             ContentError: It is not JSON.
         """

@@ -110,7 +110,6 @@ class Selection:
         """Count and record what is left out.
 
         Args:
-            reason: Why.
             path: The file or directory.
             count: The number of files, or documents.
         """
@@ -139,7 +138,6 @@ class Selection:
         """Return the entries of a directory to read.
 
         Args:
-            directory: The directory.
             names: The names of all its entries.
             entries: The entries that may be or contain manifests.
             ignored: The paths that git ignores; None if that does not matter.
@@ -168,7 +166,6 @@ class Selection:
         """Yield the files found below a directory, without the patches that a kustomization names.
 
         Args:
-            top: The directory.
             found: The names of files, or errors for missing ones.
         """
         files = list(found)  # a patch may come before the kustomization that names it
@@ -181,12 +178,7 @@ class Selection:
                 yield file
 
     def readable(self, data: bytes, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
-
-        Args:
-            data: The file.
-            documents: Its documents.
-        """
+        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet."""
         reason = "" if mentions_objects(data) else NO_OBJECT
         return self._readable(documents, reason)
 

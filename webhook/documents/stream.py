@@ -78,7 +78,6 @@ def _text_of(data: bytes, source: str) -> str | Unreadable:
     """Return the text of a file, or an error if it is too large or not text.
 
     Args:
-        data: The file.
         source: What to call it.
     """
     if len(data) > MAX_BYTES:
@@ -142,8 +141,6 @@ def _yaml_documents(
     """Read YAML documents.
 
     Args:
-        source: The text.
-        indexes: Numbers the documents.
         start: Where they begin.
         not_json: Why the first is not JSON; if it is not YAML either, this may be the better reason.
         skips: As for :func:`parse`.

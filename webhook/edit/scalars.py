@@ -26,9 +26,7 @@ def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool
     """Return the edit that writes another value; None if it would change anything else.
 
     Args:
-        text: The file's text.
         node: The scalar to replace.
-        value: The value.
         in_braces: Whether it is in a map or list in braces, and where all is JSON.
     """
     if node.entries is not None or node.items is not None or not node.is_whole:
@@ -56,8 +54,6 @@ def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
     """Return the edit that puts a value into a map or a list in braces; None if it spans several lines.
 
     Args:
-        text: The file's text.
-        node: The value.
         field: The map's field, or the path to it through new maps; empty for a list.
         is_json: Whether the text is JSON.
     """

@@ -23,7 +23,6 @@ class Evaluator(NamedTuple):
     """Policies, with the authorizer and deadline of their evaluation.
 
     Args:
-        policies: The policies.
         authorizer: Decides what users may do; None if unknown.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
     """

@@ -53,8 +53,6 @@ def mutate_request(
     """Change an object as admission does; the given object is left as it was.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         rewrite: Returns the rewrite of an object for the scheduler.
         complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.

@@ -92,7 +92,6 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
     """Rewrite the manifest of a pod, or the pod template of a workload, as :func:`rewrite` does.
 
     Args:
-        obj: Any JSON value.
         options: Which pods, and how.
 
     Returns:

@@ -106,7 +106,6 @@ class _Subject(NamedTuple):
     """An object to try.
 
     Args:
-        object: The object.
         distinction: What distinguishes it from a plain one, such as ``with a claim``; empty for a plain one.
     """
 
@@ -150,7 +149,6 @@ def try_policies(
     Policies with parameters are left out, as these are not known.
 
     Args:
-        policies: The policies.
         release: The Kubernetes release, as the minor of 1.x.
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
@@ -183,7 +181,6 @@ class _Trials:
     """Evaluates policies for small objects.
 
     Args:
-        policies: The policies.
         release: The Kubernetes release, as the minor of 1.x.
 
     Attributes:

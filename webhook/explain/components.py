@@ -34,10 +34,8 @@ class Component(NamedTuple):
     """A component of a cluster.
 
     Args:
-        name: Its name.
         head: Finds what all its texts have in common, such as the reasons of its events.
         general: The meaning and the cure of a text that is not among its sayings; empty if nothing can be said of it.
-        sayings: Its texts.
     """
 
     name: str

@@ -12,7 +12,6 @@ def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[K
     """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
 
     Args:
-        place: The place.
         release: The release whose versions and fields count; None for all.
     """
     for kind in kinds(release):

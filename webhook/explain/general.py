@@ -142,7 +142,8 @@ OF_POLICIES: Mapping[str, str] = {
     "type-check": "A validation does not type-check against a matched kind, as `status.typeChecking` will say.",
     "mistyped": _paragraphs(
         "An expression or a constant does not fit the matched kinds, such as a misspelt field or path in a mutation.",
-        "The API server does not look for it: it checks the types of validations only, and not for subresources.",
+        "The API server does not look for it: it checks the types of validations only, not for subresources, and not "
+        "where rules take any version.",
     ),
     "makes-invalid": _paragraphs(
         "A mutation makes a small valid object one that the API server refuses without further changes.",

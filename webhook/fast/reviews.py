@@ -8,4 +8,4 @@ from webhook.fast.shortcut import Shortcut
 
 def install() -> None:
     """Answer before bodies are read as a whole."""
-    read_first(Shortcut.of)
+    read_first(Shortcut)

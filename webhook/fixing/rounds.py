@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.documents import Document, Unreadable
 from webhook.findings import Finding
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
-from webhook.fixing.progress import is_further
 from webhook.problem import ERROR, NOT_DECODED, NOTE
 from webhook.records import NamedTuple
+
+if TYPE_CHECKING:
+    from webhook.problem import Problem
+
+
+def is_further(found: Problem, fixed: Problem) -> bool:
+    """Tell whether only errors of an expression are left that the compiler reported before, too.
+
+    Args:
+        found: The errors that are left.
+        fixed: The errors, one of which was fixed.
+    """
+    return (found.rule, found.path) == (fixed.rule, fixed.path) and set() < _errors(found) < _errors(fixed)
+
+
+def _errors(problem: Problem) -> set[tuple[int, int, str]]:
+    """Return the line and the text of each error, and its place from the end: a fix changes what is before others."""
+    return {(each.line, each.rest, each.message) for each in problem.issues if each.line > 0}
+
 
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
@@ -41,7 +59,6 @@ class State(NamedTuple):
     Args:
         texts: The texts of the files that can be changed, by name.
         documents: The documents of these and all other files.
-        findings: The findings.
         unwritable: Why other files cannot be changed, by name.
     """
 
@@ -81,11 +98,7 @@ class Fixing:
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe) if not each.obstacle)
 
     def left(self, state: State) -> Iterator[tuple[Finding, str]]:
-        """Yield the findings whose fixes were not applied, each with the reason.
-
-        Args:
-            state: The fixed files.
-        """
+        """Yield the findings whose fixes were not applied, each with the reason."""
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
         for each in wanted:

@@ -7,12 +7,13 @@ quota limits is not checked, as a LimitRange may state it for them.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
-from webhook.formats import whole_quantity
+from webhook.formats import decode_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
 from webhook.inventory.objects import Inventory
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
@@ -24,8 +25,11 @@ _PODS: Final = "count/pods"
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _HUGE: Final = "hugepages-"
+_DIGITS: Final = 18
+"""The most digits of an amount that is compared as it is."""
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
+IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
 EXTENDED_SINCE: Final = 35
 """From this release on, devices count as extended resources, too, if classes provide these."""
 
@@ -129,10 +133,17 @@ class Quotas:
         """Return the keys of quotas that limit the devices of a class."""
         yield f"{class_name}{QUOTA_SUFFIX}"
         if extended:
-            yield f"{_REQUESTS}{IMPLICIT_PREFIX}{class_name}"
+            yield f"{IMPLICIT_KEY}{class_name}"
             device_class = self._inventory.find("DeviceClass", class_name) or {}
             if name := text(device_class, "spec", "extendedResourceName"):
                 yield f"{_REQUESTS}{name}"
+
+
+def class_in(key: str) -> str:
+    """Return the class whose devices a key limits; empty if it limits something else."""
+    if key.endswith(QUOTA_SUFFIX):
+        return key.removesuffix(QUOTA_SUFFIX)
+    return key.removeprefix(IMPLICIT_KEY) if key.startswith(IMPLICIT_KEY) else ""
 
 
 def _usage_of_pod(pod: JSONObject) -> Counter[str]:
@@ -170,8 +181,26 @@ def _is_in(scope: JSONObject, pod: JSONObject) -> bool:
 
 
 def _amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Read the quantities of a quota; cpu in millicores."""
-    return {key: amounts({_resource(key): value}).get(_resource(key), 0) for key, value in quantities.items()}
+    """Read the quantities of a quota, cpu in millicores; no API server stores what is none."""
+    return {key: amount for key, value in quantities.items() if (amount := amount_of(key, value)) is not None}
+
+
+def amount_of(key: str, value: object) -> int | None:
+    """Read a quantity of a quota, which is compared whatever its size; None if it is none.
+
+    Args:
+        key: The key of the quota.
+        value: Its value; null is zero in Go.
+    """
+    if isinstance(value, dict | list | bool):
+        return None
+    try:
+        quantity = decode_quantity("0" if value is None else str(value))
+    except ValueError:
+        return None
+    if quantity.length > _DIGITS:
+        return quantity.sign * sys.maxsize
+    return amounts({_resource(key): value or 0})[_resource(key)]
 
 
 def _resource(key: str) -> str:

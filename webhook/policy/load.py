@@ -10,7 +10,6 @@ from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.programs import compile_policy
@@ -139,7 +138,7 @@ class _Read:
             bound = [each for each in self._bindings.values() if (each.kind, each.policy) == (kind, policy.name)]
             if policy.kind == kind and bound:
                 programs = compile_policy(policy, self._served_by(self._origins[policy].object))
-                yield Hook(policy, programs, tuple(bound), programs.uses, quick_of(policy, programs))
+                yield Hook(policy, programs, tuple(bound), programs.uses)
 
 
 def _intended_policy(obj: JSONObject) -> Name:

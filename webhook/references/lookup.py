@@ -26,22 +26,23 @@ _OF_CONSTRAINTS: Final = ("constraints",)
 """The modules with rules about constraints, which few claims have."""
 _OF_CAPACITY: Final = ("capacities",)
 """Those about the capacities that few requests ask for."""
-_OF_TOLERATIONS: Final = ("tolerations",)
+_OF_TOLERATIONS: Final = ("taints",)
 """Those about the taints of devices that few requests tolerate."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
-    "ResourceSlice": ("counters", "slices"),
+    "ResourceSlice": ("slices",),
     "Pod": ("pods",),
     "PodGroup": ("pods",),
-    "DeviceTaintRule": ("taints",),
+    "DeviceTaintRule": _OF_TOLERATIONS,
     "Role": ("roles",),
     "ClusterRole": ("roles",),
+    "ResourceQuota": ("quotas",),
 }
 """Those about the other kinds, which a claim or class does not need."""
 _OF_SELECTORS: Final = ("attributes", "selectors", "guards")
 """Those about selectors; they import the CEL engine, which most objects do not need."""
 _OF_DEVICES: Final = ("devices", "allocation")
 """Those about published devices; they import the allocator."""
-_ALWAYS: Final = ("claims", "classes", "parameters", "typos")
+_ALWAYS: Final = ("claims", "parameters", "typos")
 """Those about what nearly every object has."""
 _ORDER: Final = (
     *(_ALWAYS + _OF_CONSTRAINTS + _OF_CAPACITY + _OF_TOLERATIONS),

@@ -63,7 +63,7 @@ def _summary(report: Report) -> JSONObject:
 
 def _paths(report: Report, reason: str) -> JSONObject:
     """Return what was not read for a reason, if that is requested."""
-    return {} if report.unread is None else {"paths": [spelled(path) for path, why in report.unread if why == reason]}
+    return {"paths": [spelled(path) for path, why in report.unread if why == reason]} if report.lists_files else {}
 
 
 def _of_tests(report: Report, tested: Tested) -> JSONObject:

@@ -30,8 +30,10 @@ class Report:
         """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
         self.left_out: Mapping[str, int] = {}
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
-        self.unread: Sequence[tuple[str, str]] | None = None
-        """What was not read: paths, each with the reason; None unless requested."""
+        self.unread: Sequence[tuple[str, str]] = ()
+        """What was not read: paths, each with the reason."""
+        self.lists_files = False
+        """Whether to list what was read and what was not."""
         self.renders = True
         """Whether the command renders charts that are named."""
         self.releases: list[str] = []

@@ -35,7 +35,6 @@ class Correlated:
 
     Args:
         schema: The schema of the list; without keys, no earlier item is known.
-        old: The list before.
     """
 
     def __init__(self, schema: Structural, old: Any) -> None:

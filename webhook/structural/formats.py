@@ -55,7 +55,6 @@ def has_format(text: str, name: str, release: Release) -> bool:
     """Tell whether a text has a format.
 
     Args:
-        text: The text.
         name: The format, one of those that :class:`webhook.structural.schema.Structural` knows.
         release: The Kubernetes release; older ones do not check all formats.
     """

@@ -68,12 +68,10 @@ def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT
     """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
 
     This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.decoding`); unknown fields are ignored here. Paths are relative to the value.
+    (:mod:`webhook.structural.definition`); unknown fields are ignored here. Paths are relative to the value.
 
     Args:
-        value: The value.
         schema: The schema, with ``x-kubernetes-validations`` anywhere in it.
-        release: The Kubernetes release.
         old: The value that it replaces; rules about transitions need it.
 
     Raises:
@@ -102,9 +100,6 @@ def by_rules(
     """List the errors of a value by the rules of its schema; one that says why they are not evaluated.
 
     Args:
-        value: The value.
-        schema: The schema.
-        release: The Kubernetes release.
         found: The errors so far.
         old: The value that it replaces.
         is_resource: Whether it is a whole object, whose version, kind and name rules may read.
@@ -143,11 +138,7 @@ class _Result:
 
 
 class _Walk:
-    """Walks through a value and its schema.
-
-    Args:
-        release: The Kubernetes release.
-    """
+    """Walks through a value and its schema."""
 
     def __init__(self, release: Release) -> None:
         self._release = release

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import CostFunction, scan
+from webhook.cel.cost.calls import CostFunction
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.dispatch import BUILT, OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
@@ -19,7 +19,6 @@ from webhook.cel.runtime.sizes import COSTS, plus, size
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.base import STRING
 from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Value, python_type
-from webhook.layout import PLAIN, Layout
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""
 _NOT_CALLED: Final = EvaluationError("not called")
-_HELD: Final[Mapping[str, Callable[..., Layout]]] = {
-    "_+_": Operand.or_else,
-    "dyn": lambda operand: operand.layout,
-    "value": lambda optional: optional.within,
-}
-"""How the results of functions are held that consist of their arguments."""
 
 
 def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
@@ -74,14 +67,11 @@ def _emit_made(
 ) -> Operand:
     results = {python_type(overload.result) for overload in overloads}
     cls = results.pop() if len(results) == 1 else None
-    made = Operand(writer.name(), cls, within=operands[0].layout if function == "optional.of" else PLAIN)
-    if held := _HELD.get(function):
-        layout = held(*operands)
-        made = made._replace(cls=layout.cls or cls, layout=layout)
+    made = Operand(writer.name(), cls)
     call = writer.given(callable_of(function, overloads, len(operands)))
     otherwise = f"{made.text} = {call}({', '.join(('meter', *(each.text for each in operands)))})"
     builds = any(overload.result.kind in BUILT for overload in overloads)
-    ways = (scanning if cost is scan else direct)(made.text, operands, overloads)
+    ways = direct(made.text, operands, overloads)
     if function is PLANNED and not builds:  # errors are raised, and handled around the call
         ways = called(writer, operands, overloads)
     source, condition = ways[0] if ways else ("", "")
@@ -161,7 +151,7 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
         writer.line(f"{result} = {second.text}")
     if not is_certain or second.fails or node.function == "or":
         return Operand(result)
-    return writer.held(result, operand._replace(layout=operand.within).or_else(second))
+    return Operand(result, fails=False)
 
 
 # -- called by the source
@@ -221,12 +211,6 @@ _DIRECT: Final[Mapping[Callable[..., Value], tuple[_Direct, ...]]] = {
     operators.of_non_zero: (_Direct("Optional({0})", ((None,),), "type({0}) is list and {0}"),),
     len: (_Direct("len({0})", ((list,), (str,), (dict,))),),
 }
-_OF_WHOLE: Final[Mapping[str, tuple[str, str]]] = {
-    "list_int_max_int": ("max({0})", "{0}"),
-    "list_int_min_int": ("min({0})", "{0}"),
-    "list_int_sum_int": ("{r}", f"{{0}} and min({{0}}) >= 0 and ({{r}} := sum({{0}})) <= {INT_MAX}"),
-}
-"""Python expressions with their conditions for lists that are known to hold integers; no partial sum is too large."""
 
 
 def direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
@@ -246,17 +230,6 @@ def direct(result: str, operands: list[Operand], overloads: tuple[Overload, ...]
         beside = way.condition.format(*texts, r=result)
         ways.append((way.source.format(*texts, r=result), " and ".join(filter(None, (condition, beside))) or "True"))
     return ways
-
-
-def scanning(result: str, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:
-    """As `direct`, for a function that looks at all values of a list."""
-    values = operands[0]
-    if values.fails or not values.layout.item or values.layout.item.cls is not int:
-        return []
-    known = [_OF_WHOLE[each.id] for each in overloads if each.id in _OF_WHOLE]
-    return [
-        (source.format(values.text, r=result), condition.format(values.text, r=result)) for source, condition in known
-    ]
 
 
 def called(writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...]) -> list[tuple[str, str]]:

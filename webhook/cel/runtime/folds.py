@@ -18,7 +18,6 @@ from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, go_type, to_key
-from webhook.layout import PLAIN, Layout
 
 if TYPE_CHECKING:
     from webhook.cel.syntax import ast
@@ -153,8 +152,7 @@ def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
             writer.line(f"else: {result}.append({element.text})")
         else:
             writer.line(f"{result}.append({element.text})")
-    item = Layout(element.cls) if element.layout is PLAIN else element.layout
-    return loop.end(Operand(result, list, layout=Layout(list, item=item)), is_built=True)
+    return loop.end(Operand(result, list), is_built=True)
 
 
 def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool) -> Operand:

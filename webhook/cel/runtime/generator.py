@@ -31,7 +31,6 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type, is_optional
 from webhook.cel.types.values import Value
-from webhook.layout import PLAIN
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 MOST_INLINE: Final = 32
@@ -274,7 +273,7 @@ class Generator(Writer):
             self.line(f"else: {result} = not_bool({held.text})")
         cls = first.cls if first.cls is second.cls else None
         fails = first.fails or second.fails or not is_bool
-        return Operand(result, cls, fails, layout=first.or_else(second))
+        return Operand(result, cls, fails)
 
     def _branch(self, result: str, node: Expression) -> Operand:
         operand = self.resolved(node)
@@ -354,9 +353,7 @@ class Generator(Writer):
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
         variables = {name: self.name() for name in (node.variable, node.variable2) if name}
-        item = range_.layout.item or PLAIN
-        bound = {name: partial(self.held, each, PLAIN) for name, each in variables.items()}
-        bound[node.variable2 or node.variable] = partial(self.held, [*variables.values()][-1], item)
+        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
         if self._specialised and node.shape in folds.LOOPS:
             end_cost, initial, emit = folds.LOOPS[node.shape]
             loop = folds.Loop(self, range_, tuple(variables.values()), end_cost, initial)

@@ -13,7 +13,6 @@ from webhook.cel.cost.calls import (
     of_regex,
     of_search,
     of_smaller,
-    scan,
 )
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand
 
@@ -70,6 +69,5 @@ COSTS: Final[Mapping[CostFunction, Callable[..., str]]] = {
     of_both: lambda first, second: _steps(f"{first} + {second}"),
     of_search: lambda first, second: _product(_steps(first), _steps(second)),
     of_regex: _of_regex,
-    scan: lambda first, *_: first,  # of a list of integers
 }
 """The source of costs of calls, from the sizes of both arguments."""

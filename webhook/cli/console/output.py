@@ -97,7 +97,6 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
     """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
 
     Args:
-        report: The findings.
         texts: The rendered texts, by the file of the template or the kustomization.
     """
     if report.findings and texts:

@@ -30,7 +30,6 @@ def some_paths(arguments: Namespace, missing: str = "name files or directories, 
     """Return the named paths, or standard input.
 
     Args:
-        arguments: The command's arguments.
         missing: How to give the input.
 
     Raises:
@@ -89,7 +88,7 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
-    """Count the files that were not read on standard error.
+    """Say on standard error which files were not read.
 
     Args:
         selection: What has left them out.
@@ -99,7 +98,7 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
     if selection.left_out and not quiet:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=renders))
+        tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
 def tell(line: str) -> None:

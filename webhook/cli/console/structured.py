@@ -11,7 +11,6 @@ def show_structured(value: Any, form: str) -> None:
     """Print a result.
 
     Args:
-        value: A JSON value.
         form: Its form: ``json`` or ``yaml``.
     """
     if form == "json":

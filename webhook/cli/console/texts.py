@@ -31,7 +31,6 @@ def outcome(changed: str, unchanged: str, files: Collection[str], faults: Iterab
         changed: What has been changed; empty if nothing has.
         unchanged: What to say instead of files without errors.
         files: All files that were read.
-        faults: The errors.
     """
     faulty = {fault.file for fault in faults}
     if not changed and ((fine := sum(each not in faulty for each in files)) or not faulty):

@@ -56,7 +56,6 @@ def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = 
     """Refuse options that only policies read if there are none.
 
     Args:
-        arguments: The command's arguments.
         sources: The sources of its options; a variable may be set for several runs.
 
     Raises:
@@ -72,7 +71,6 @@ def setter(arguments: argparse.Namespace, message: str) -> str:
     """Return what has set the option that an error is about, if that is not the command line.
 
     Args:
-        arguments: The command's arguments.
         message: The error, which begins with the option.
 
     Returns:

@@ -227,8 +227,6 @@ class _Mutator:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         seen = self._as_decoded(self.object)
-        if self._session.holds_quickly(invocation, seen, changes=True) is False:
-            return
         try:
             obj = convert(self.object, matched.kind)
             bindings = self._session.bindings(invocation, convert(seen, matched.kind))

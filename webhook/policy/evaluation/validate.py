@@ -65,10 +65,6 @@ def validate(
     refusals: list[Decision] = []
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
-        holds = session.holds_quickly(invocation, request.object)
-        if holds is not None:
-            decisions += invocation.passed if holds else ()
-            continue
         policy, binding = invocation.hook.policy, invocation.binding
         result = _unconfigured(invocation, invocation.fault) if invocation.fault else _evaluate(session, invocation)
         decisions += result.decisions

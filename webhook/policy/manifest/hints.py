@@ -70,9 +70,15 @@ def _called_otherwise(name: str, environment: Environment) -> str:
 
 def _another_field(name: str, owner: str, environment: Environment) -> str:
     """Suggest another field of a struct, or the field of that name in one of its parts."""
+    parts = parts_with(name, owner, environment)
+    nearer = _another(name, _fields(owner, environment))
+    return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+
+
+def parts_with(name: str, owner: str, environment: Environment) -> list[str]:
+    """List the fields of a struct that have a field of a name."""
     fields = _fields(owner, environment)
-    parts = [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
-    return _another(name, fields) or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+    return [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
 
 
 def _fields(owner: str, environment: Environment) -> Mapping[str, Type]:
