@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,18 @@ def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
         + ", and 2 more; the manifests have no"
     )
     assert f"note: references not checked: DeviceClass {listed} such objects: add" in done.out
+
+
+def test_references_that_are_not_looked_up_for_several_releases_are_listed_once() -> None:
+    claim = claim_of("requests: [{name: g, exactly: {deviceClassName: a.org}}]")  # not served by 1.33
+    pod = "---\n" + POD + "---\n" + POD.replace("one-gpu", "two-gpus")
+    done = draguard("validate", "--kubernetes-version", "1.33,1.34,1.36", "-", stdin=(claim + pod).encode())
+    (note,) = (line for line in done.out.splitlines() if "references not checked" in line)
+    assert re.findall(r"[\w.-]+ \(<stdin>:\d+\)", note) == [
+        "a.org (<stdin>:5)",
+        "one-gpu (<stdin>:12)",
+        "two-gpus (<stdin>:19)",
+    ]
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:

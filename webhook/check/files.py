@@ -10,6 +10,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.inorder import judge_all
 from webhook.check.manifests import Manifests, piped_twice
 from webhook.check.oldstate import AtRevision, Deployed
+from webhook.check.references import Unlooked
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
 from webhook.documents import STDIN, Document, Unreadable
@@ -50,6 +51,7 @@ def judged(
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
+    unlooked = Unlooked()
     reports: list[Report] = []
     from copy import deepcopy  # slow to import
 
@@ -64,7 +66,7 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
+        unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
@@ -76,7 +78,7 @@ def judged(
         )
     report.left_out = manifests.left_out
     report.unread, report.lists_files = manifests.unread, arguments.show_files
-    report.remarks += manifests.notes
+    report.remarks += [*unlooked.lines(), *manifests.notes]
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.versions import DEFAULT, NEWEST, Served
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
-from webhook.check.references import References
+from webhook.check.references import References, Unlooked
 from webhook.check.repeats import Repeats
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
@@ -75,8 +75,10 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
-) -> None:
+) -> Unlooked:
     """Judge documents as they are read, dependent ones after all others, and their references.
+
+    Returns the references that were not looked up.
 
     Args:
         old: The earlier state of objects.
@@ -111,7 +113,8 @@ def judge_all(
         else:
             order.take(document)
     order.finish()
-    report.remarks += [*old.remarks(), *references.report(report)]
+    report.remarks += old.remarks()
+    return references.report(report)
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")

@@ -16,7 +16,7 @@ from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -77,6 +77,21 @@ class Unlooked:
     def __init__(self) -> None:
         self._unmatched = 0
         self._uses: dict[str, dict[str, tuple[str, int]]] = {}
+        self.has_errors = False
+        """Whether manifests with errors may be the missing objects."""
+        self.lacks_slices = False
+        """Whether selectors are not matched because the cluster has no slices."""
+
+    def join(self, other: Unlooked) -> None:
+        """Add what was not looked up in the same manifests for another release."""
+        self._unmatched = max(self._unmatched, other._unmatched)
+        self.has_errors |= other.has_errors
+        self.lacks_slices |= other.lacks_slices
+        for kind, theirs in other._uses.items():
+            uses = self._uses.setdefault(kind, {})
+            for name, (place, count) in theirs.items():
+                first, known = uses.get(name, (place, 0))
+                uses[name] = first, max(known, count)
 
     def add(self, kind: str, path: Path, document: Document, count: int) -> None:
         """Add references to an object.
@@ -96,20 +111,18 @@ class Unlooked:
         """Return the kinds of the objects."""
         return set(self._uses)
 
-    def lines(self, *, has_errors: bool) -> Iterator[str]:
-        """Describe them.
-
-        Args:
-            has_errors: Whether manifests with errors may be such objects.
-        """
+    def lines(self) -> Iterator[str]:
+        """Describe them."""
         if self._unmatched:
             objects = counted(self._unmatched, "object")
             yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
         if self._uses:
             kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self._uses.items()))
-            such = "such objects without errors" if has_errors else "such objects"
+            such = "such objects without errors" if self.has_errors else "such objects"
             how = "add them, or give the objects of the cluster with --cluster"
             yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
+        if self.lacks_slices:
+            yield f"note: not matched against devices: --cluster has no {SLICE}s"
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
@@ -147,7 +160,7 @@ class Neighbours:
         self._directories: defaultdict[str, set[str]] = defaultdict(set)
         self._files: defaultdict[str, set[str]] = defaultdict(set)
         self._objects: list[tuple[str, JSONObject]] = []
-        self._names: list[tuple[str, str, str, str]] = []
+        self._names: list[tuple[str, str, str, str, str]] = []
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
@@ -157,12 +170,12 @@ class Neighbours:
         self._files[kind].add(file)
         self._objects.append((directory, obj))
 
-    def note_name(self, file: str, kind: str, name: str, namespace: str) -> None:
+    def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == SLICE:
             self._directories[kind].add(directory)
-        self._names.append((directory, kind, name, namespace))
+        self._names.append((directory, kind, name, namespace, driver))
 
     def beside(self, file: str, kind: str) -> bool:
         """Tell whether a file's manifests come with all objects of a kind that they need.
@@ -205,9 +218,6 @@ _CHECKED: Final = DOCUMENT // 2
 """The work that checking parameters against profiles may take: some ten seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
-
-
-_NO_SLICES: Final = f"note: not matched against devices: --cluster has no {SLICE}s"
 
 
 class _Noted(NamedTuple):
@@ -365,25 +375,21 @@ class References:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            name = about.kind, about.name, namespace_of(obj)
+            name = about.kind, about.name, namespace_of(obj), ""
         elif about.name and about.kind in {"DeviceClass", SLICE}:
-            name = about.kind, about.name, ""
+            name = about.kind, about.name, "", text(obj, "spec", "driver")
         else:
             return
         self._refused.add(name[0])
         self._note(file, *name)
 
-    def _note(self, file: str, kind: str, name: str, namespace: str) -> None:
-        self._inventory.note(kind, name, namespace)
+    def _note(self, file: str, kind: str, name: str, namespace: str, driver: str = "") -> None:
+        self._inventory.note(kind, name, namespace, driver)
         if self._neighbours:
-            self._neighbours.note_name(file, kind, name, namespace)
+            self._neighbours.note_name(file, kind, name, namespace, driver)
 
-    def report(self, report: Report) -> list[str]:
-        """Add the findings to a report, each beside the others of its file.
-
-        Returns:
-            Lines about references that were not looked up; empty if all were.
-        """
+    def report(self, report: Report) -> Unlooked:
+        """Add the findings to a report, each beside the others of its file; return what was not looked up."""
         findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
@@ -391,11 +397,9 @@ class References:
             objects = counted(len(self._partly), "object")
             what = "errors and warnings" if self._hides_errors else "warnings"
             report.asides.append(f"note: some {what} are not checked for {objects} with errors")
-        has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
-        lines = list(skipped.lines(has_errors=has_errors))
-        if self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE):
-            lines.append(_NO_SLICES)
-        return lines
+        skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
+        skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE)
+        return skipped
 
     @property
     def _has_selectors(self) -> bool:

@@ -196,10 +196,11 @@ class Inventory:
         namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
-    def note(self, kind: str, name: str, namespace: str = "") -> None:
-        """Note the existence of an object whose content is unknown, see :func:`is_noted`."""
+    def note(self, kind: str, name: str, namespace: str = "", driver: str = "") -> None:
+        """Note the existence of an object whose content is unknown, except the driver of a slice: :func:`is_noted`."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
-        self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
+        noted = {"kind": kind, "metadata": metadata, "spec": {"driver": driver} if driver else {}}
+        self._kinds.setdefault(kind, {}).setdefault((namespace, name), noted)
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""

@@ -17,6 +17,7 @@ from webhook.spelling import near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Any, Final
 
     from webhook.allocation.devices import Catalog
@@ -129,6 +130,11 @@ class Context:
         return not any(map(is_noted, self.inventory.all("ResourceSlice")))
 
     @cached_property
+    def noted_drivers(self) -> AbstractSet[str]:
+        """The drivers of slices with errors, whose devices are unknown."""
+        return {text(each, "spec", "driver") for each in self.inventory.all("ResourceSlice") if is_noted(each)} - {""}
+
+    @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
         """The slices of each pool, by its driver and name."""
         found: dict[tuple[str, str], list[JSONObject]] = {}
@@ -184,6 +190,11 @@ class Context:
     def profiled(self) -> Collection[str]:
         """The drivers with a profile of the user's own."""
         return self._profiles.keys()
+
+    def knows_driver(self, name: str) -> bool:
+        """Tell whether a driver has a profile or a slice, even one with errors."""
+        published = self.inventory.all("ResourceSlice")
+        return self.profile(name) is not None or any(text(each, "spec", "driver") == name for each in published)
 
     def profile(self, driver: str) -> Profile | None:
         """Return the profile of a driver; None if there is none."""
