@@ -11,7 +11,6 @@ from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
-from webhook.inventory.snapshots import OF_SNAPSHOT
 from webhook.objects import DEFINITION, is_definition
 from webhook.problem import ERROR, Path, Problem
 from webhook.usage import UsageError
@@ -103,6 +102,7 @@ def _running(
     from webhook.cluster.live import Where, decoded
     from webhook.documents.document import Origin
     from webhook.documents.source import Source
+    from webhook.inventory.snapshots import OF_SNAPSHOT
 
     wanted = [kind for kind in kinds if kind in OF_SNAPSHOT]
     try:

@@ -85,7 +85,7 @@ class Kubectl:
 
     def __init__(self, program: str, context: str, tell: Callable[[str], None]) -> None:
         self._command = [program, *([f"--context={context}"] if context else []), "get", "--raw"]
-        self._tell = tell
+        self._tell, self._heard = tell, set[str]()
         self.ended = Event()
         """Ends all that runs."""
 
@@ -122,11 +122,12 @@ class Kubectl:
         if self.ended.is_set():
             raise ProgramError("was ended")
 
-    def _hear(self, complaints: bytearray) -> None:
-        """Pass on what kubectl says while it waits."""
+    def _hear(self, complaints: bytes) -> None:
+        """Pass on, once, what kubectl says while it waits."""
         for line in complaints.decode(errors="replace").splitlines():
-            self._tell(f"kubectl: {line}")
-        complaints.clear()
+            if line not in self._heard and not _FAULT.match(line):
+                self._heard.add(line)
+                self._tell(f"kubectl: {line}")
 
 
 def _fault(complaints: str, code: int) -> ClusterError:

@@ -138,7 +138,7 @@ def output_of(
     *,
     most: int = 0,
     seconds: float = 0,
-    hear: Callable[[bytearray], None] | None = None,
+    hear: Callable[[bytes], None] | None = None,
 ) -> tuple[bytes, bytes]:
     """Read standard output and standard error until both end.
 
@@ -147,7 +147,7 @@ def output_of(
         tell: Receives the seconds that it has run, several times a second.
         most: How many bytes it may print; 0 for as many as a file may have.
         seconds: How long it may take; 0 for as long as rendering may.
-        hear: Receives what it has complained about so far, a little later; may take it away.
+        hear: Receives all that it has complained about so far, while it waits.
 
     Raises:
         TooLongError: It prints more.
@@ -165,7 +165,7 @@ def output_of(
             passed = monotonic() - start
             tell(int(passed))
             if hear and not ready:
-                hear(read[process.stderr.fileno()])
+                hear(bytes(read[process.stderr.fileno()]))
             if passed > seconds:
                 raise ProgramError(f"took longer than {seconds:g} seconds")
             for key, _ in ready:
