@@ -35,7 +35,6 @@ def template_of(group: str, kind: str) -> Steps | None:
 
     Args:
         group: The kind's API group, empty for the core group.
-        kind: The kind.
     """
     return _steps(group, kind) if (group, kind) in _BY_KIND else None
 

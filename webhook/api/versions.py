@@ -264,7 +264,6 @@ def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
     """Describe the fields of a kind that are in another place in other versions.
 
     Args:
-        kind: The kind.
         version: The API version that an object is written in.
         others: The API versions that it could be written in.
     """
@@ -289,7 +288,6 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
     Args:
         path: The field.
         version: The API version that does not have it.
-        kind: The kind.
     """
     from webhook.schema.suggest import has  # needed only for unknown fields
 

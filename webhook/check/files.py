@@ -39,6 +39,7 @@ def judged(
     Raises:
         UsageError: Options do not fit together, or do not fit the manifests.
     """
+    install("documents")
     install("objects")
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)

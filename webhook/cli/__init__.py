@@ -98,6 +98,7 @@ def _terminate(*_: object) -> None:
 
 def _run(arguments: Namespace) -> int:
     from webhook.configuration.options import ALIASES, Live
+    from webhook.optional import install
     from webhook.usage import UsageError
 
     try:
@@ -110,6 +111,7 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.console.reading import tell
 
             follow(arguments, tell)
+        install("documents")
         module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:

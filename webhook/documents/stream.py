@@ -12,9 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import Any, Final
 
-from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, ContentError, decoded
-from webhook.documents.document import Document, Origin, documents_of
+from webhook.documents.document import Document, First, Origin, documents_of
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Source, Unreadable
 from webhook.patterns import Pattern
@@ -149,7 +148,7 @@ def _yaml_documents(
         value: Any = None
         if misplaced is None and skips and (about := skips(chunk)):
             value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
-        if value is not None or (misplaced is None and (value := read_blocks(chunk)) is not None):
+        if value is not None or (misplaced is None and First.read and (value := First.read(chunk)) is not None):
             not_json = None
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)

@@ -266,7 +266,7 @@ def _run_case(
             return CaseResult(name, tuple(found), verdict)
         found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
-            refusals = made_invalid(verdict.object, request.obj, request.old, request.subresource, policies.kinds)
+            refusals = made_invalid(verdict.judged, request.obj, request.old, request.subresource, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
             found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")

@@ -154,6 +154,9 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
             place = left.pop()
             for stated in rules_at(place, release):
                 found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+            for struct in filter(None, map(_struct, place.type.opaque.values() if place.type else ())):
+                own = (each for sort in _SORTS for each in declared(struct, sort))
+                found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
             left += reversed(list(children(place, release)))
     return dict(sorted(found.items()))
 

@@ -495,7 +495,6 @@ def remember(value: _T, known: set[_T]) -> None:
     """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
 
     Args:
-        value: The value.
         known: What is remembered; emptied once there is much.
     """
     if len(known) >= _REMEMBERED:

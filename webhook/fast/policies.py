@@ -159,7 +159,6 @@ class QuickPolicies:
     """Evaluates all policies of a kind quickly, if each has a quick evaluation.
 
     Args:
-        policies: The policies.
         kind: ValidatingAdmissionPolicy or MutatingAdmissionPolicy.
     """
 

@@ -251,7 +251,6 @@ def holds_one(value: object, field: str | int) -> bool:
     """Tell whether a value is a list or map whose single text, number or boolean is certainly the field's.
 
     Args:
-        value: The value.
         field: The field, whose name may be repeated as the map's key; any other key may have a meaning.
     """
     if isinstance(value, dict) and not value.keys() <= {*_SAYS_NOTHING, field}:

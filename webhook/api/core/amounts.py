@@ -84,7 +84,6 @@ def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> It
     """Yield the findings about one resource of a container.
 
     Args:
-        name: Its name.
         amount: How much is requested.
         path: Where it is.
         release: The Kubernetes release.

@@ -1,4 +1,4 @@
-"""The types of kinds that draguard does not judge: only policies read them.
+"""The types of kinds, and of parts of pods, that draguard hardly judges: mostly policies read them.
 
 Their fields, in the words of Go, are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A
 type is made when an object first needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply
@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook import formats
 from webhook.api.core import completing
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
+from webhook.problem import Path, Problem, required
 from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
 
 if TYPE_CHECKING:
     from webhook.api.core.meta import Object
+    from webhook.schema.target import Target
 
 META: Final = "meta/v1"
 WRITTEN: Final[Mapping[str, str]] = {
@@ -30,11 +33,34 @@ WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.Condition": "conditions:Condition",
     f"{META}.LabelSelector": "labelselector:LabelSelector",
     "v1.EnvVar": "container:EnvVar",
+    "v1.EnvFromSource": "container:EnvFromSource",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",
     "v1.Toleration": "placement:Toleration",
     "v1.NodeSelector": "nodeselector:NodeSelector",
 }
 """The types that are declared in Python, as they are judged elsewhere."""
+
+
+def _topology_key(key: str, _target: Target) -> Iterator[Problem]:
+    """A constraint names a label of nodes."""
+    if not key:
+        yield required(Path(), "can not be empty")
+
+
+_REQUIRED: Final = {"required": True}
+_JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "v1.PodReadinessGate.conditionType": {"always": True, "format": formats.label_key},
+    "v1.Sysctl.name": _REQUIRED,
+    "v1.TopologySpreadConstraint.maxSkew": {"minimum": (1, "must be greater than zero")},
+    "v1.TopologySpreadConstraint.topologyKey": {"always": True, "checked_by": _topology_key},
+    "v1.TopologySpreadConstraint.whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
+    "v1.Volume.name": {"required": True, "format": formats.dns_label},
+    "v1.VolumeDevice.devicePath": _REQUIRED,
+    "v1.VolumeDevice.name": _REQUIRED,
+    "v1.VolumeMount.mountPath": _REQUIRED,
+    "v1.VolumeMount.name": _REQUIRED,
+}
+"""What the items of lists in pods need, which null does not have: Go decodes it as an item without fields."""
 _FIELD: Final = re.compile(r"(\w+)([?!]?)(?::([^@=\s]+))?(?:@([0-9]*)-?([0-9]*))?(?:=(\S+))?")
 _SCALARS: Final[Mapping[str, Callable[..., Field]]] = {
     "bool": Bool,
@@ -77,7 +103,7 @@ def type_of(api_version: str, name: str) -> type[Struct]:
             fields |= inner.fields
             embedded |= {each: ".".join(filter(None, (part, inner.embedded.get(each)))) for each in inner.fields}
         else:
-            field, declared_field = _field(token, api_version)
+            field, declared_field = _field(token, api_version, name)
             fields[field] = declared_field
     bases: tuple[type[Struct], ...] = (Struct,)
     if head.startswith("*"):
@@ -120,11 +146,12 @@ def _lines(api_version: str) -> Mapping[str, str]:
     return {line.partition(" ")[0].strip("*!"): line for line in lines}
 
 
-def _field(token: str, api_version: str) -> tuple[str, Field]:
+def _field(token: str, api_version: str, owner: str) -> tuple[str, Field]:
     match = _FIELD.fullmatch(token)
     assert match is not None, token  # noqa: S101 - the file is our own
     name, flag, type_, since, until, default = match.groups()
     common: dict[str, Any] = {"pointer": flag == "?", "written": flag == "!"}
+    common |= _JUDGED.get(f"{api_version}.{owner}.{name}", {})
     common |= {"since": int(since)} if since else {}
     common |= {"until": int(until)} if until else {}
     if default:

@@ -140,8 +140,8 @@ class PodStatus(V1Struct):
     """The status of a pod."""
 
     opaque: ClassVar = {
-        "conditions": Array(unjudged("PodCondition"), list_map_keys=["type"]),
-        "podIPs": Array(unjudged("PodIP"), list_map_keys=["ip"]),
+        "conditions": Array(unjudged("PodCondition", pointer=False), list_map_keys=["type"]),
+        "podIPs": Array(unjudged("PodIP", pointer=False), list_map_keys=["ip"]),
         "startTime": Time(pointer=True),
         "phase": Text(go="PodPhase"),
         "qosClass": Text(go="PodQOSClass"),
@@ -169,7 +169,7 @@ class PodStatus(V1Struct):
         since=36,
         gate="DRANodeAllocatableResources",
     )
-    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("HostIP")))
+    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("HostIP", pointer=False)))
     observedGeneration = Anything("The generation that this is the status of.", since=33, shape=Int())
     allocatedResources = Anything("What the pod as a whole was given.", since=35, shape=ResourceList())
     resources = Anything("What the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True))

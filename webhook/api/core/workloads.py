@@ -184,7 +184,7 @@ class StatefulSetSpec(Controlled):
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
-        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim")),
+        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim", pointer=False)),
         serviceName=Text(),
         podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
         updateStrategy=unjudged("apps/v1.StatefulSetUpdateStrategy", pointer=False),

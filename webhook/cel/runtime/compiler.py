@@ -21,7 +21,7 @@ _WORK_OF_LINE: Final = 6
 """The work of compiling a line."""
 
 
-def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `webhook.cel.runtime.program.Evaluate`
+def compile_expression(analysis: Analysis) -> Any:  # `webhook.cel.runtime.program.Evaluate`
     """Writes and compiles an expression; gives the function that evaluates it.
 
     Args:
@@ -31,7 +31,7 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
-    return compiled([analysis], lambda: Generator(analysis, specialised=specialised))
+    return compiled([analysis], lambda: Generator(analysis))
 
 
 def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are

@@ -43,13 +43,12 @@ class Generator(Writer):
 
     Args:
         analysis: The analysis of the expression.
-        specialised: Whether macros have loops of their own; else comprehensions follow their parts, for tests.
+        gives_up: As for `Writer`.
     """
 
-    def __init__(self, analysis: Analysis, *, specialised: bool = True, gives_up: bool = False) -> None:
+    def __init__(self, analysis: Analysis, *, gives_up: bool = False) -> None:
         super().__init__(analysis.scope, gives_up=gives_up)
         self._turn_to(analysis)
-        self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
         """The source that reads the variables of enclosing comprehensions."""
         self._shared: dict[ast.Shared, Callable[[], Operand]] = {}
@@ -354,21 +353,10 @@ class Generator(Writer):
         range_ = self.emit(node.range)
         variables = {name: self.name() for name in (node.variable, node.variable2) if name}
         bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
-        if self._specialised and node.shape in folds.LOOPS:
-            end_cost, initial, emit = folds.LOOPS[node.shape]
-            loop = folds.Loop(self, range_, tuple(variables.values()), end_cost, initial)
-            self._locals = {**self._locals, **bound}
-            return emit(self, loop, node)
-        cell = self._bind(node)
-        around = self._locals
-        loop = folds.Loop(self, range_, tuple(variables.values()), 0)
-        self._locals = {**around, **bound}
-
-        def result() -> Operand:
-            self._locals = around
-            return self.emit(node.result)
-
-        return folds.emit_fold(self, loop, cell, node, result)
+        emit, about = folds.LOOPS[node.shape]
+        loop = folds.Loop(self, range_, tuple(variables.values()), *about)
+        self._locals = {**self._locals, **bound}
+        return emit(self, loop, node)
 
 
 def _has_two_uses(node: Expression) -> bool:

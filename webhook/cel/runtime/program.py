@@ -27,9 +27,8 @@ class Program:
         analysis: The analysis of the expression.
     """
 
-    def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
-        self._specialised = specialised
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -59,7 +58,7 @@ class Program:
         try:
             from webhook.cel.runtime.compiler import compile_expression  # most are only checked
 
-            evaluate: Evaluate = compile_expression(self.analysis, specialised=self._specialised)
+            evaluate: Evaluate = compile_expression(self.analysis)
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate

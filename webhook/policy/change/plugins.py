@@ -425,7 +425,6 @@ def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
     """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
-        request: The request.
         cluster: The objects that plugins read.
 
     Raises:
@@ -479,7 +478,6 @@ def _outside(
 
     Args:
         item: The limits.
-        requests: The requests.
         limits: The limits of the object; None if it has none, so that its requests are compared with a maximum.
     """
     kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}

@@ -27,7 +27,6 @@ def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSON
     Args:
         namespace: The namespace of an object that states none.
         obj: The object.
-        kind: Its kind.
         kinds: The known kinds.
     """
     metadata = metadata_of(obj)
@@ -79,7 +78,6 @@ class ClusterObjects:
         """List the objects of a kind, with their names.
 
         Args:
-            kind: The kind.
             namespace: Their namespace; empty for cluster-scoped objects.
         """
         for each in self._all(kind):

@@ -54,7 +54,6 @@ def match(
 
     Args:
         criteria: The policy's or binding's match criteria.
-        request: The request.
         kinds: The known kinds.
         namespace_labels: Returns the labels of a namespace, given by name.
     """

@@ -40,9 +40,7 @@ class Hook:
     """A policy that has bindings.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
-        bindings: Its bindings.
         uses: The names of the variables that its expressions use, such as ``namespaceObject``.
     """
 
@@ -98,7 +96,6 @@ class Candidate(NamedTuple):
         """List its evaluations for a request.
 
         Args:
-            request: The request.
             objects: The objects that policies read.
             labels: Returns the labels of a namespace, given by name.
         """
@@ -184,7 +181,6 @@ def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> 
 
     Args:
         known: The cache.
-        place: The place.
         found: The value.
         length: The number of characters in the place.
     """

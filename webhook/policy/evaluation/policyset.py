@@ -72,7 +72,6 @@ class PolicySet(ClusterObjects):
         """Return the same policies with further objects to read; earlier objects take precedence.
 
         Args:
-            objects: The objects.
             namespace: The namespace of those that state none.
         """
         known, kinds = dict(self.objects), self.kinds.beside(objects)

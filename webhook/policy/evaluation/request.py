@@ -125,7 +125,6 @@ def request_of(
         old: The object as it is stored.
         kinds: The known kinds.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        subresource: The subresource.
         user: The requesting user.
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.

@@ -30,8 +30,6 @@ class Session:
     """One request, and the values that its policies share, each made on first use.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 

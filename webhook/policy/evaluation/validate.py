@@ -51,8 +51,6 @@ def validate(
     """Evaluate the validating policies for a request; raises only at the deadline.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 

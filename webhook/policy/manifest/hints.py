@@ -29,7 +29,6 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     """Suggest what was probably meant; empty if that is unclear.
 
     Args:
-        error: The error.
         environment: The expression's environment.
     """
     for issue in error.issues:

@@ -59,7 +59,6 @@ class Known(NamedTuple):
     """A known kind, in all its versions.
 
     Args:
-        group: Its group.
         kind: Its name.
         resource: The name of its resource.
         namespaced: Whether its objects are in namespaces.

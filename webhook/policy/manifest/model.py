@@ -97,8 +97,6 @@ class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
 
     Args:
-        kind: Its kind.
-        name: Its name.
         manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
         match: The requests that it matches.

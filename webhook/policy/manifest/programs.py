@@ -62,7 +62,6 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
     """Compile a policy's expressions.
 
     Args:
-        policy: The policy.
         release: The Kubernetes release, as the minor of 1.x.
     """
     mutating = policy.kind == MUTATING
@@ -102,7 +101,6 @@ def with_paths(policy: Policy, programs: Programs) -> Iterator[tuple[Path, Named
     """Yield a policy's expressions with their paths, without those of messages.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
     """
     yield from zip((each.path for each in policy.conditions), programs.conditions, strict=True)

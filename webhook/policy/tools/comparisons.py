@@ -70,7 +70,6 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
     """Find comparisons of a field of the request with a constant that it never has.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
         kinds: The known kinds.
     """

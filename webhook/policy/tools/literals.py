@@ -46,7 +46,6 @@ def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterat
     """Find constants in a policy's mutations that fail for every kind that it matches.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
         kinds: The known kinds.
     """

@@ -26,7 +26,6 @@ def resource_warnings(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     """Find rules and a paramKind that match nothing, and versions that a mutating policy cannot change.
 
     Args:
-        policy: The policy.
         policies: The set that it belongs to, with the known kinds.
     """
     yield from _unmatched(policy, policies.kinds)

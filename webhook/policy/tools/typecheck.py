@@ -88,7 +88,6 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
     """Check the types of a policy's expressions.
 
     Args:
-        policy: The policy.
         kinds: The known kinds.
         release: The Kubernetes release, as the minor of 1.x.
     """
@@ -179,8 +178,6 @@ class _Checked(NamedTuple):
     """A kind to check.
 
     Args:
-        kind: The kind.
-        schema: Its schema.
         params: The schema of the policy's parameters; None if there are none, or it is not known.
     """
 
@@ -262,7 +259,6 @@ def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
     """List the kinds that the API server checks, and those of the objects that are sent to subresources.
 
     Args:
-        policy: The policy.
         kinds: The known kinds.
     """
     sent = chain.from_iterable(_kinds_sent(rule, kinds) for rule in policy.match.rules)
@@ -391,7 +387,6 @@ class Declaration:
         """Return the type of a shape; None if it has none, so that its field does not exist.
 
         Args:
-            shape: The shape.
             name: The name of the kind; by path, that of the field.
         """
         if isinstance(shape, Scalar):

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from sys import intern
 from typing import Any, Final
 
+from webhook.documents.document import read_first
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 from webhook.patterns import Pattern
 
@@ -51,6 +52,11 @@ value it has; None if it is empty.
 _Line = tuple[_Form, "Any"]
 """A line and its value."""
 _BLANK: Final[_Line] = None, None
+
+
+def install() -> None:
+    """Read simple documents first."""
+    read_first(read_blocks, offset_of)
 
 
 class _NotSimpleError(Exception):

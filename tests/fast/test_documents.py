@@ -13,10 +13,11 @@ import pytest
 
 from benchmarks.manifests import CLAIM
 from webhook.documents import Document, parse
-from webhook.documents.blocks import offset_of, read_blocks
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.documents.outline import yaml_outline
+from webhook.drivers.known import built_in, text_of
+from webhook.fast.documents import offset_of, read_blocks
 
 pytestmark = pytest.mark.no_cover
 
@@ -140,6 +141,11 @@ def check(text: str) -> bool:
     # The text tells numbers and truth values apart, and has the order of keys.
     assert (repr(composed.value), composed.repeated, composed.ignored) == (repr(value), False, None), text
     return True
+
+
+@pytest.mark.parametrize("driver", built_in())
+def test_profiles_of_drivers_are_simple(driver: str) -> None:
+    assert check(text_of(driver))
 
 
 def test_manifests_are_read_alike() -> None:
