@@ -657,7 +657,7 @@ COMMANDS: Final = {
     ),
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
-        _cluster("the scan"),
+        *_cluster("the scan"),
         _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
         GATES,
         DRIVER_PROFILES,
@@ -669,7 +669,7 @@ COMMANDS: Final = {
     ),
     "devices": Command(
         "list the devices of a cluster: what they are, which classes select them, who holds them",
-        _cluster("the devices"),
+        *_cluster("the devices"),
         Option("--free", about="only those that claims can get"),
         Option("--class", "NAME", "only those that this device class selects", dest="device_class"),
         Option("--node", "NAME", "only those that this node can use"),

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget
-from webhook.check.cluster import malformed, not_found
-from webhook.check.progress import with_progress
+from webhook.check.cluster import cluster_documents, malformed, not_found
 from webhook.check.target import feature_gates, kubernetes
-from webhook.documents import Selection, Unreadable, read
-from webhook.documents.files import with_manifests
+from webhook.cli.console.reading import tell
 from webhook.drivers.files import option_profiles
-from webhook.findings import unread
 from webhook.inventory import MalformedError
 from webhook.optional import install
 from webhook.scan.stored import KINDS_READ, Cluster
@@ -59,17 +55,9 @@ def work_of_selectors() -> Budget:
 
 
 def _read(arguments: Namespace, cluster: Cluster, report: Report) -> None:
-    # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False, stored=KINDS_READ)
-    documents = with_manifests(read(arguments.cluster, selection=selection), arguments.cluster)
-    for document in documents if arguments.quiet else with_progress(documents, sys.stderr):
+    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
         report.files.setdefault(document.source)
-        if isinstance(document, Unreadable):
-            report.findings.append(unread(document))
-            continue
         report.documents += 1
-        if not isinstance(document.data, dict) or document.data.get("kind") not in KINDS_READ:
-            continue
         try:
             cluster.add(document)
         except MalformedError as error:
