@@ -159,7 +159,8 @@ class Cluster:
         group = text(obj, "apiVersion").rpartition("/")[0]
         if group == DRA:
             self._note_versions(obj)
-            obj = self._shared(free_of_nulls(obj))
+            has_nulls = not document.is_json or document.mentions("null")  # which takes long to look for in values
+            obj = self._shared(free_of_nulls(obj) if has_nulls else obj)
         elif kind in _READ:
             obj = {"apiVersion": obj.get("apiVersion"), "kind": kind, **self._kept(obj, _READ[kind])}
         if not document.is_json and document.size <= _SMALL:
