@@ -96,6 +96,7 @@ def _json() -> str:
         for title, name, path in (
             ("The report", "report", "report/json.schema.json"),
             ("Answers of simulate", "simulate", "simulation/answers.schema.json"),
+            ("The answer of why", "why", "why/answer.schema.json"),
             ("Results of match", "match", "deviceselectors/match.schema.json"),
         )
     }

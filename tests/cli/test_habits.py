@@ -16,7 +16,6 @@ import pytest
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from webhook.cli.completion import described, every
 from webhook.cli.parser import Parser, make_parser
-from webhook.configuration.options import ALIASES
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
 BAD = "examples/limits/nodes.yaml"
@@ -26,7 +25,7 @@ CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 def test_what_stands_in_the_package_are_the_commands() -> None:
     parts = {"--init--", "--pycache--", "console", "options", "parser", "texts"}
     names = {each.stem.replace("_", "-") for each in (ROOT / "webhook" / "cli").iterdir()} - parts
-    assert names == make_parser().commands.keys() - ALIASES
+    assert names == make_parser().commands.keys()
 
 
 def parsers(parser: Parser) -> Iterator[Parser]:

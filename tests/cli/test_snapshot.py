@@ -23,8 +23,8 @@ class TestSnapshot:
     def test_prints_the_command(self) -> None:
         assert draguard("snapshot").out == (
             "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
-            "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,persistentvolumeclaims,limitranges,"
-            "daemonsets,deployments,replicasets,statefulsets,jobs,validatingadmissionpolicies,"
+            "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,daemonsets,deployments,"
+            "replicasets,statefulsets,jobs,cronjobs,persistentvolumeclaims,limitranges,validatingadmissionpolicies,"
             "validatingadmissionpolicybindings -A -o yaml\n"
         )
         shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out

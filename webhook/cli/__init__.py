@@ -97,7 +97,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
-    from webhook.configuration.options import ALIASES, Live
+    from webhook.configuration.options import Live
     from webhook.optional import install
     from webhook.usage import UsageError
 
@@ -112,7 +112,7 @@ def _run(arguments: Namespace) -> int:
 
             follow(arguments, tell)
         install("documents")
-        module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
+        module = arguments.command.replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:
         from webhook.cli.options.settings import setter  # needed for mistakes only

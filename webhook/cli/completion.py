@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.configuration.options import ALIASES, COMMANDS, PROGRAM, Command, Option
+from webhook.configuration.options import COMMANDS, PROGRAM, Command, Option
 from webhook.drivers.known import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
@@ -52,7 +52,7 @@ _MODES = ("deny", "warn", "audit")
 _VALUES: Mapping[str, Callable[[], Values]] = {
     **dict.fromkeys(("DIR", "DIRECTORY", "FILE", "GLOB", "PATH"), lambda: FILES),
     "API=BOOL,…": lambda: Values(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
-    "COMMAND": lambda: Values((*COMMANDS, *ALIASES)),
+    "COMMAND": lambda: Values(tuple(COMMANDS)),
     "DRIVER": lambda: Values(built_in()),
     "FORMAT[=FILE]": lambda: Values(tuple(FORMATS), files=True),
     "GATE=BOOL,…": lambda: Values(keys=tuple(GATES), of_keys=("true", "false")),
@@ -111,9 +111,7 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
     """
     shown = [_HELP, *(each for each in command.options() if not each.hidden)]
     arguments = [each for each in shown if each.is_argument]
-    actions = {**command.actions}
-    if not words:
-        actions = {each: COMMANDS[ALIASES.get(each, each)] for name in COMMANDS for each in _names(name)}
+    actions = command.actions if words else COMMANDS
     return Described(
         words,
         command.description.rstrip("."),
@@ -121,10 +119,6 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
         [described(each, (*words, name)) for name, each in actions.items()],
         _values(arguments[0]) if arguments else Values(tuple(actions)) if actions else TEXT,
     )
-
-
-def _names(name: str) -> list[str]:
-    return [name, *(alias for alias, of in ALIASES.items() if of == name)]
 
 
 def every(command: Described) -> Iterator[Described]:

@@ -40,9 +40,8 @@ def manual_page(parser: Parser) -> Iterator[str]:
     yield f".B {_escaped(_usage(parser))}"
     yield ".SH OPTIONS"
     yield from _options(parser)
-    for name, command in parser.commands.items():
-        if command.prog.rpartition(" ")[2] == name:  # not an alias
-            yield from _command(command)
+    for command in parser.commands.values():
+        yield from _command(command)
     yield ".SH FILES"
     yield _escaped(".draguard.yaml: the configuration file, which draguard config describes")
     yield ".SH EXIT STATUS"

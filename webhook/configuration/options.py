@@ -546,6 +546,7 @@ def _managed(prefix: str) -> Iterator[Option]:
 
 SCHEMAS: Final = {
     "report": ("webhook.report", "json.schema.json", "what --output json prints"),
+    "why": ("webhook.why", "answer.schema.json", "what draguard why --output json prints"),
     "match": ("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
     "simulate": ("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
     "profile": ("webhook.drivers", "profile.schema.json", "profiles of drivers"),
@@ -605,45 +606,56 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
 """The arguments of ``draguard validate``, and of ``config show``."""
 _REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
 
-ALIASES: Final = {"why": "simulate"}
-"""Other names of commands."""
+_SIMULATED: Final[tuple[Option | Group, ...]] = (
+    _empty(),
+    *_cluster("the simulation"),
+    Option("--pending", about="schedule the pending pods of the cluster, too"),
+    Option(
+        "--fit",
+        about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
+    ),
+    Option("--without", "NODE", "simulate the cluster without this node", many=True),
+    Option(
+        "--release",
+        "[NAMESPACE/]CLAIM",
+        "simulate the cluster without this claim and the pods that use it",
+        many=True,
+    ),
+    Option(
+        "--timeout",
+        "SECONDS",
+        "end after this time, reading included, and list the pods that are left out (default: 300)",
+        type="seconds",
+        default=300.0,
+    ),
+    Option(
+        "-n --namespace",
+        "NAMESPACE",
+        "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
+        "pods are named in it, and of the pending pods of the cluster only its own are reported",
+        type="namespace",
+    ),
+    *SCHEDULER,
+)
+"""The arguments of ``draguard simulate``, and of ``draguard why`` for manifests."""
 COMMANDS: Final = {
     "validate": Command("find what the API server would refuse in manifests, and where", *VALIDATE),
+    "why": Command(
+        "explain why a pod, workload, claim or node of a cluster is as it is, and what to change",
+        *_paths(
+            "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
+            "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
+            "simulate`",
+        ),
+        *_SIMULATED,
+    ),
     "simulate": Command(
         "show on which nodes pods get their devices, or why they stay pending",
         *_paths(
             "manifests of pods and workloads: files, directories, globs, or - for standard input; or "
             "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
         ),
-        _empty(),
-        *_cluster("the simulation"),
-        Option("--pending", about="schedule the pending pods of the cluster, too"),
-        Option(
-            "--fit",
-            about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
-        ),
-        Option("--without", "NODE", "simulate the cluster without this node", many=True),
-        Option(
-            "--release",
-            "[NAMESPACE/]CLAIM",
-            "simulate the cluster without this claim and the pods that use it",
-            many=True,
-        ),
-        Option(
-            "--timeout",
-            "SECONDS",
-            "end after this time, reading included, and list the pods that are left out (default: 300)",
-            type="seconds",
-            default=300.0,
-        ),
-        Option(
-            "-n --namespace",
-            "NAMESPACE",
-            "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
-            "pods are named in it, and of the pending pods of the cluster only its own are reported",
-            type="namespace",
-        ),
-        *SCHEDULER,
+        *_SIMULATED,
     ),
     "match": Command(
         "show which devices selectors match, and why the others do not",

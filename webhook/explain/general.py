@@ -138,6 +138,7 @@ OF_POLICIES: Mapping[str, str] = {
         "The value may be misspelt, such as the kind ResourceClaims or the operation Create, or the rules lack it.",
     ),
     "never-refuses": "A validation is true for every object.",
+    "never-removes": "An ApplyConfiguration leaves out items of a list that is merged by a key, so that they stay.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "A validation does not type-check against a matched kind, as `status.typeChecking` will say.",
     "mistyped": _paragraphs(

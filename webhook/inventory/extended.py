@@ -68,6 +68,10 @@ class ExtendedResources:
         """The resources that classes provide."""
         return self._classes.keys()
 
+    def class_of(self, resource: str) -> str:
+        """Return the class that provides a resource; empty if none does."""
+        return self._classes.get(resource, "")
+
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
         return resource in self._classes

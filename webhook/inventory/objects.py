@@ -89,6 +89,18 @@ KINDS: Final = {
 }
 """The kinds that an inventory holds, and their groups."""
 
+AROUND: Final = {
+    "Event": "",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+    "PersistentVolumeClaim": "",
+}
+"""The kinds that tell what became of pods, all of them in namespaces; they are held as they are, without decoding."""
+
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices, the only ones whose defaults matter to the scheduler."""
 
@@ -147,6 +159,9 @@ class Inventory:
         version = obj.get("apiVersion")
         if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
             return None
+        if AROUND.get(kind) == (version or "").rpartition("/")[0]:
+            self._kinds.setdefault(kind, {})[namespace_of(obj), name_of(obj)] = obj
+            return obj
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return None

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.inventory.objects import KINDS
+from webhook.inventory.objects import AROUND, KINDS
 from webhook.policy.manifest.kinds import guess_resource
 
-_EXPLAINING: Final = {
-    "Event": "",
-    "PersistentVolumeClaim": "",
+_REFUSING: Final = {
     "LimitRange": "",
-    "DaemonSet": "apps",
-    "Deployment": "apps",
-    "ReplicaSet": "apps",
-    "StatefulSet": "apps",
-    "Job": "batch",
     "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
     "ValidatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
     "MutatingAdmissionPolicy": "admissionregistration.k8s.io",
     "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
 }
-"""The kinds that explain what a simulation does not: who made an object, what refuses it, what was said of it."""
-GROUPS: Final = {**KINDS, **_EXPLAINING}
+"""The kinds that explain why an object is not there, or is not as it was sent."""
+GROUPS: Final = {**KINDS, **AROUND, **_REFUSING}
 """The groups of all kinds that are read of a cluster."""
 OF_SNAPSHOT: Final = tuple(kind for kind, group in GROUPS.items() if group != "rbac.authorization.k8s.io")
 """The kinds that a snapshot has; roles are manifests. APIServices tell what the cluster serves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import NO_OVERLOAD, UNDECLARED, UNDEFINED, Signature
+from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED, Signature
 from webhook.cel.syntax.grammar import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
@@ -31,6 +31,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     Args:
         environment: The expression's environment.
     """
+    hint = ""
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
@@ -49,7 +50,9 @@ def hint_of(error: CompileError, environment: Environment) -> str:
                 return _SAME_TYPE
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
-    return ""
+        if issue.code == NOT_A_FIELD:
+            hint = "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
+    return hint
 
 
 def _has_different_sides(function: str, signature: Signature) -> bool:

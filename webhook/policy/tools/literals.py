@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cel.syntax.ast import Call, Expression, Literal, StructExpression, within
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select, StructExpression, within
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.policy.change.patch import OPERATIONS
@@ -21,7 +21,7 @@ from webhook.policy.tools.warnings import warning
 from webhook.problem import Problem, quoted
 from webhook.records import NamedTuple
 from webhook.schema.decoding import UNKNOWN_FIELD
-from webhook.schema.derive.shape import BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
+from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
         for entry in struct.entries:
             if struct.name == "JSONPatch" and entry.key in _PATHS and schema and (start := _start(entry.value)):
                 yield from _of_path(*start, schema)
+            if isinstance(shape, Structure) and (filtered := _filtered(entry.key, entry.value)):
+                yield from _of_filter(entry.key, filtered, shape)
             if not isinstance(entry.value, Literal):
                 continue
             offset, value = entry.value.offset, entry.value.value
@@ -110,6 +112,43 @@ def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFaul
                 yield _LiteralFault(offset, f"{known.name} has no field {quoted(name)}: {effect}", hint, rule)
         else:
             shape = shape.item if isinstance(shape, ListOf | MapOf) else None
+
+
+def _filtered(field: str, value: Expression) -> Comprehension | None:
+    """Return the filter in the value of a field that leaves out items of that field, and copies the others."""
+    if not isinstance(value, Comprehension) or value.shape != "map" or not _is_copy(value.parts[0], value.variable):
+        return None
+    for node in within(value):
+        if isinstance(node, Comprehension) and node.shape == "map" and len(node.parts) > 1:
+            below = list(within(node.range))
+            optional = (each.arguments[1] for each in below if isinstance(each, Call) and each.function == "_?._")
+            names = [each.field for each in below if isinstance(each, Select)]
+            if field in {*names, *(each.value for each in optional if isinstance(each, Literal))}:
+                return node
+    return None
+
+
+def _is_copy(element: Expression, variable: str) -> bool:
+    """Tell whether an element of a list is the item, or has only fields of it: others may be left out on purpose."""
+    if isinstance(element, StructExpression):
+        return all(
+            isinstance(each.value, Select)
+            and each.value.field == each.key
+            and isinstance(each.value.operand, Ident)
+            and each.value.operand.name == variable
+            for each in element.entries
+        )
+    return isinstance(element, Ident) and element.name == variable
+
+
+def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterator[_LiteralFault]:
+    of = shape.field(field)
+    if isinstance(of, ListOf) and of.merging != ATOMIC:
+        by = f" by {', '.join(name for name, _ in of.keys)}" if of.keys else ""
+        text = f"the list '{field}' is merged{by}: items that are left out stay in the object"
+        yield _LiteralFault(
+            filtered.offset, text, "remove them by patchType: JSONPatch, with op: 'remove'", "never-removes"
+        )
 
 
 def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_LiteralFault]:
