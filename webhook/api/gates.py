@@ -86,7 +86,6 @@ def enabled(release: Release, stated: Mapping[str, bool] | None = None) -> froze
     """Return the gates that are on.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stated: The gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
 
     Raises:

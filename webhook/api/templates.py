@@ -42,9 +42,6 @@ def template_of(group: str, kind: str) -> Steps | None:
 def pod_template(obj: object) -> Steps | None:
     """Find the pod template of an object.
 
-    Args:
-        obj: Any JSON value.
-
     Returns:
         The steps to the template, none for a pod; ``None`` for a kind without pod template.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from webhook.sources import SourceError
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.check.oldstate import OldState
 
 
@@ -77,7 +76,7 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.left_out = manifests.left_out
+    report.paths, report.left_out = manifests.paths, manifests.left_out
     report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += [*unlooked.lines(), *manifests.notes]
     suppress(report, suppressed, arguments)

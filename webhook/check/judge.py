@@ -174,9 +174,9 @@ class Judge:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
         if not document.has_plain_keys:
-            from webhook.check.misread import misread_keys  # most manifests are simple
+            from webhook.references.manifests import misread_key  # most manifests are simple
 
-            problems += misread_keys(document)
+            problems += misread_key(document)
         if not problems and outcome.change is None:  # as for most objects
             return FINE
         if document.source.endswith(MARKDOWN):
@@ -250,9 +250,9 @@ class Judge:
         before, problems = self.old.of(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
-            from webhook.check.generations import lowered  # few slices are compared
+            from webhook.references.manifests import generation_lowered  # few slices are compared
 
-            problems += lowered(document.data, before)
+            problems += generation_lowered(document.data, before)
         if before is not None and not self.old.is_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)

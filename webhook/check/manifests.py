@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -22,8 +23,6 @@ from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.report.model import Report
 
 _LARGE: Final = 1 << 16

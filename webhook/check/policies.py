@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
@@ -28,9 +29,6 @@ from webhook.release import Release
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 DENIED = "policy"
 """The rule name of a policy's decisions."""

@@ -26,7 +26,6 @@ from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 if TYPE_CHECKING:
     from webhook.check.judge import Judgement
     from webhook.drivers import Profile
-    from webhook.findings import Finding
     from webhook.inventory.extended import ExtendedResources
     from webhook.references import ReferenceFindings
     from webhook.references.lookup import Lookup
@@ -39,7 +38,7 @@ _TOGETHER: Final = "selectors"
 """The items of such a list apply together: what one excludes, the others need not handle."""
 
 
-def spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
+def _spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
     """Return the fields of an object that have errors.
 
     Args:
@@ -55,7 +54,7 @@ def spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
     return None if not _DECISIVE.isdisjoint(paths) else paths
 
 
-def holds(path: Path, errors: Iterable[Path]) -> bool:
+def _holds(path: Path, errors: Iterable[Path]) -> bool:
     """Tell whether a warning about a field holds beside errors.
 
     Args:
@@ -153,7 +152,7 @@ SLICE = "ResourceSlice"
 CLASS = "DeviceClass"
 
 
-class Neighbours:
+class _Neighbours:
     """The directories that hold manifests, by kind."""
 
     def __init__(self) -> None:
@@ -295,7 +294,7 @@ class References:
         self._work = Budget(_WORK, is_offline=True)
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
-        self._neighbours = None if is_cluster else Neighbours()
+        self._neighbours = None if is_cluster else _Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
         self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
 
@@ -321,9 +320,7 @@ class References:
         if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.check.references import spoiled  # most objects are valid
-
-            errors = None if findings is None else spoiled(findings)
+            errors = None if findings is None else _spoiled(findings)
             if errors is None:
                 self._hides_errors = True
             else:
@@ -472,9 +469,7 @@ class References:
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            from webhook.check.references import holds
-
-            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+            return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
 
     def _namespaces(self, obj: JSONObject) -> Sequence[str]:

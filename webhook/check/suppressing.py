@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
@@ -20,8 +21,6 @@ from webhook.suppression.paths import PathIgnores
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.configuration.reading import Configuration
     from webhook.report.model import Report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
@@ -14,7 +15,6 @@ from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable
 
     from webhook.workloads import Locations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
@@ -18,9 +18,6 @@ from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema import OLDEST
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:
@@ -109,7 +106,7 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
     Args:
         words: The words that lead to it.
     """
-    shown = [_HELP, *(each for each in command.options() if not each.hidden)]
+    shown = [_HELP, *command.options()]
     arguments = [each for each in shown if each.is_argument]
     actions = command.actions if words else COMMANDS
     return Described(

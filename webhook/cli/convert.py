@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
@@ -20,9 +21,6 @@ from webhook.migration import Migrated, Wanted, migrate
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -24,9 +25,6 @@ from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 Selected = tuple[str, JSONObject]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -43,9 +44,6 @@ from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _READS: Final = "device."
 """What every selector reads."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -176,10 +175,9 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
         return _Changed(document.data)
     if isinstance(change, Problem):
         return _Changed(document.data, faults=[found(change, document)])
-    import jsonpatch  # few manifests hold such a pod
+    from webhook.policy.change.patch import apply_patch  # few manifests hold such a pod
 
-    obj = jsonpatch.apply_patch(document.data, json.dumps(change.patch))
-    return _Changed(obj, change.patch, replaced=change.warnings)
+    return _Changed(apply_patch(document.data, change.patch), change.patch, replaced=change.warnings)
 
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:

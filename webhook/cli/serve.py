@@ -6,11 +6,11 @@ import base64
 import logging
 import signal
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from webhook import __version__, admission, server
 from webhook.admission import ReviewOptions
@@ -22,9 +22,6 @@ from webhook.optional import install
 from webhook.server import Reloaded, UnusableError
 from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _STANDARD_INPUT = "-"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain, count, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, NEWEST, find
@@ -54,9 +55,6 @@ from webhook.simulation.workloads import distinct, is_suspended, is_workload, po
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
 _DEVICES_MAX: Final = 8

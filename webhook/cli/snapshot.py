@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
@@ -16,8 +17,6 @@ from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.cluster.live import Part
 
 _INCOMPLETE: Final = 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.check.files import judged
 from webhook.check.manifests import Manifests
@@ -27,9 +27,6 @@ from webhook.report.excerpt import place_of
 from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -60,7 +60,6 @@ class Option:
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
-        hidden: Whether no help shows it: it is that of another command, or another name of ``dest``.
         key: The key of ``.draguard.yaml`` that sets it, or adds to it.
         value: The shape and description of that key.
     """
@@ -79,13 +78,12 @@ class Option:
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
         dest: str = "",
-        hidden: bool = False,
         key: str = "",
         value: Key | None = None,
     ) -> None:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.hidden, self.key, self.value, self.const = number, hidden, key, value, const
+        self.number, self.key, self.value, self.const = number, key, value, const
         self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
         if default is None and (many or (number == "*" and self.is_argument)):
             default = []
@@ -96,7 +94,7 @@ class Option:
     @property
     def is_switch(self) -> bool:
         """Whether it takes no value."""
-        return not (self.takes or self.words or self.hidden)
+        return not (self.takes or self.words)
 
     @property
     def is_argument(self) -> bool:
@@ -671,8 +669,8 @@ COMMANDS: Final = {
         Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
         Option(
             "--redact",
-            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always by "
-            "the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
+            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
         ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
@@ -805,8 +803,9 @@ COMMANDS: Final = {
             "new": Command(
                 "write a policy to start from, with its suite",
                 Option("name", "NAME", "the policy's name, such as few-devices.example.com"),
-                Option("--dir", dest="directory", hidden=True),
-                Option("--directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"),
+                Option(
+                    "--dir --directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"
+                ),
                 Option("--mutating", about="a MutatingAdmissionPolicy (default: a validating one)"),
             ),
             "generate": Command(
@@ -939,8 +938,7 @@ COMMANDS: Final = {
             "localhost)",
             number="*",
         ),
-        Option("--directory", dest="dir", hidden=True),
-        Option("--dir", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
+        Option("--dir --directory", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
         Option("--days", "DAYS", "how long the serving certificate is valid (default: 365)", type=int),
         Option("--ca-days", "DAYS", "how long a new authority is valid (default: 3650)", type=int),
         Option("--force", about="replace existing files, also the authority's"),

@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
@@ -50,21 +50,18 @@ from webhook.engine.cases import (
     patched,
     release_of_suite,
 )
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
+from webhook.policy.manifest.model import Policy, Validation
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
-from webhook.problem import ERROR, Path, shown
+from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Decision, Verdict
-    from webhook.policy.manifest.model import Policy, Validation
+from webhook.spelling import nearest
 
 _SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
@@ -83,17 +80,30 @@ def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> s
     expected = [each for each in every if each[1].message == message]
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
-    reasons = [_reason(policy, validation, verdict) for policy, validation in expected or every]
+    reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
     more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
     return f"{'; '.join(dict.fromkeys(reasons[:_SHOWN]))}{more}"
 
 
-def _reason(policy: Policy, validation: Validation, verdict: Verdict) -> str:
+def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:
     path = validation.path / "expression"
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:
-        return f"{policy.name} {_NOT_ASKED}"
+        return f"{policy.name} {_unbound(policy, policies) or _NOT_ASKED}"
     return f"{path} of {policy.name} {_outcome(decision)}"
+
+
+def _unbound(policy: Policy, policies: PolicySet) -> str:
+    """Explain that no binding names a policy, and which one was probably meant to; empty if one does."""
+    found = {(id(each.given), each.problem.rule) for each in policies.findings}
+    if (id(policies.origins[policy]), "policy-without-binding") not in found:
+        return ""
+    for each in policies.findings:
+        named = value_at(each.given.object, each.problem.path)
+        if each.problem.rule == "binding-without-policy" and nearest(str(named), [policy.name]):
+            name = text(each.given.object, "metadata", "name")
+            return f'has no binding: binding "{name}" names "{named}" (did you mean "{policy.name}"?)'
+    return "has no binding"
 
 
 def _outcome(decision: Decision) -> str:

@@ -13,7 +13,7 @@ from webhook.budget import DOCUMENT, Budget
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.later import cached_property
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
@@ -27,6 +27,7 @@ from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema import Array, Bool, Field, Int, Nested, Struct, Text
+from webhook.structural.schema import Structural
 
 _GROUP: Final = "resource.k8s.io"
 _REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}
@@ -107,6 +108,8 @@ _WORK: Final = DOCUMENT // 4
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
 _SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
+_LONGEST: Final = 256
+"""The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
 
 
@@ -341,8 +344,10 @@ def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
 
 def _objects(policies: PolicySet) -> Iterator[_Subject]:
     """Yield the objects in each version that the release serves."""
+    plain = (_Subject(obj, each) for each, obj in _plain())
     derived = (_Subject(obj, "", is_derived=True) for obj in _derived(policies.kinds))
-    for obj, distinction, is_derived in chain((_Subject(obj, each) for each, obj in _plain()), derived):
+    yield from (_Subject(obj, "") for obj in _custom(policies.kinds))
+    for obj, distinction, is_derived in chain(plain, derived):
         kind = kind_of(obj["apiVersion"], obj["kind"])
         for version in policies.kinds.versions(kind):
             try:
@@ -385,6 +390,36 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
             if isinstance(spec := type_.fields.get("spec"), Nested):
                 fields["spec"] = _least_of(spec.type, kinds.release)
             yield _object(each.kind, version, **fields)
+
+
+def _custom(kinds: Kinds) -> Iterator[JSONObject]:
+    """Yield the least that the schema of each custom kind accepts: the fields that it requires."""
+    for known in (known for group in filter(kinds.defines, kinds.groups) for known in kinds.of_group(group)):
+        for version in kinds.versions(Kind(known.group, "", known.kind)):
+            kind = Kind(known.group, version, known.kind)
+            if custom := kinds.custom(kind):
+                fields = _least_by(custom.schema)
+                if "spec" in custom.schema.properties:
+                    fields["spec"] = _least_by(custom.schema.properties["spec"])
+                obj = _object(known.kind, kind.api_version, **fields)
+                if not custom.refusals(custom.completed(obj, kinds.release), None, kinds.release):
+                    yield obj
+
+
+def _least_by(schema: Structural) -> Any:
+    if schema.default is not None:
+        return schema.default
+    if values := schema.stated.get("enum"):
+        return values[0]
+    if schema.type == "array":
+        return [_least_by(schema.items)] if schema.items and schema.number("minItems") else []  # more would multiply
+    if schema.type == "string":
+        return "a" * min(schema.number("minLength") or 1, _LONGEST)
+    if schema.type in {"integer", "number"}:
+        return schema.number("minimum") or 1
+    names = texts(schema.stated, "required")
+    fields = {name: _least_by(schema.properties[name]) for name in names if name in schema.properties}
+    return {"boolean": False}.get(schema.type, fields)
 
 
 def _least_of(type_: type[Struct], release: Release) -> dict[str, Any]:

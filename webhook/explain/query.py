@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
@@ -15,9 +15,6 @@ from webhook.explain.facts import gated
 from webhook.explain.places import FieldPlace, Kind, children, kinds, rules
 from webhook.release import Release
 from webhook.spelling import either, nearest
-
-if TYPE_CHECKING:
-    from webhook.explain.places import Kind
 
 _OTHER_NAMES: Final = {
     "cj": "cronjob",

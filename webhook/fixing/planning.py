@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
 from webhook.documents import Document, Unreadable
@@ -19,9 +19,6 @@ from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.documents import Document
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold the name of one of its parts, or lists of such names."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents import Document, Unreadable
 from webhook.findings import Finding
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
-from webhook.problem import ERROR, NOT_DECODED, NOTE
+from webhook.problem import ERROR, NOT_DECODED, NOTE, Problem
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.problem import Problem
 
 
 def is_further(found: Problem, fixed: Problem) -> bool:

@@ -32,7 +32,6 @@ def load(
     Args:
         given: Policies, bindings, and the objects that policies read: parameters, namespaces,
             CustomResourceDefinitions.
-        release: The Kubernetes release, as the minor of 1.x.
         strongest: Returns the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit.
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
@@ -52,7 +51,6 @@ class _Read:
     """The objects of manifests, sorted: policies, bindings, and the objects that policies read.
 
     Args:
-        release: The Kubernetes release.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         by_cluster: Whether a cluster of that release evaluates the policies.
     """

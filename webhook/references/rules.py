@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.budget import current, work
+from webhook.budget import Budget, current, work
+from webhook.inventory import Inventory
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
-from webhook.objects import items, mapping, text
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
+from webhook.release import Release
 from webhook.spelling import near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-    from typing import Any, Final
-
     from webhook.allocation.devices import Catalog
-    from webhook.budget import Budget
     from webhook.deviceselectors.fleet import Fleet
     from webhook.drivers import Profile
-    from webhook.inventory import Inventory
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
-    from webhook.objects import JSONObject
     from webhook.references.scene import Scene
-    from webhook.release import Release
 
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7

@@ -20,6 +20,8 @@ class Report:
     """The result of a command: what was read, and the findings."""
 
     def __init__(self) -> None:
+        self.paths: Sequence[str] = ()
+        """The paths that the user named."""
         self.files: dict[str, None] = {}
         self.documents = 0
         self.judged: list[Judged] = []

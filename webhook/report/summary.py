@@ -109,7 +109,8 @@ def directories(report: Report) -> str:
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
         depth -= 1
     named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
-    beside = named.keys() - {os.path.relpath(top)}  # without the directory of all files
+    asked = [f"{os.path.relpath(each)}/" for each in (top, *report.paths)]
+    beside = {each for each in named if not any(path.startswith(f"{each}/") for path in asked)}
     more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
     text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
     example = next((each for each in named if each in beside and each.partition("/")[0] not in {".", ".."}), "")

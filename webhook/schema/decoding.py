@@ -118,7 +118,6 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
     """Report a value that is not of a field's type.
 
     Args:
-        value: The JSON value as submitted.
         owner: The Go struct that holds the field.
         go_type: The field's Go type, such as ``[]string``.
         got: A description of the value, where its JSON type is not enough.

@@ -7,7 +7,7 @@ Follows apiextensions-apiserver ``pkg/registry/customresource`` (strategy.go, va
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.core.meta import ObjectMeta
@@ -44,9 +44,6 @@ from webhook.structural import SCHEMA
 from webhook.structural.comparison import ABSENT
 from webhook.structural.schema import META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
-
-if TYPE_CHECKING:
-    from webhook.structural.schema import Structural
 
 _SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
 _TEXTS: Final[Mapping[str, str]] = {

@@ -13,8 +13,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
-from webhook.cel import CompileError, CostLimitExceededError, EvaluationError, Library, Meter, ProgramError
-from webhook.cel.checker.declarations import StructType
+from webhook.cel import (
+    CompileError,
+    CostLimitExceededError,
+    Environment,
+    EvaluationError,
+    Library,
+    Meter,
+    Program,
+    ProgramError,
+    StructType,
+)
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.runtime.temporal import parse_timestamp
 from webhook.cel.types import base as types
@@ -29,7 +38,6 @@ from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.formats import read_duration
 
 if TYPE_CHECKING:
-    from webhook.cel import Environment, Program, StructType
     from webhook.structural.schema import Structural
 
 _RESERVED: Final = frozenset(

@@ -156,7 +156,7 @@ class PodSpec(V1Struct):
     )
     workloadRef = Nested(
         WorkloadReference,
-        "The workload it is scheduled with.",
+        "The workload that the pod is scheduled with.",
         pointer=True,
         since=35,
         until=35,

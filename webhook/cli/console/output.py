@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from webhook.cli.console.lines import columns
+from webhook.configuration.options import Output
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR
 from webhook.report import Style, make
@@ -15,9 +17,6 @@ from webhook.report.text import as_text
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.configuration.options import Output
     from webhook.report.model import Report
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.manifests import check_charts
@@ -15,9 +15,6 @@ from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def paths_of(arguments: Namespace) -> list[str]:

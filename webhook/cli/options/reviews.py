@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.references.cluster import Surroundings
 
 _POLICY = "policy/"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
@@ -26,9 +27,6 @@ from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""

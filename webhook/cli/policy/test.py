@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from webhook.check.expressions import located
 from webhook.check.policies import is_suite, placed, release
@@ -29,9 +30,6 @@ from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _EVERY: Final = 0.3
 """Seconds between checks of the files."""

@@ -48,7 +48,6 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
     """Merge an ApplyConfiguration into an object; neither is changed.
 
     Args:
-        obj: The object.
         configuration: The configuration to merge into it.
         schema: The structure of such objects.
         duplicates: Whether lists in the object may have several items with one key.

@@ -26,11 +26,10 @@ from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
 from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
-from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.session import Session, convert
 from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation

@@ -91,7 +91,6 @@ class _Asked(NamedTuple):
     """What a plugin is asked about, beside the object.
 
     Args:
-        namespace: The object's namespace.
         stored: The object that it updates, completed; None for a new one, or if it is stored itself.
         is_new: Whether the object is about to be created.
         cluster: The objects that plugins read.
@@ -364,7 +363,6 @@ def _with_class(
     Of several, it is the newest, and of those the first by name.
 
     Args:
-        obj: The object.
         asked: What surrounds it.
         field: The field of its spec that names the class.
         stated: The annotation that names the class instead.

@@ -212,7 +212,6 @@ def own_value(
         user: The requesting user.
         options: The CreateOptions, UpdateOptions or DeleteOptions.
         name: The object's name.
-        namespace: The object's namespace.
         dry_run: Whether nothing will be stored.
     """
     known = {name: each for name, each in user.items() if each}

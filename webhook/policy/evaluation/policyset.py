@@ -35,7 +35,6 @@ class PolicySet(ClusterObjects):
     """Policies with their bindings, in the order in which they were given, and the objects that they read.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         validating: Validating policies that have bindings.
         mutating: Mutating policies that have bindings.
         policies: All policies, including those without a binding.

@@ -123,7 +123,6 @@ def request_of(
     Args:
         obj: The object; None to delete ``old``.
         old: The object as it is stored.
-        kinds: The known kinds.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
         user: The requesting user.
         dry_run: Whether nothing will be stored.

@@ -8,22 +8,48 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from webhook.api import conversion
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.later import cached_property
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.activation import namespace_value, request_value
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.matcher import Matched
+from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.request import Request
-from webhook.policy.manifest.kinds import Kind
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import quoted
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.plan import Plan
     from webhook.policy.evaluation.policyset import PolicySet
+
+# -- Converts objects to the API version that a policy matches
+
+
+def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+    """Return an object in another version of its kind.
+
+    Args:
+        obj: The object; None stays None.
+        kind: The kind, in the wanted version.
+
+    Raises:
+        ConfigurationError: draguard does not know how the two versions differ.
+    """
+    if obj is None:
+        return None
+    if obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version:  # as nearly always
+        return obj
+    own = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+    if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
+        return obj
+    try:
+        return conversion.convert(obj, kind.api_version)
+    except conversion.ConversionError:
+        raise ConfigurationError(f"draguard cannot convert {own} to {kind.api_version}") from None
 
 
 class Session:

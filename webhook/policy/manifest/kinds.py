@@ -200,7 +200,6 @@ class Kinds:
     """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         objects: Objects that may define further kinds.
     """
 

@@ -59,11 +59,7 @@ def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
 
 
 def compile_policy(policy: Policy, release: Release) -> Programs:
-    """Compile a policy's expressions.
-
-    Args:
-        release: The Kubernetes release, as the minor of 1.x.
-    """
+    """Compile a policy's expressions."""
     mutating = policy.kind == MUTATING
     compiler = Compiler(release, params=policy.param_kind is not None, composed=mutating, patches=mutating)
     conditions = tuple(

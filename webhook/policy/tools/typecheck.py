@@ -85,12 +85,7 @@ EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
-    """Check the types of a policy's expressions.
-
-    Args:
-        kinds: The known kinds.
-        release: The Kubernetes release, as the minor of 1.x.
-    """
+    """Check the types of a policy's expressions."""
     params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
     own = kinds_to_check(policy, kinds)
     checked, all_ = (
@@ -256,11 +251,7 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
 
 
 def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
-    """List the kinds that the API server checks, and those of the objects that are sent to subresources.
-
-    Args:
-        kinds: The known kinds.
-    """
+    """List the kinds that the API server checks, and those of the objects that are sent to subresources."""
     sent = chain.from_iterable(_kinds_sent(rule, kinds) for rule in policy.match.rules)
     return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(sent, MAX_KINDS)]))
 
@@ -374,7 +365,6 @@ class Declaration:
     """Declares the types of a kind's fields.
 
     Args:
-        release: The Kubernetes release, which may lack fields.
         typing: How fields are typed.
     """
 
