@@ -12,6 +12,7 @@ from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION, is_definition
+from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
 from webhook.usage import UsageError
 
@@ -38,6 +39,7 @@ def read_cluster(
     Args:
         definitions: Whether CustomResourceDefinitions are needed, too, which are large.
     """
+    install("objects")
     inventory = Inventory()
     wanted = (*kinds, DEFINITION) if definitions else kinds
     for document in cluster_documents(sources, report, wanted, namespace=namespace, quiet=quiet, tell=tell):
@@ -79,7 +81,7 @@ def cluster_documents(
     """
     paths = [each for each in sources if isinstance(each, str)]
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False)
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=kinds)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):

@@ -144,7 +144,11 @@ def _is_too_large(token: str) -> bool:
 
 
 def is_deep(value: Any, most: int) -> bool:
-    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack."""
+    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack.
+
+    Args:
+        most: The limit.
+    """
     level: list[Any] = [[value]]
     for _ in range(most + 1):
         level = [
