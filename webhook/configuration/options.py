@@ -198,6 +198,8 @@ def _files(what: str) -> Option:
     )
 
 
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+"""The commands that are about a cluster."""
 LIVE: Final = (
     Option(
         "--live",
