@@ -48,7 +48,7 @@ def nameless(value: Any, names: Collection[str]) -> str:
     return _WORD.sub(lambda match: "N" if match[0] in names else match[0], str(value))
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case["id"].removeprefix("scheduler/"))
 def test_pods_fare_the_same(case: dict[str, Any]) -> None:
     objects, pods, gates = case_objects(case)
