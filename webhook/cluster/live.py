@@ -62,12 +62,12 @@ class Transport(Protocol):
     def namespace(self) -> str:
         """The namespace that is meant where none is stated."""
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path.
 
         Args:
             path: The path, with its query.
-            most: The bytes that it may have.
+            most: The bytes that it may have; 0 for those of a response.
 
         Raises:
             Forbidden: The user may not read it.
@@ -102,9 +102,9 @@ class Kubectl:
             found = b""
         return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
-        return self._output(["get", "--raw", path], most)
+        return self._output(["get", "--raw", path], most or MAX_RESPONSE)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
         with held_interrupts() as deliver:
@@ -164,8 +164,9 @@ class InPod:
 
         self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
+        most = most or MAX_RESPONSE
         content = self._api.read(path, most + 1)
         if len(content) > most:
             raise TooLong("the answer is too long")
