@@ -114,7 +114,7 @@ def _value(option: Option, text: str) -> Any:
         word = text.strip().lower()
         if word not in _YES | _NO:
             raise UsageError(f"{option.variable}: {text!r} is neither true nor false")
-        return word in _YES
+        return word in _YES if option.const is None else [option.const] * (word in _YES)
     if isinstance(option.default, list):
         return [_converted(option, line) for line in text.splitlines() if line.strip()]
     return _converted(option, text)
