@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
@@ -15,8 +16,6 @@ from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webhook.workloads import Locations
 
 _LONGEST_VERSION: Final = 256
