@@ -80,6 +80,15 @@ def test_as_a_plugin_of_kubectl(
     assert capsys.readouterr().out.startswith(said)
 
 
+@pytest.mark.parametrize(("command", "expected"), [("scan", "no problems (Kubernetes 1.36.3)"), ("devices", "free")])
+def test_commands_about_all_devices_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: str
+) -> None:
+    kubectl(tmp_path, monkeypatch, cluster())
+    done = draguard(command, "--live")
+    assert (done.code, expected in done.out) == (0, True), done
+
+
 def test_a_context_is_that_of_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = kubectl(tmp_path, monkeypatch, cluster())
     assert draguard("simulate", "--context", "-prod").code == 2

@@ -245,7 +245,9 @@ class Server:
         match = _VERSION.match(found)
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
-        self._kept = self.count = 0
+        self._kept = 0
+        self.count = 0
+        """The objects that were read so far."""
 
     @property
     def namespace(self) -> str:
@@ -289,6 +291,7 @@ class Server:
         Raises:
             ClusterError: There are none, as some could not be read.
         """
+        self._kept = self.count = 0
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
