@@ -534,7 +534,8 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
+    only = arguments.namespace or ""
+    inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     named = _take_names(arguments, inventory)

@@ -114,7 +114,7 @@ def _outcome(decision: Decision) -> str:
     return "is true"
 
 
-class _Failure(NamedTuple):
+class Failure(NamedTuple):
     """A difference between a verdict and the expected one, or why there is no verdict.
 
     Args:
@@ -125,7 +125,7 @@ class _Failure(NamedTuple):
     text: str
 
 
-class _CaseResult(NamedTuple):
+class CaseResult(NamedTuple):
     """The result of one case.
 
     Args:
@@ -136,7 +136,7 @@ class _CaseResult(NamedTuple):
     """
 
     name: str
-    found: tuple[_Failure, ...]
+    found: tuple[Failure, ...]
     verdict: Verdict | None = None
     place: int = 0
     unmatched: str = ""
@@ -161,7 +161,7 @@ class SuiteResult(NamedTuple):
         findings: Problems of the policies themselves.
     """
 
-    cases: tuple[_CaseResult, ...]
+    cases: tuple[CaseResult, ...]
     coverage: tuple[Covered, ...]
     findings: tuple[PolicyFinding, ...]
 
@@ -254,7 +254,7 @@ def _run_case(
     base: Sequence[Given | JSONObject],
     policies: PolicySet,
     templates: Mapping[str, Any],
-) -> _CaseResult:
+) -> CaseResult:
     name = _name_of(case, where)
     errors = SuiteErrors()
     with errors.collected():
@@ -272,27 +272,27 @@ def _run_case(
         verdict = request.verdict(policies)
         unmatched = "" if request.is_matched(policies) else request.shown(policies)
         if unmatched and verdict.allowed and not expected["allowed"]:
-            found = [_Failure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
-            return _CaseResult(name, tuple(found), verdict)
+            found = [Failure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
+            return CaseResult(name, tuple(found), verdict)
         found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
             refusals = made_invalid(verdict.judged, request.obj, request.old, request.subresource, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
-            found += (_Failure(where / "expect" / "allowed", text + each) for each in refusals)
-        return _CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
-    malformed = dict.fromkeys(_Failure(each.path, each.text) for each in errors.found)
-    return _CaseResult(name, tuple(malformed))
+            found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
+        return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
+    malformed = dict.fromkeys(Failure(each.path, each.text) for each in errors.found)
+    return CaseResult(name, tuple(malformed))
 
 
 def _differences(
     expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path, policies: PolicySet
-) -> Iterator[_Failure]:
+) -> Iterator[Failure]:
     """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
         text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
         if verdict.allowed:
             text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
-        yield _Failure(where / "allowed", text)
+        yield Failure(where / "allowed", text)
     elif not verdict.allowed:
         yield from _other_refusal(expected, verdict, where)
     if "warnings" in expected and not _same_warnings(expected["warnings"], verdict):
@@ -308,15 +308,15 @@ def _differences(
         yield _difference(where, "object", expected["object"], verdict.object)
 
 
-def _difference(where: Path, field: str, expected: object, got: object) -> _Failure:
-    return _Failure(where / field, f"{field}: expected {_shown(expected)}, got {_shown(got)}")
+def _difference(where: Path, field: str, expected: object, got: object) -> Failure:
+    return Failure(where / field, f"{field}: expected {_shown(expected)}, got {_shown(got)}")
 
 
 def _shown(value: object) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[_Failure]:
+def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[Failure]:
     own = next((each.message for each in verdict.decisions if each.denied), "")
     if "message" in expected and expected["message"] not in (own, verdict.message):
         yield _difference(where, "message", expected["message"], own)

@@ -273,7 +273,7 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line or finding.problem.rule == INTERNAL:  # what was not judged is always reported
+        if not finding.is_of_object or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None
