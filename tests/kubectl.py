@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 sys.setrecursionlimit(20_000)
 told = json.load(open({told!r}))
 given = [each for each in sys.argv[1:] if each not in ("get", "--raw")]
+if "view" in given:
+    given.append("view")
 with open({log!r}, "a") as log:
     print(*sys.argv[1:], file=log)
 url = urlsplit(given[-1])

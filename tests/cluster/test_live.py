@@ -14,6 +14,7 @@ import pytest
 from tests.command import SCRIPT, draguard
 from tests.kubectl import kubectl
 from tests.simulation.clusters import claim, device_class, devices, node, pod, requests
+from webhook.cli import kubectl as plugin
 from webhook.cluster import live
 from webhook.objects import JSONObject
 
@@ -50,6 +51,32 @@ def test_commands_about_a_cluster_read_it(
     kubectl(tmp_path, monkeypatch, cluster())
     done = draguard(*command)
     assert (done.code, expected in done.out, done.err) == (1, True, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("simulate", PENDING),
+        ("why p", "default/p: "),
+        ("simulate /other", "no pod of namespace other is pending"),
+        ("simulate -A /other", PENDING),
+        ("simulate -n default /other", PENDING),
+        ("version", "draguard "),
+    ],
+)
+def test_as_a_plugin_of_kubectl(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    said: str,
+) -> None:
+    given, _, namespace = command.partition("/")
+    kubectl(tmp_path, monkeypatch, cluster(), {"view": {"prints": namespace}})
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", *given.split()])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    plugin()
+    assert capsys.readouterr().out.startswith(said)
 
 
 def test_a_context_is_that_of_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,18 +174,16 @@ def test_what_cannot_be_read_does_not_hide_the_rest(
             "the API server returned an empty list that is not the last one",
         ),
         ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
-        ({"sleeps": 30}, "kubectl took longer than 0.5 seconds"),
+        ({"sleeps": 60}, "kubectl took longer than 4 seconds"),
         ({"error": "Error from server (Expired): too old"}, "too old"),
     ],
 )
 def test_broken_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Mapping[str, Any], said: str) -> None:
     kubectl(tmp_path, monkeypatch, cluster(), {"/api/v1/resourcequotas": fault})
     if "sleeps" in fault:
-        monkeypatch.setattr(live, "SECONDS", 0.5)
-    begun = time.monotonic()
+        monkeypatch.setattr(live, "SECONDS", 4)
     done = draguard("simulate", "--live")
     assert (done.out.startswith(PENDING), done.err) == (True, f"warning: resourcequotas not read: {said}\n")
-    assert time.monotonic() - begun < 20
 
 
 def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
