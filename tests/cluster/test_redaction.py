@@ -85,6 +85,7 @@ def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
     assert causes[0] == causes[1]
 
 
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 DRIVER = "gpu.nvidia.com"
 UUID = "GPU-4404041a-04cf-1ccf-9e70-f139a9b1e23c"
 CLUSTER: list[JSONObject] = [
@@ -94,7 +95,10 @@ CLUSTER: list[JSONObject] = [
         "metadata": {
             "name": "acme-node-7",
             "labels": {"kubernetes.io/hostname": "acme-node-7", "kubernetes.io/os": "linux", "acme.com/team": "lab"},
-            "annotations": {"acme.com/owner": "jane"},
+            "annotations": {
+                "acme.com/owner": "jane",
+                _APPLIED: '{"apiVersion":"v1","kind":"Node","metadata":{"acme":1}}',
+            },
         },
         "spec": {"providerID": "aws:///i-0123", "taints": [{"key": "team", "value": "lab", "effect": "NoSchedule"}]},
         "status": {"addresses": [{"address": "10.1.2.3"}], "nodeInfo": {"kubeletVersion": "v1.36.3", "machineID": "m"}},
@@ -196,6 +200,7 @@ def test_references_stay() -> None:
     name = node["metadata"]["name"]
     assert name == node["metadata"]["labels"]["kubernetes.io/hostname"] == slice_["spec"]["nodeName"]
     assert name.endswith("-7")
+    assert node["metadata"]["annotations"] == {_APPLIED: '{"apiVersion":"v1"}'}
     uuid = slice_["spec"]["devices"][0]["attributes"]["uuid"]["string"]
     expression = template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["selectors"][0]["cel"]["expression"]
     assert expression == f'device.attributes["{DRIVER}"].uuid == "{uuid}"'

@@ -23,7 +23,7 @@ from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.limits import MAX_DEPTH
 from webhook.inventory.objects import DRA
 from webhook.inventory.snapshots import GROUPS, OPTIONAL
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
@@ -402,9 +402,12 @@ def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
     if is_deep(obj, MAX_DEPTH):
         obj = decoded(pruned(bytes(item).decode()).encode(), dict[str, Any])
     if isinstance(metadata := obj.get("metadata"), dict):
+        is_ours = typed["apiVersion"].startswith(DRA)
+        managers = items(metadata, "managedFields") if is_ours else []  # in which version something was written
         metadata.pop("managedFields", None)
+        if managers:
+            metadata["managedFields"] = [{key: each[key] for key in each if key != "fieldsV1"} for each in managers]
         if isinstance(annotations := metadata.get("annotations"), dict):
-            is_ours = typed["apiVersion"].startswith(DRA)
             metadata["annotations"] = {
                 key: value
                 for key, value in annotations.items()

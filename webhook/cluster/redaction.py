@@ -16,7 +16,7 @@ from webhook.spelling import nearest
 
 _DROPPED: Final = frozenset(
     (
-        *("managedFields", "selfLink", "env", "envFrom", "command", "args", "lifecycle", "hostAliases", "dnsConfig"),
+        *("fieldsV1", "selfLink", "env", "envFrom", "command", "args", "lifecycle", "hostAliases", "dnsConfig"),
         *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
         *("podCIDRs", "volumesAttached", "volumesInUse", "networkData"),
@@ -27,7 +27,16 @@ _KEPT: Final = frozenset(
     (
         *("apiVersion", "kind", "apiGroup", "apiGroups", "type", "reason", "status", "phase", "effect", "operator"),
         *("resource", "uid", "schedulerName", "driver", "matchAttribute", "distinctAttribute", "extendedResourceName"),
-        *("resourceVersion", "reportingComponent", "component", "fieldPath", "subresource", "protocol", "scopeName"),
+        *(
+            "resourceVersion",
+            "reportingComponent",
+            "component",
+            "fieldPath",
+            "subresource",
+            "protocol",
+            "scopeName",
+            "manager",
+        ),
     )
 )
 """Fields whose values are words of Kubernetes, or names of drivers and of what these define."""
@@ -36,6 +45,9 @@ _LABELS: Final = frozenset({"labels", "matchLabels", "nodeSelector"})
 _KEYS: Final = frozenset({"key", "topologyKey"})
 _EXPRESSION: Final = re.compile(r"xpression\Z")
 _POLICY: Final = "AdmissionPolicy"
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_APPLIED_AS: Final = re.compile(r'\{"apiVersion":"[a-z0-9./]+"')
+"""In which version an object was applied."""
 _IDENTITY: Final = re.compile(
     r"(?i)(?:uu|gu|bus|node|host|rack|domain|fabric)id|serial|addr|mac\Z|ipv[46]|bdf|root\Z|host"
 )
@@ -193,7 +205,9 @@ class Redaction:
             )
         if name == "annotations" and isinstance(value, dict):
             kept = {key: each for key, each in value.items() if key.startswith("resource.kubernetes.io/")}
-            return self._walk(kept, name, is_policy=False)
+            hidden = self._walk(kept, name, is_policy=False)
+            version = _APPLIED_AS.match(text(value, _APPLIED))
+            return {**hidden, _APPLIED: f"{version[0]}}}"} if version else hidden
         return self._walk(value, name, is_policy=is_policy and name != "metadata")
 
     def _is_public(self, domain: str) -> bool:
