@@ -14,7 +14,7 @@ import yaml
 
 from tests.command import SCRIPT, Done, draguard
 from tests.suppression.manifests import claim, rules, suppressed
-from webhook.configuration.keys import CONFIGURATION
+from webhook.configuration.reading import CONFIGURATION
 
 OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
 """A claim that Kubernetes 1.32 serves and 1.30 does not."""

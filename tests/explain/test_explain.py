@@ -16,7 +16,7 @@ from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain.answers import explain_answer
-from webhook.explain.counterparts import counterpart, counterparts
+from webhook.explain.facts import counterpart, counterparts
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
 from webhook.explain.text import example, of_rule

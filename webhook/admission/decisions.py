@@ -20,10 +20,12 @@ from webhook.admission.responses import (
     refusal,
     refused,
     with_remarks,
+    worded,
 )
-from webhook.admission.warnings import worded
+from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
-from webhook.engine import prescheduled, reviews
+from webhook.engine import prescheduled
+from webhook.engine.prescheduled import bypassing, rewritten
 from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
@@ -177,12 +179,26 @@ class _Case(NamedTuple):
     record: Record
 
 
+def _judged(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Problem]:
+    """Judge the object of a request by the API server's own rules, if they apply to it."""
+    operation, subresource = request["operation"], request.get("subResource") or ""
+    if operation not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
+        return ()
+    return judge_admitted(
+        request.get("object"),
+        request.get("oldObject") if operation == "UPDATE" else None,
+        kubernetes=options.kubernetes,
+        subresource=subresource,
+        feature_gates=options.feature_gates,
+    )
+
+
 def _validated(case: _Case) -> Response:
     request, options, _, record = case
-    found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
+    found = _judged(request, options)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
-    if prescheduled.RULE in options.enforcement.rules and (bypass := reviews.bypassing(request, options.prescheduled)):
+    if prescheduled.RULE in options.enforcement.rules and (bypass := bypassing(request, options.prescheduled)):
         found = [*found, bypass]  # without a mode of its own, the mutating webhook is trusted to have rewritten it
     refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
@@ -260,7 +276,7 @@ def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
         passed = _passed(case)
-        if passed is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+        if passed is None or rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _evaluator(case, policies))
         cost, notes = passed
         case.record.cost += cost
@@ -284,7 +300,7 @@ def _mutated_by_policies(case: _Case, evaluator: Evaluator) -> Response:
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
     """Return the change to a pre-scheduled pod, or the reason to refuse it."""
-    change = reviews.rewritten(case.request, obj, case.options.prescheduled)
+    change = rewritten(case.request, obj, case.options.prescheduled)
     if not isinstance(change, Problem):
         return change
     refusals, warned, audited = _enforced([change], case)

@@ -11,7 +11,8 @@ from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
-from webhook.objects import is_definition
+from webhook.objects import DEFINITION, is_definition
+from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
 
 if TYPE_CHECKING:
@@ -39,9 +40,11 @@ def read_cluster(
         definitions: Whether CustomResourceDefinitions are needed, too, which are large.
         tell: Receives a line about files that were not read.
     """
+    install("objects")
     inventory = Inventory()
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False)
+    wanted = (*kinds, DEFINITION) if definitions else kinds
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):

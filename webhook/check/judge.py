@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
@@ -22,8 +23,10 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.check.oldstate import OldState
+    from webhook.documents import Document
     from webhook.documents.placeholders import Blanks
     from webhook.engine.offline import Sender
+    from webhook.fixing.planning import Planner
     from webhook.workloads import Locations
 
 
@@ -197,8 +200,6 @@ class Judge:
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
-        from webhook.check.placing import placed  # only for problems
-
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
         worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
@@ -372,3 +373,43 @@ def _asks_for_namespace(finding: Finding) -> bool:
 def is_everywhere(served: Served) -> bool:
     """Tell whether every release serves a kind, so that it does not determine the release."""
     return served.since <= OLDEST and served.until >= NEWEST
+
+
+_ELSEWHERE = frozenset({"respell", "separate"})
+"""Changes that are not only about the finding's own text."""
+
+
+def placed(problem: Problem, document: Document, release: str, *, tries_fixes: bool) -> Finding:
+    """Locate a problem in its file; in a CEL selector, at its character.
+
+    Args:
+        tries_fixes: Whether the fix is applied, and refused with a reason; otherwise one that cannot be is left out.
+    """
+    finding = _located(problem, document, release)
+    if tries_fixes or problem.fix is None or _is_applicable(finding, document):
+        return finding
+    return finding._replace(problem=finding.problem._replace(fix=None))
+
+
+def _located(problem: Problem, document: Document, release: str) -> Finding:
+    if problem.path and problem.path[-1] == "expression":
+        from webhook.check.expressions import located  # needed only for wrong expressions
+
+        return located(problem, document, release)
+    return found(problem, document, release)
+
+
+def _is_applicable(finding: Finding, document: Document) -> bool:
+    """Tell whether the text of a finding can be edited: anchors, aliases and merges share texts."""
+    fix = finding.problem.fix
+    if fix is None or fix.change in _ELSEWHERE or document.is_json or not document.shares_texts:
+        return True
+    return bool(_planner(document).plans([finding]))
+
+
+@lru_cache(maxsize=1)
+def _planner(document: Document) -> Planner:
+    """Return the planner of a document; findings come document by document."""
+    from webhook.fixing.planning import Planner  # few documents have anchors
+
+    return Planner({document.source: document.whole_text}, [document])

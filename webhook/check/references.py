@@ -440,7 +440,7 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        from webhook.check.placing import placed  # only for problems
+        from webhook.check.judge import placed  # only for problems
         from webhook.references.rules import RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours

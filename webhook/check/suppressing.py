@@ -13,11 +13,9 @@ from webhook.documents.globs import Globs, PatternError
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import Suppressions
+from webhook.suppression.applying import Levels, PathIgnores, Suppressions, levels
 from webhook.suppression.baseline import Known
-from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
-from webhook.suppression.paths import PathIgnores
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

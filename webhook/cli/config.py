@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from webhook.cli.console.structured import show_structured
+from webhook.cli.console.output import show_structured
 from webhook.cli.options.settings import COMMAND_LINE
-from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
+from webhook.configuration.reading import CONFIGURATION, OPTIONS, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError

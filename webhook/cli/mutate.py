@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import kubernetes
+from webhook.cli.console.diff import joined, outcome
 from webhook.cli.console.lines import print_error
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
-from webhook.cli.console.texts import joined, outcome
 from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects

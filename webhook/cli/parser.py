@@ -243,7 +243,7 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
         prog="draguard",
         description=PROGRAM.description,
     )
-    version = next(PROGRAM.options())
+    version = PROGRAM.options()[0]
     parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
     wanted = arguments[0] if arguments else ""

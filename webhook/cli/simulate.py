@@ -22,9 +22,8 @@ from webhook.check.progress import counting
 from webhook.check.refusals import Refused
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, show_refusals, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import read_sources, tell
-from webhook.cli.console.structured import show_structured
 from webhook.deviceselectors.fleet import shortened
 from webhook.documents import Document, Unreadable
 from webhook.documents.selection import SUFFIXES

@@ -15,9 +15,8 @@ from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import show_refusals, wants_colors
+from webhook.cli.console.output import show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import tell
-from webhook.cli.console.structured import show_structured
 from webhook.documents.selection import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS as BASE

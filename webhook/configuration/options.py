@@ -68,27 +68,19 @@ class Option:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
         self.number, self.key, self.value = number, key, value
-        self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
+        self.is_argument = not names.startswith("-")
+        """Whether it has no dashes."""
+        self.is_switch = not (takes or words)
+        """Whether it takes no value."""
+        longest = max(self.names, key=len, default="").lstrip("-").replace("-", "_")
+        self.dest = dest or longest
+        self.variable = PREFIX + longest.upper()
+        """The environment variable that sets it."""
         if many or (number == "*" and self.is_argument):
             default = []
         elif self.is_switch:
             default = False
         self.default = Default(default) if isinstance(default, str) else default
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether it takes no value."""
-        return not (self.takes or self.words)
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether it has no dashes."""
-        return not self.names or not self.names[0].startswith("-")
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return PREFIX + max(self.names, key=len).lstrip("-").replace("-", "_").upper()
 
 
 class Group:
@@ -125,15 +117,14 @@ class Command:
         """Its help as a sentence."""
         return f"{self.about[0].upper()}{self.about[1:]}."
 
-    def options(self) -> Iterator[Option]:
-        """Yield its arguments."""
-        left: list[Option | Group | Either] = [*reversed(self.of)]
-        while left:
-            each = left.pop()
-            if isinstance(each, Option):
-                yield each
-            else:
-                left += reversed(each.of)
+    def options(self) -> list[Option]:
+        """Return its arguments."""
+        return [*_options(self.of)]
+
+
+def _options(entries: Sequence[Option | Group | Either]) -> Iterator[Option]:
+    for each in entries:
+        yield from (each,) if isinstance(each, Option) else _options(each.of)
 
 
 PREFIX: Final = "DRAGUARD_"

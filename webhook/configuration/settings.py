@@ -53,7 +53,7 @@ def _configuration(file: str) -> Configuration:
 
 def _fill(arguments: Any, configuration: Configuration, sources: dict[str, str]) -> None:
     """Apply the configuration file to options that have no value of higher precedence."""
-    from webhook.configuration.keys import OPTIONS
+    from webhook.configuration.reading import OPTIONS
 
     for name, option in OPTIONS.items():
         if name not in configuration.values or not hasattr(arguments, option):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from webhook.documents.document import Document
@@ -85,7 +85,8 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     left = None if found.is_named else selection
-    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
+    kinds = selection.stored
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, stored=kinds):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
@@ -145,7 +146,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     skips = selection.skips if selection else None
-    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+    kinds = selection.stored if selection else None
+    documents = _stored(data, name, kinds) or parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -164,7 +166,12 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
+    found: FoundFile,
+    selection: Selection | None,
+    *,
+    skips: Skips | None = None,
+    blocks: bool = False,
+    stored: Container[str] | None = None,
 ) -> Iterator[Document | Unreadable]:
     try:
         data = load(found)
@@ -184,11 +191,19 @@ def _read(
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = parse(data, found.shown, skips=skips)
+    documents = _stored(data, found.shown, stored) or parse(data, found.shown, skips=skips)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
+
+
+def _stored(data: bytes, name: str, kinds: Container[str] | None) -> Iterator[Document | Unreadable] | None:
+    if kinds is None or not data.startswith((b"{", b"\n", b" ")):
+        return None
+    from webhook.documents.stored import stored  # only clusters have such lists
+
+    return stored(data, name, kinds)
 
 
 def load(found: FoundFile) -> bytes:

@@ -108,7 +108,7 @@ class Decoder:
             raise ContentError(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
-        if self._hooks.too_large or _is_deep(value, MAX_DEPTH):
+        if self._hooks.too_large or is_deep(value, MAX_DEPTH):
             return self._unusable(start)
         return Decoded(value, end, self._hooks.repeated)
 
@@ -143,8 +143,12 @@ def _is_too_large(token: str) -> bool:
     return _is_number(token) is not None and math.isinf(float(token))
 
 
-def _is_deep(value: Any, most: int) -> bool:
-    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack."""
+def is_deep(value: Any, most: int) -> bool:
+    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack.
+
+    Args:
+        most: The limit.
+    """
     level: list[Any] = [[value]]
     for _ in range(most + 1):
         level = [

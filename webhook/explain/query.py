@@ -10,8 +10,7 @@ from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.counterparts import counterpart
-from webhook.explain.facts import gated
+from webhook.explain.facts import counterpart, gated
 from webhook.explain.places import FieldPlace, Kind, children, kinds, rules
 from webhook.release import Release
 from webhook.spelling import either, nearest

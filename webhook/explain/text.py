@@ -12,8 +12,7 @@ from typing import Final, TypeVar
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served
-from webhook.explain.counterparts import counterparts
-from webhook.explain.facts import gates_of, limits
+from webhook.explain.facts import counterparts, gates_of, limits
 from webhook.explain.links import page
 from webhook.explain.places import FieldPlace, Kind, Rule, Stated, children, declared_at, doc_of, rules_at
 from webhook.records import NamedTuple

@@ -382,7 +382,7 @@ def _vouched(obj: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
-    obj = without_nulls(obj)
+    obj = free_of_nulls(obj)
     with limited(Budget(REVIEW, current().deadline, is_offline=True)):
         for each in _parts(obj):
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):

@@ -1,4 +1,4 @@
-"""Shows reports in the requested formats, and derives the exit code."""
+"""Shows reports and results in the requested formats, and derives the exit code."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webhook.cli.console.lines import columns
 from webhook.configuration.options import Output
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR
 from webhook.report import Style, make
+from webhook.report.excerpt import as_json
 from webhook.report.text import as_text
 from webhook.usage import UsageError
 
@@ -105,3 +106,18 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     return code_of(report.findings) if report.errors else 0
+
+
+def show_structured(value: Any, form: str) -> None:
+    """Print a result.
+
+    Args:
+        form: Its form: ``json`` or ``yaml``.
+    """
+    if form == "json":
+        text = as_json(value, indent=2)
+    else:
+        from webhook.documents.dump import dump  # JSON does not need it
+
+        text = dump([value]).removesuffix("\n")
+    print(text)

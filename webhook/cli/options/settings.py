@@ -11,6 +11,10 @@ from typing import Any
 from webhook.cli.parser import reader
 from webhook.configuration.options import NO_CONFIG, PREFIX, Command, Option
 from webhook.configuration.settings import configured
+from webhook.documents.git import repository
+from webhook.documents.search import top_of
+from webhook.documents.selection import CONFIGURATION_FILES
+from webhook.documents.source import STDIN
 from webhook.usage import UsageError
 
 COMMAND_LINE = "command line"
@@ -47,7 +51,7 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(option.variable):
             setattr(arguments, option.dest, _value(option, text))
             sources[option.dest] = option.variable
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _found(arguments)
+    file = None if getattr(arguments, NO_CONFIG) else arguments.config or find(next(iter(arguments.paths), "."))
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 
@@ -126,7 +130,25 @@ def _converted(option: Option, text: str) -> Any:
     return value
 
 
-def _found(arguments: argparse.Namespace) -> str | None:
-    from webhook.configuration.finding import find  # other commands have no such file
+def find(path: str) -> str | None:
+    """Find the configuration file for a path: in its directory or above, up to the root of its repository.
 
-    return find(next(iter(arguments.paths), "."))
+    Outside a repository the search ends at the working directory if that is above, otherwise in the path's directory:
+    files further up may belong to other users.
+
+    Args:
+        path: A path as users give it; ``-`` stands for the working directory.
+    """
+    here = os.getcwd()
+    start = os.path.realpath("." if path == STDIN else top_of(path))
+    while not os.path.isdir(start):
+        start = os.path.dirname(start)
+    last = repository(start) or (here if f"{start}/".startswith(here.rstrip("/") + "/") else start)
+    directory = start
+    while True:
+        for name in CONFIGURATION_FILES:
+            if os.path.lexists(f"{directory}/{name}"):
+                return os.path.relpath(f"{directory}/{name}")
+        if directory in {last, "/"}:
+            return None
+        directory = os.path.dirname(directory)
