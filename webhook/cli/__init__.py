@@ -97,6 +97,7 @@ def _terminate(*_: object) -> None:
 
 
 def _run(arguments: Namespace) -> int:
+    from webhook.configuration.options import Live
     from webhook.optional import install
     from webhook.usage import UsageError
 
@@ -105,6 +106,11 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
+        if any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
+            from webhook.check.target import follow  # most clusters are in files
+            from webhook.cli.console.reading import tell
+
+            follow(arguments, tell)
         install("documents")
         module = arguments.command.replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)

@@ -90,7 +90,8 @@ def _asked(arguments: Namespace) -> Asked | None:
 
 def _why(asked: Asked, arguments: Namespace) -> int:
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, (*BASE, *AROUND), quiet=arguments.quiet, tell=tell)
+    kinds, only = (*BASE, *AROUND), asked.place
+    inventory = read_cluster(arguments.cluster, report, kinds, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)

@@ -119,17 +119,19 @@ def published_on(scene: Scene, node: str) -> dict[str, list[JSONObject]]:
 
 def publishes(scene: Scene, driver: str) -> bool:
     """Tell whether a driver publishes any device."""
-    slices = scene.inventory.all("ResourceSlice")
-    return any(text(each, "spec", "driver") == driver and items(each, "spec", "devices") for each in slices)
+    return any(items(each, "spec", "devices") for each in _slices(scene, driver))
+
+
+def _slices(scene: Scene, driver: str) -> list[JSONObject]:
+    return [each for each in scene.inventory.all("ResourceSlice") if text(each, "spec", "driver") == driver]
 
 
 def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
     what = f"no ResourceSlice of driver {driver}"
     found = daemon_set(scene, driver)
-    empty = [each for each in scene.inventory.all("ResourceSlice") if text(each, "spec", "driver") == driver]
     refs: tuple[Ref, ...] = (Ref("Driver", driver),)
-    if empty:
+    if _slices(scene, driver):
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
         looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
@@ -146,6 +148,17 @@ def absent(scene: Scene, driver: str) -> Cause:
     return Cause(
         f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells", refs, (f"see {log}",)
     )
+
+
+def down(scene: Scene, driver: str) -> Iterator[Cause]:
+    """Yield the nodes for which a driver's DaemonSet is, and on which its plugin does not run, if it does on others."""
+    found = daemon_set(scene, driver)
+    if found is None or not publishes(scene, driver):
+        return
+    publishing = {text(each, "spec", "nodeName") for each in _slices(scene, driver)}
+    for node in scene.inventory.all("Node"):
+        if name_of(node) not in publishing and _matches(found, node) and (trouble := of_plugin(scene, found, node)):
+            yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
 
 
 def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
+from webhook.inventory import MalformedError
 from webhook.inventory.quotas import Quotas
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
@@ -72,8 +74,10 @@ def _refused(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
     """Say why the API server refuses the pods of a workload: what it would say now, else what it said last."""
     makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
     makers = [each for each in makers if text(each, "kind") != "Pod"]
-    pod = sample(workload) if text(workload, "kind") != "CronJob" else None
     namespace = namespace_of(workload)
+    pod = None
+    with suppress(MalformedError):  # one without a template
+        pod = sample(workload)
     if pod is not None and (why := Quotas(scene.inventory).refusal_of_pod(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         yield Cause(
