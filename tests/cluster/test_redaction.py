@@ -13,6 +13,7 @@ import pytest
 
 from tests.command import draguard
 from tests.simulation.recorded import case_objects, cases
+from tests.why.test_causes import records
 from webhook import simulate
 from webhook.cluster.redaction import Redaction
 from webhook.objects import JSONObject
@@ -21,21 +22,22 @@ from webhook.spelling import nearest
 _WORD = re.compile(r"[A-Za-z0-9]+")
 
 
-def redacted(*objects: JSONObject) -> list[JSONObject]:
+def redaction_of(*objects: JSONObject) -> Redaction:
     redaction = Redaction()
     for each in objects:
         redaction.learn(each)
+    return redaction
+
+
+def redacted(*objects: JSONObject) -> list[JSONObject]:
+    redaction = redaction_of(*objects)
     return [redaction.hidden(each) for each in objects]
 
 
-def changed(one: Any, other: Any) -> set[str]:
-    """Return the words of all texts in which two values differ."""
-    if isinstance(one, dict):
-        inner = (changed([key, each], [new, other[new]]) for (key, each), new in zip(one.items(), other, strict=False))
-        return set().union(*inner)
-    if isinstance(one, list):
-        return set().union(*map(changed, one, other))
-    return set(_WORD.findall(f"{one} {other}")) if one != other else set()
+def names_of(redaction: Redaction) -> set[str]:
+    """Return the words of all names, before and after: they may be words of messages, too, and are left out of both."""
+    replaced = redaction._replaced.items()  # noqa: SLF001 - nothing else needs them
+    return {word for before, after in replaced if before != after for word in _WORD.findall(f"{before} {after}")}
 
 
 def nameless(value: Any, names: Collection[str]) -> str:
@@ -52,13 +54,35 @@ def nameless(value: Any, names: Collection[str]) -> str:
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case["id"].removeprefix("scheduler/"))
 def test_pods_fare_the_same(case: dict[str, Any]) -> None:
     objects, pods, gates = case_objects(case)
-    every = redacted(*objects, *pods)
-    others, hidden = every[: len(objects)], every[len(objects) :]
+    redaction = redaction_of(*objects, *pods)
+    others, hidden = map(redaction.hidden, objects), map(redaction.hidden, pods)
     answers = simulate(deepcopy(objects), deepcopy(pods), kubernetes="1.36", feature_gates=gates)
     after = simulate(others, hidden, kubernetes="1.36", feature_gates=gates)
-    # Names may be words of messages, too: they are left out of both.
-    names = changed([*objects, *pods], every)
+    names = names_of(redaction)
     assert nameless(after, names) == nameless(answers, names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("record", records(), ids=lambda record: record["id"])
+def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
+    objects = record["objects"]["items"]
+    redaction = redaction_of(*objects)
+    hidden = [redaction.hidden(each) for each in objects]
+    kind, slash, name = record["pod"].rpartition("/")
+    asked = f"{kind}{slash}{redaction.text(name)}"
+    names = names_of(redaction)
+    causes = []
+    for pod, namespace, items in (
+        (record["pod"], record["namespace"], objects),
+        (asked, redaction.text(record["namespace"]), hidden),
+    ):
+        file = tmp_path / "cluster.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+        done = draguard("why", pod, "-n", namespace, "--cluster", file, "--output", "json")
+        cause = nameless(json.loads(done.out)["cause"], names)
+        cause = cause.partition(" (unknown field")[0]  # opaque parameters are left out
+        causes.append(re.sub(r"N(?:[-.:]N)+", "N", cause))
+    assert causes[0] == causes[1]
 
 
 DRIVER = "gpu.nvidia.com"

@@ -62,12 +62,12 @@ class Transport(Protocol):
     def namespace(self) -> str:
         """The namespace that is meant where none is stated."""
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path.
 
         Args:
             path: The path, with its query.
-            most: The bytes that it may have.
+            most: The bytes that it may have; 0 for those of a response.
 
         Raises:
             Forbidden: The user may not read it.
@@ -102,9 +102,9 @@ class Kubectl:
             found = b""
         return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
-        return self._output(["get", "--raw", path], most)
+        return self._output(["get", "--raw", path], most or MAX_RESPONSE)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
         with held_interrupts() as deliver:
@@ -164,8 +164,9 @@ class InPod:
 
         self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
+        most = most or MAX_RESPONSE
         content = self._api.read(path, most + 1)
         if len(content) > most:
             raise TooLong("the answer is too long")
@@ -244,7 +245,9 @@ class Server:
         match = _VERSION.match(found)
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
-        self._kept = self.count = 0
+        self._kept = 0
+        self.count = 0
+        """The objects that were read so far."""
 
     @property
     def namespace(self) -> str:
@@ -288,6 +291,7 @@ class Server:
         Raises:
             ClusterError: There are none, as some could not be read.
         """
+        self._kept = self.count = 0
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
