@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
+from webhook.check.judge import Judgement
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.references import ReferenceFindings
+from webhook.references.lookup import Lookup
 from webhook.release import Release
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.check.judge import Judgement
-    from webhook.drivers import Profile
     from webhook.inventory.extended import ExtendedResources
-    from webhook.references import ReferenceFindings
-    from webhook.references.lookup import Lookup
-    from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})

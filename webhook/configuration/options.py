@@ -198,6 +198,8 @@ def _files(what: str) -> Option:
     )
 
 
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+"""The commands that are about a cluster."""
 LIVE: Final = (
     Option(
         "--live",
@@ -362,6 +364,7 @@ STRICT: Final = Option(
     key="strict",
     value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
 )
+EXIT_ZERO: Final = Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found")
 IN_FILE: Final = (
     *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
     *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
@@ -573,7 +576,7 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     POD_TEMPLATES,
     DRIVER_PROFILES,
     STRICT,
-    Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    EXIT_ZERO,
     Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
     Option("--statistics", about="show how many findings each rule has, instead of the findings"),
@@ -654,9 +657,41 @@ COMMANDS: Final = {
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
     ),
+    "scan": Command(
+        "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
+        *_cluster("the scan"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        DRIVER_PROFILES,
+        STRICT,
+        EXIT_ZERO,
+        *REPORT,
+        SUPPRESSION,
+        CONFIGURED,
+    ),
+    "devices": Command(
+        "list the devices of a cluster: what they are, which classes select them, who holds them",
+        *_cluster("the devices"),
+        Option("--free", about="only those that claims can get"),
+        Option("--class", "NAME", "only those that this device class selects", dest="device_class"),
+        Option("--node", "NAME", "only those that this node can use"),
+        Option("--driver", "NAME", "only those of this driver"),
+        _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
+        Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json")),
+        *_terminal("the list"),
+    ),
     "snapshot": Command(
-        "print or run the command that collects the objects of a cluster",
+        "print the command that collects the objects of a cluster, or the objects",
         Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
+        Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
+        Option(
+            "--redact",
+            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
+        ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
             "-n --namespace",

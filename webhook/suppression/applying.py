@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents import Document, Unreadable
+from webhook.documents.globs import Globs
 from webhook.findings import INTERNAL, UNREADABLE, Finding, Fingerprint, Suppression, by_place, identity
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
+from webhook.report.model import Report
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
 from webhook.suppression.names import any_names, called, check, names, names_in
 from webhook.suppression.statements import UNUSED, Statement, Statements, finding_at
-
-if TYPE_CHECKING:
-    from webhook.documents.globs import Globs
-    from webhook.report.model import Report
 
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""
@@ -273,7 +271,7 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line or finding.problem.rule == INTERNAL:  # what was not judged is always reported
+        if not finding.is_of_object or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None

@@ -51,7 +51,8 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(option.variable):
             setattr(arguments, option.dest, _value(option, text))
             sources[option.dest] = option.variable
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(next(iter(arguments.paths), "."))
+    path = next(iter(getattr(arguments, "paths", ())), ".")
+    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(path)
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 
