@@ -96,6 +96,9 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         stage, found = started.ENDED, started.explain(scene, pod)
     else:
         found, helps = pending.explain(scene, pod)
+        if not found[0].stage and (before := started.predecessor(scene, pod)):
+            said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
+            found[0] = found[0]._replace(text=said, about=(*before.about, *found[0].about), stage=started.ENDED)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = next(
             (each.stage for each in found[:1] if each.stage), started.NOT_STARTED if is_reserved else "pending"
