@@ -12,7 +12,7 @@ from benchmarks.timing import build, interleaved
 from webhook.admission import Call, ReviewOptions, answer
 from webhook.admission.requests import parse
 from webhook.documents import Document, read
-from webhook.engine.evaluator import Evaluator
+from webhook.engine.mutation import Evaluator
 from webhook.optional import install
 from webhook.policy.load import load
 

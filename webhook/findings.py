@@ -148,6 +148,11 @@ class Finding(NamedTuple):
         return " ".join(f"{place}: {problem.level} {problem.rule}: {said}{hint}".splitlines())
 
     @property
+    def is_of_object(self) -> bool:
+        """Whether it is about an object or a line; else a file as a whole was not judged."""
+        return bool(self.line or self.identity.name)
+
+    @property
     def fingerprint(self) -> Fingerprint:
         """Identifies the same finding in another run."""
         problem, about, origin = self.problem, self.identity, self.origin

@@ -31,7 +31,7 @@ from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.engine.evaluator import Evaluator
+    from webhook.engine.mutation import Evaluator
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Verdict
@@ -223,7 +223,7 @@ def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
-    from webhook.engine.evaluator import Evaluator  # needed only with policies
+    from webhook.engine.mutation import Evaluator  # needed only with policies
 
     return Evaluator(policies, case.options.authorizer, case.deadline)
 

@@ -25,7 +25,7 @@ _SharedCounter = tuple[int, str, str]
 """The place of the pool, the counter set and the name of a counter."""
 
 
-class Together(NamedTuple):
+class _Together(NamedTuple):
     """Shared counters that do not suffice for all devices that a request wants.
 
     Args:
@@ -80,7 +80,7 @@ class _Drawers:
 
 def together(
     wanted: int, devices: Sequence[Mapping[_SharedCounter, int]], free: Callable[[_SharedCounter], int | None]
-) -> Together | None:
+) -> _Together | None:
     """Return how many devices their counters suffice for, and what they lack; None if there is enough of each counter.
 
     Args:
@@ -94,7 +94,7 @@ def together(
     if not lacks:
         return None
     more = [f"and {len(lacks) - _COUNTERS_MAX} more counters"] if len(lacks) > _COUNTERS_MAX else []
-    return Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
+    return _Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
 
 
 def _sharing(devices: Sequence[Mapping[_SharedCounter, int]]) -> Iterable[list[Mapping[_SharedCounter, int]]]:
@@ -300,7 +300,7 @@ class Funnel:
         return all(each is None or each >= self.least for each in limits) and self.together is None
 
     @property
-    def together(self) -> Together | None:
+    def together(self) -> _Together | None:
         """The number of devices that shared counters suffice for, and their lack; None if each counter suffices."""
         view, places = self._view, self.places
         if not view.consumes or any(self.content(index).is_shared for index in places):

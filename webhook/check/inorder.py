@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, Served, release_of
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
+from webhook.check.oldstate import OldState
 from webhook.check.references import References, Unlooked
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
@@ -34,7 +35,6 @@ from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
     from webhook.engine.offline import Sender
 
 _VERSION: Final = "apiVersion"

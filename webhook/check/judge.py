@@ -10,7 +10,9 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.check.oldstate import OldState
 from webhook.documents import Document
+from webhook.documents.placeholders import Blanks
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -22,9 +24,6 @@ from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
-    from webhook.documents import Document
-    from webhook.documents.placeholders import Blanks
     from webhook.engine.offline import Sender
     from webhook.fixing.planning import Planner
     from webhook.workloads import Locations
@@ -48,13 +47,13 @@ class Judgement(NamedTuple):
     filled: Any = None
 
 
-FINE: Final = Judgement(accepted=True)
-PASSED: Final = Judgement(passed=True)
+_FINE: Final = Judgement(accepted=True)
+_PASSED: Final = Judgement(passed=True)
 OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
 
 
-def failure(error: Exception, document: Document) -> Judgement:
+def _failure(error: Exception, document: Document) -> Judgement:
     """Report draguard's own failure on a document, so that all others are judged."""
     return Judgement([failed(error, document)])
 
@@ -147,18 +146,18 @@ class Judge:
         """
         try:
             if self._passes(document):
-                return PASSED
+                return _PASSED
             if self._sender and self._sender.awaits_definition(document.data):
                 return None
             if served is None:
                 return self._unknown(document, stated)
-            if stated is None and is_everywhere(served):
+            if stated is None and _is_everywhere(served):
                 return None
             return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            return failure(error, document)
+            return _failure(error, document)
 
     def later(self, document: Document, release: str | None, *, is_known: bool) -> Judgement:
         """Judge a document once all others have been read.
@@ -171,7 +170,7 @@ class Judge:
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            return failure(error, document)
+            return _failure(error, document)
 
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
@@ -181,7 +180,7 @@ class Judge:
 
             problems += misread_key(document)
         if not problems and outcome.change is None:  # as for most objects
-            return FINE
+            return _FINE
         if document.source.endswith(MARKDOWN):
             from webhook.documents.markdown import is_elided
 
@@ -370,7 +369,7 @@ def _asks_for_namespace(finding: Finding) -> bool:
     return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
 
 
-def is_everywhere(served: Served) -> bool:
+def _is_everywhere(served: Served) -> bool:
     """Tell whether every release serves a kind, so that it does not determine the release."""
     return served.since <= OLDEST and served.until >= NEWEST
 

@@ -14,16 +14,16 @@ from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of
 
 if TYPE_CHECKING:
-    from webhook.report.model import Report
     from webhook.suppression.revision import Revision
 
-Key = tuple[str, str, str]
+_Key = tuple[str, str, str]
 """An object's API group, kind and name."""
 _NAMED: Final = 3
 """How many files are named that have an object."""
@@ -52,7 +52,7 @@ class Deployed:
         options: RenderOptions | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        self._objects: dict[Key, dict[str, Any]] = {}
+        self._objects: dict[_Key, dict[str, Any]] = {}
         self._is_given, self._noted, self._has_noted = bool(paths), False, False
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
@@ -114,8 +114,8 @@ class AtRevision:
         for path, document in revision.documents({path: self._shown(path) for path in changed}):
             self._documents.setdefault(path, []).append(document)
         self._changed = _index(self._documents)
-        self._everything: Mapping[Key, list[tuple[str, Document]]] | None = None
-        self._now: dict[str, set[Key]] = {}
+        self._everything: Mapping[_Key, list[tuple[str, Document]]] | None = None
+        self._now: dict[str, set[_Key]] = {}
         self._renderings: dict[str, _Rendering] = {}
 
     def render(self, options: RenderOptions, report: Report) -> None:
@@ -248,7 +248,7 @@ class AtRevision:
         return _key(identity(document.data)) not in self._now[path]
 
     @property
-    def _all(self) -> Mapping[Key, list[tuple[str, Document]]]:
+    def _all(self) -> Mapping[_Key, list[tuple[str, Document]]]:
         if self._everything is None:
             documents: dict[str, list[Document | Unreadable]] = {}
             for path, document in self._revision.documents({path: path for path in self._revision.paths}):
@@ -291,8 +291,8 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
         return None, [not_compared(old, about.api_version, _resource(about))]
 
 
-def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key, list[tuple[str, Document]]]:
-    found: dict[Key, list[tuple[str, Document]]] = {}
+def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[_Key, list[tuple[str, Document]]]:
+    found: dict[_Key, list[tuple[str, Document]]] = {}
     for path, inside in documents.items():
         for document in inside:
             if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
@@ -300,7 +300,7 @@ def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key
     return found
 
 
-def _key(about: Identity) -> Key:
+def _key(about: Identity) -> _Key:
     """Return the key of an object, without version and namespace."""
     return about.api_version.rpartition("/")[0], about.kind, about.name
 

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
+from webhook.check.judge import Judgement
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.references import ReferenceFindings
+from webhook.references.lookup import Lookup
 from webhook.release import Release
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.check.judge import Judgement
-    from webhook.drivers import Profile
     from webhook.inventory.extended import ExtendedResources
-    from webhook.references import ReferenceFindings
-    from webhook.references.lookup import Lookup
-    from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
@@ -64,7 +64,7 @@ def _holds(path: Path, errors: Iterable[Path]) -> bool:
     return not any(error[: len(scope)] == scope or scope[: len(error)] == error for error in errors)
 
 
-UNMATCHED: Final = ""
+_UNMATCHED: Final = ""
 """Stands, among kinds, for objects whose selectors were not matched against devices."""
 _NAMED: Final = 3
 """How many objects of a kind are named, with the first place of each."""
@@ -105,7 +105,7 @@ class Unlooked:
             path: The field that refers to it.
             count: How many they are.
         """
-        if kind == UNMATCHED:
+        if kind == _UNMATCHED:
             self._unmatched += count
             return
         uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
@@ -127,7 +127,7 @@ class Unlooked:
             how = "add them, or give the objects of the cluster with --cluster"
             yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
         if self.lacks_slices:
-            yield f"note: not matched against devices: --cluster has no {SLICE}s"
+            yield f"note: not matched against devices: --cluster has no {_SLICE}s"
 
     def asides(self) -> Iterator[str]:
         """Tell what may be wrong with objects beside their errors."""
@@ -160,8 +160,8 @@ def _place(document: Document, path: Path) -> str:
     return f"{document.source}:{document.position(path).line}" if has_lines else document.source
 
 
-SLICE = "ResourceSlice"
-CLASS = "DeviceClass"
+_SLICE = "ResourceSlice"
+_CLASS = "DeviceClass"
 
 
 class _Neighbours:
@@ -184,7 +184,7 @@ class _Neighbours:
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
-        if kind == SLICE:
+        if kind == _SLICE:
             self._directories[kind].add(directory)
         self._names.append((directory, kind, name, namespace, driver))
 
@@ -194,22 +194,22 @@ class _Neighbours:
         A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
         to have all of them. For other kinds this holds for a directory, with those above it.
         """
-        if kind == CLASS:
-            return file in self._files.get(CLASS, ())
+        if kind == _CLASS:
+            return file in self._files.get(_CLASS, ())
         return bool(self._above(file, kind))
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
         """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
-        slices = self._above(file, SLICE)
-        if slices == self._directories.get(SLICE, set()):
+        slices = self._above(file, _SLICE)
+        if slices == self._directories.get(_SLICE, set()):
             return whole
         if slices not in self._inventories:
             found = self._inventories[slices] = Inventory()
             for directory, obj in self._objects:
-                if obj.get("kind") != SLICE or directory in slices:
+                if obj.get("kind") != _SLICE or directory in slices:
                     found.hold(obj)
             for directory, kind, *name in self._names:
-                if kind != SLICE or directory in slices:
+                if kind != _SLICE or directory in slices:
                     found.note(kind, *name)
         return self._inventories[slices]
 
@@ -385,7 +385,7 @@ class References:
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
             name = about.kind, about.name, namespace_of(obj), ""
-        elif about.name and about.kind in {"DeviceClass", SLICE}:
+        elif about.name and about.kind in {"DeviceClass", _SLICE}:
             name = about.kind, about.name, "", text(obj, "spec", "driver")
         else:
             return
@@ -405,7 +405,7 @@ class References:
         skipped.partly = {(each.source, each.position().line) for each in self._partly.values()}
         skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
-        skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE)
+        skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(_SLICE)
         return skipped
 
     @property
@@ -544,7 +544,7 @@ class References:
                 seen.clear()
                 found = []
         if context.passes_over_devices and kind in _MATCHED:
-            seen[UNMATCHED, Path()] += 1
+            seen[_UNMATCHED, Path()] += 1
         skipped += seen
         return found
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
@@ -20,7 +21,6 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.configuration.reading import Configuration
-    from webhook.report.model import Report
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
@@ -150,6 +150,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
         "test": action == "test",
+        "scan": getattr(arguments, "command", "") == "scan",
         "": action != "test",
     }
 
@@ -182,7 +183,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     file = arguments.write_baseline
     if not file:
         return
-    if cut := next((finding for finding in report.findings if not finding.line), None):
+    if cut := next((finding for finding in report.findings if not finding.is_of_object), None):
         report.remarks.append(f"{file} is not written: {cut.file}: {cut.problem.message}")
         return
     from webhook.documents.writing import write  # needed only to write files

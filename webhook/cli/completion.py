@@ -55,7 +55,7 @@ _VALUES: Mapping[str, Callable[[], Values]] = {
     "GATE=BOOL,…": lambda: Values(keys=tuple(GATES), of_keys=("true", "false")),
     "KIND[.FIELD]|RULE|GATE": lambda: Values((*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)),
     "NAME=NUMBER": lambda: Values(keys=tuple(LIMITS)),
-    "RESOURCE": lambda: Values(RESOURCES),
+    "RESOURCE": lambda: Values(tuple(RESOURCES)),
     "RULE": lambda: Values(tuple(CHECKS)),
     "RULE=LEVEL": lambda: Values(_LEVELS, rule_names(), _LEVELS),
     "RULE[,RULE…]": lambda: Values(rule_names()),

@@ -26,7 +26,7 @@ from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
-Selected = tuple[str, JSONObject]
+_Selected = tuple[str, JSONObject]
 
 """A device, after its driver."""
 
@@ -34,8 +34,8 @@ _KIND: Final = "type"
 """The attribute by which drivers distinguish several kinds of devices."""
 
 
-def published(
-    slices: Iterable[JSONObject], classes: Mapping[str, Iterable[Selected]] | None = None
+def _published(
+    slices: Iterable[JSONObject], classes: Mapping[str, Iterable[_Selected]] | None = None
 ) -> list[JSONObject]:
     """Write a profile for each driver.
 
@@ -160,7 +160,7 @@ def _from_cluster(paths: list[str]) -> int:
         ]
         for each in inventory.all(_CLASS)
     }
-    profiles: list[dict[str, Any]] = published(slices, classes)
+    profiles: list[dict[str, Any]] = _published(slices, classes)
     if not profiles:
         raise UsageError("no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))

@@ -275,6 +275,9 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
         elif each.is_argument:
             number: dict[str, Any] = {"nargs": each.number, "default": each.default} if each.number else {}
             parser.add_argument(each.dest, metavar=each.takes, help=each.about, choices=each.words or None, **number)
+        elif each.const is not None:
+            stored: dict[str, Any] = {"action": "append_const", "const": each.const, "default": each.default}
+            parser.add_argument(*each.names, dest=each.dest, help=each.about, **stored)
         elif each.is_switch:
             parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
         else:

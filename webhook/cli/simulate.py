@@ -62,7 +62,7 @@ _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
 
 
-class Text:
+class _Text:
     """Writes the outcome of pods as text.
 
     Args:
@@ -331,7 +331,7 @@ def _holder(holder: JSONObject) -> str:
 _KINDS: Final = frozenset({"pod", "pods", "po"})
 
 
-def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
+def _take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
 
     Raises:
@@ -387,7 +387,7 @@ def _hint(meant: Sequence[str], known: Sequence[str]) -> str:
     return f"the cluster has {listed(known)}" if known else "the cluster has no pods"
 
 
-class Given:
+class _Given:
     """Takes the manifests of the user, as ``kubectl apply`` does.
 
     Args:
@@ -534,10 +534,11 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
+    only = arguments.namespace or ""
+    inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    named = take_names(arguments, inventory)
+    named = _take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, namespace, texts)
     gates = feature_gates(arguments, stated)
@@ -547,7 +548,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
 
     data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
-    given = Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
+    given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
     _read(documents, as_stored, refused, given, report)
     if code := show_refusals(report, texts):
         return code
@@ -565,7 +566,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     create(given.created, scheduler.cluster)
     limit = _Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
-    result = Text(color=wants_colors(arguments), once=once)
+    result = _Text(color=wants_colors(arguments), once=once)
     if arguments.fit:
         return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
     return _schedule(scheduler, pods, result, limit, arguments)
@@ -579,7 +580,7 @@ def _read(
     documents: Iterable[Document | Unreadable],
     as_stored: Callable[[JSONObject], JSONObject],
     refused: Refused,
-    given: Given,
+    given: _Given,
     report: Report,
 ) -> None:
     """Read the manifests: take pods and workloads, and add all other objects to the cluster.
@@ -637,7 +638,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": the cluster has {listed(known) or 'none'}"
 
 
-def _pods(given: Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> _Pods:
+def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> _Pods:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
@@ -670,7 +671,7 @@ def _pods(given: Given, inventory: Inventory, arguments: Namespace, named: Seque
     return _Pods([holder.take(pod) or pod for pod in found], reported)
 
 
-def _schedule(scheduler: Scheduler, pods: _Pods, result: Text, limit: _Limit, arguments: Namespace) -> int:
+def _schedule(scheduler: Scheduler, pods: _Pods, result: _Text, limit: _Limit, arguments: Namespace) -> int:
     found = _answers(scheduler, pods, limit, arguments)
     left = [pods.every[index] for index in pods.reported if index not in found]
     if arguments.output != "text":
@@ -739,7 +740,7 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
             )
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: _Limit, arguments: Namespace) -> int:
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: _Text, limit: _Limit, arguments: Namespace) -> int:
     if len({_shape(pod) for pod in pods}) > 1:
         raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:

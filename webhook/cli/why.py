@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -31,9 +32,6 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.why import KINDS, Scene, explain, gone, subject_of
 from webhook.why.scene import release_in
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _HELPS_MAX: Final = 5
 _GENERATED: Final = re.compile(r"-[a-z0-9]{5,10}(-[a-z0-9]{5})?$")
@@ -90,7 +88,8 @@ def _asked(arguments: Namespace) -> Asked | None:
 
 def _why(asked: Asked, arguments: Namespace) -> int:
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, (*BASE, *AROUND), quiet=arguments.quiet, tell=tell)
+    kinds, only = (*BASE, *AROUND), asked.place
+    inventory = read_cluster(arguments.cluster, report, kinds, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)

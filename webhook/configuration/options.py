@@ -32,6 +32,20 @@ class Output(NamedTuple):
     file: str = ""
 
 
+class Live(NamedTuple):
+    """A running cluster in the place of the files of ``--cluster``, as kubectl reaches it.
+
+    Args:
+        context: The context of kubectl's configuration; empty for the current one.
+    """
+
+    context: str = ""
+
+    def __str__(self) -> str:
+        """Name the cluster."""
+        return f"context {self.context}" if self.context else "the current context"
+
+
 class Option:
     """An option, or an argument without dashes.
 
@@ -41,6 +55,7 @@ class Option:
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
+        const: What a switch adds to the list of ``dest``, instead of being true.
         words: The values that it may have.
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
@@ -58,6 +73,7 @@ class Option:
         many: bool = False,
         then: str = "",
         default: Any = None,
+        const: Any = None,
         words: Sequence[str] = (),
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
@@ -67,7 +83,7 @@ class Option:
     ) -> None:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.key, self.value = number, key, value
+        self.number, self.key, self.value, self.const = number, key, value, const
         self.is_argument = not names.startswith("-")
         """Whether it has no dashes."""
         self.is_switch = not (takes or words)
@@ -76,9 +92,9 @@ class Option:
         self.dest = dest or longest
         self.variable = PREFIX + longest.upper()
         """The environment variable that sets it."""
-        if many or (number == "*" and self.is_argument):
+        if default is None and (many or (number == "*" and self.is_argument)):
             default = []
-        elif self.is_switch:
+        elif default is None and self.is_switch:
             default = False
         self.default = Default(default) if isinstance(default, str) else default
 
@@ -167,14 +183,47 @@ def _gates(default: str) -> Option:
     )
 
 
-def _cluster(what: str) -> Option:
+_CLUSTERS: Final[list[str | Live]] = []
+"""The default of the options for a cluster."""
+
+
+def _files(what: str) -> Option:
     return Option(
         "--cluster",
         "PATH",
         f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
         "prints (`draguard snapshot` shows the command) or must-gather collects",
         many=True,
+        default=_CLUSTERS,
     )
+
+
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+"""The commands that are about a cluster."""
+LIVE: Final = (
+    Option(
+        "--live",
+        about="read these objects from the running cluster, by kubectl and its current context, or in a pod with the "
+        "token of its service account; its release and feature gates are asked for, too",
+        dest="cluster",
+        const=Live(),
+        default=_CLUSTERS,
+    ),
+    Option(
+        "--context",
+        "NAME",
+        "as --live, from the cluster of this context of kubectl's configuration",
+        dest="cluster",
+        many=True,
+        default=_CLUSTERS,
+        type=Live,
+    ),
+)
+
+
+def _cluster(what: str) -> tuple[Option, ...]:
+    """Return the options for the objects of a cluster."""
+    return (_files(what), *LIVE)
 
 
 def _terminal(what: str) -> tuple[Option, ...]:
@@ -315,6 +364,7 @@ STRICT: Final = Option(
     key="strict",
     value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
 )
+EXIT_ZERO: Final = Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found")
 IN_FILE: Final = (
     *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
     *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
@@ -450,7 +500,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
     ),
     PRESCHEDULED,
     Group("policies", *POLICIES),
-    _cluster("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
+    _files("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
 )
 LOG: Final = (
     _choice(
@@ -521,12 +571,12 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     ),
     Option("--new-only", about="report only findings that the revision does not have; needs --against"),
     _choice("--subresource", "judge updates of the status; needs --old", ("status",), ""),
-    _cluster("references of the manifests"),
+    *_cluster("references of the manifests"),
     ALL_PODS,
     POD_TEMPLATES,
     DRIVER_PROFILES,
     STRICT,
-    Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    EXIT_ZERO,
     Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
     Option("--statistics", about="show how many findings each rule has, instead of the findings"),
@@ -550,7 +600,7 @@ _REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *RE
 
 _SIMULATED: Final[tuple[Option | Group, ...]] = (
     _empty(),
-    _cluster("the simulation"),
+    *_cluster("the simulation"),
     Option("--pending", about="schedule the pending pods of the cluster, too"),
     Option(
         "--fit",
@@ -603,13 +653,45 @@ COMMANDS: Final = {
         "show which devices selectors match, and why the others do not",
         *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
         _empty(),
-        _cluster("their devices"),
+        *_cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
     ),
+    "scan": Command(
+        "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
+        *_cluster("the scan"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        DRIVER_PROFILES,
+        STRICT,
+        EXIT_ZERO,
+        *REPORT,
+        SUPPRESSION,
+        CONFIGURED,
+    ),
+    "devices": Command(
+        "list the devices of a cluster: what they are, which classes select them, who holds them",
+        *_cluster("the devices"),
+        Option("--free", about="only those that claims can get"),
+        Option("--class", "NAME", "only those that this device class selects", dest="device_class"),
+        Option("--node", "NAME", "only those that this node can use"),
+        Option("--driver", "NAME", "only those of this driver"),
+        _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
+        Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json")),
+        *_terminal("the list"),
+    ),
     "snapshot": Command(
-        "print or run the command that collects the objects of a cluster",
-        Option("--run", about="run the command, and print its output"),
+        "print the command that collects the objects of a cluster, or the objects",
+        Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
+        Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
+        Option(
+            "--redact",
+            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
+        ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
             "-n --namespace",
@@ -774,6 +856,7 @@ COMMANDS: Final = {
         _choice("--endpoint", "answer as the validating (default) or the mutating webhook", ("validate", "mutate")),
         Option("--exit-code", about="exit with 1 if a request is refused"),
         *ANSWERS,
+        *LIVE,
     ),
     "serve": Command(
         "run the admission webhook",

@@ -27,13 +27,13 @@ CONFIGURATION: Final = Record(
     {each.key: Key(each.value.shape, f"{each.value.doc}{_named(each)}.") for each in IN_FILE if each.value}
 )
 """All keys."""
-ADDING: Final = frozenset({"exclude", "levels", "ignores"})
+_ADDING: Final = frozenset({"exclude", "levels", "ignores"})
 """The keys that add to their options."""
-OPTIONS: Final = {each.key: each.dest for each in IN_FILE if each.key not in ADDING}
+OPTIONS: Final = {each.key: each.dest for each in IN_FILE if each.key not in _ADDING}
 """The options that keys set."""
 
 
-def texts(name: str, value: Any) -> Any:
+def _texts(name: str, value: Any) -> Any:
     """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
     if name in {"featureGates", "runtimeConfig"}:
         return [f"{each}={str(on).lower()}" for each, on in value.items()]
@@ -52,7 +52,7 @@ def schema() -> dict[str, Any]:
     } | CONFIGURATION.schema()
 
 
-MAX_BYTES: Final = 1024 * 1024
+_MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""
 _GIT: Final = ".git"
 _FAULTS_MAX: Final = 20
@@ -155,7 +155,7 @@ class Configuration:
             return [self.inside(path, (name, index)) for index, path in enumerate(value)]
         if name == "baseline":
             return self.inside(value, ("baseline",))
-        return texts(name, value)
+        return _texts(name, value)
 
     def path(self, name: str) -> str:
         """Make a path of the file relative to the working directory."""
@@ -247,9 +247,9 @@ def load(file: str) -> Configuration:
 
 def _bytes(file: str) -> bytes:
     try:
-        data = read_up_to(file, MAX_BYTES + 1)
+        data = read_up_to(file, _MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
-    if len(data) > MAX_BYTES:
-        raise ConfigurationError(f"{file}: larger than {MAX_BYTES // 1024} KiB")
+    if len(data) > _MAX_BYTES:
+        raise ConfigurationError(f"{file}: larger than {_MAX_BYTES // 1024} KiB")
     return data

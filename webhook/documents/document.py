@@ -80,6 +80,11 @@ class Document:
         return self.origin.start, self.origin.end
 
     @property
+    def size(self) -> int:
+        """The length of the text in which the object is, as far as it is read to find a place in it."""
+        return self.origin.end - self.origin.start
+
+    @property
     def is_json(self) -> bool:
         """Whether the document is read as JSON, not as YAML."""
         return self.origin.is_json

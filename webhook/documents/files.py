@@ -22,7 +22,7 @@ _FIRST: Final = 1000
 """The characters that are looked at."""
 
 
-def hint_of_output(text: str) -> str:
+def _hint_of_output(text: str) -> str:
     """Suggest how to get manifests; empty if a text is neither kubectl's output for people nor a list.
 
     Args:
@@ -89,31 +89,31 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, stored=kinds):
         empty = False
         has_manifest = has_manifest or (
-            isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
+            isinstance(document, Unreadable) or _is_manifest(document.data, found.path) or selection.also(document.data)
         )
         yield document
     if not has_manifest and selection.left_out.total() == left_out:
-        yield from no_manifest(found, selection, empty=empty)
+        yield from _no_manifest(found, selection, empty=empty)
 
 
-def is_manifest(data: object, file: str) -> bool:
+def _is_manifest(data: object, file: str) -> bool:
     """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
     return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
 
 
-def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
+def _no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
     """Report a file without a manifest if it is named, else count it unless it has other documents.
 
     Args:
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
-        yield without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
+        yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
     elif empty:
         selection.leave_out(EMPTY, found.path)
 
 
-def without_manifest(source: str, text: str, hint: str) -> Unreadable:
+def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
     """Report a file, or standard input, that holds no manifest.
 
     Args:
@@ -121,17 +121,17 @@ def without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: What else may help.
     """
-    from webhook.documents.files import hint_of_output  # needed only for mistakes
+    from webhook.documents.files import _hint_of_output  # needed only for mistakes
 
     what = "standard input" if source == STDIN_NAME else "the file"
     others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
-    return Unreadable(source, 1, 1, f"{what} holds no manifest", hint_of_output(text) or f"{others}{hint}".strip("; "))
+    return Unreadable(source, 1, 1, f"{what} holds no manifest", _hint_of_output(text) or f"{others}{hint}".strip("; "))
 
 
 def _text_of(found: FoundFile) -> str:
     """Return the text of a file that was read before."""
     try:
-        return load(found).decode(errors="replace")
+        return _load(found).decode(errors="replace")
     except OSError:
         return ""
 
@@ -158,7 +158,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield without_manifest(name or spelled(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
+        yield _without_manifest(name or spelled(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
 
 
 def _is_object(data: object) -> bool:
@@ -174,7 +174,7 @@ def _read(
     stored: Container[str] | None = None,
 ) -> Iterator[Document | Unreadable]:
     try:
-        data = load(found)
+        data = _load(found)
     except OSError as error:
         yield unreadable(found.path, error)
         return
@@ -206,7 +206,7 @@ def _stored(data: bytes, name: str, kinds: Container[str] | None) -> Iterator[Do
     return stored(data, name, kinds)
 
 
-def load(found: FoundFile) -> bytes:
+def _load(found: FoundFile) -> bytes:
     """Return a file's content, up to a little more than the size limit.
 
     Raises:
@@ -281,12 +281,12 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
     is_found = False
     for document in documents:
         source = document.source
-        if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
+        if isinstance(document, Unreadable) or _is_manifest(document.data, source) or document.within:
             left.pop(source, None)
             is_found = True
         else:
             others.setdefault(source, document.whole_text if source in left else "")
         yield document
-    yield from (without_manifest(source, text, "") for source, text in others.items() if source in left)
+    yield from (_without_manifest(source, text, "") for source, text in others.items() if source in left)
     if not is_found and not others.keys() <= left.keys():
         yield from (Unreadable(path, 0, 0, _NONE) for path in left if path not in others)

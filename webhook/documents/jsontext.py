@@ -162,5 +162,19 @@ def is_deep(value: Any, most: int) -> bool:
     return True
 
 
+def pruned(text: str) -> str:
+    """Replace values that are nested deeper than :data:`MAX_DEPTH` in valid JSON by null."""
+    parts: list[str] = []
+    depth = 0
+    for token in TOKEN.findall(text):
+        change = _LEVELS.get(token, 0)
+        depth += change
+        if depth <= MAX_DEPTH and (change >= 0 or depth < MAX_DEPTH):
+            parts.append(token)
+        elif depth == MAX_DEPTH:
+            parts.append("null")
+    return "".join(parts)
+
+
 def _refuse_constant(text: str) -> None:
     raise _ConstantError(text)

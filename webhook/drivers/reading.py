@@ -106,7 +106,7 @@ def _in_kind_attribute(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> It
         yield where.mistake(f"name the attribute that tells {', '.join(map(str, kinds))} apart")
 
 
-TYPES: Final = frozenset(ONE_VALUE)
+_TYPES: Final = frozenset(ONE_VALUE)
 """The types of attributes, as ResourceSlices have them."""
 
 _FORMS: Final = {
@@ -220,8 +220,9 @@ def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
     seen = set[str]()
     for key in (each for each in _ATTRIBUTES if each not in wrong):
         for name, type_ in texts(value, key).items():
-            if type_ not in TYPES:
-                yield where.mistake(f'attribute {name} is of type "{type_}"; {meant(type_, TYPES, "types")}', key, name)
+            if type_ not in _TYPES:
+                hint = meant(type_, _TYPES, "types")
+                yield where.mistake(f'attribute {name} is of type "{type_}"; {hint}', key, name)
             if name in seen:
                 text = f"attribute {name} is in attributes and in optional: list it in one of them"
                 yield where.mistake(text, key, name)

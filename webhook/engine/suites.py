@@ -67,7 +67,7 @@ _SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
 
 
-def why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> str:
+def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> str:
     """Explain which validation was expected to refuse a request, and why it did not.
 
     Args:
@@ -291,7 +291,7 @@ def _differences(
     if verdict.allowed != expected["allowed"]:
         text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
         if verdict.allowed:
-            text = f"was allowed: {why_allowed(verdict, policies, expected.get('message'))}"
+            text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
         yield Failure(where / "allowed", text)
     elif not verdict.allowed:
         yield from _other_refusal(expected, verdict, where)

@@ -146,8 +146,11 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
 
 def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
-    references = {name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}
-    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **references}.items()}
+    from webhook.scan import every_rule as rules_of_clusters  # needed only to explain rules
+
+    others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
+    others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
+    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
     for kind in among:
         left = [kind.place]
         while left:

@@ -30,7 +30,7 @@ _OTHER_NAMES: Final = {
 """The short names of resources, as API servers state them, and the last words of kinds, as people say them."""
 
 
-def named(among: Iterable[Kind], name: str) -> list[Kind]:
+def _named(among: Iterable[Kind], name: str) -> list[Kind]:
     """Find a kind in all its versions, the newest first; its name may be short, and in the plural."""
     singulars = [name.casefold().removesuffix(end) for end in ("", "s", "es")]
     wanted = {_OTHER_NAMES.get(each, each) for each in singulars}
@@ -38,7 +38,7 @@ def named(among: Iterable[Kind], name: str) -> list[Kind]:
     return sorted(found, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], Sequence[str]]:
+def _addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], Sequence[str]]:
     """Find the kind that a query begins with, such as ``resourceclaims.v1beta1.resource.k8s.io.spec``.
 
     Args:
@@ -48,7 +48,7 @@ def addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], 
     Returns:
         The kind in each version that matches, empty for an unknown kind; and the path of the field.
     """
-    found, path = named(among, steps[0]), steps[1:]
+    found, path = _named(among, steps[0]), steps[1:]
     for kind in found:
         group = kind.group.split(".")
         if kind.group and path[: len(group)] == group:
@@ -90,7 +90,7 @@ def explain(
     if query in built_in():
         return text_of(query)
     steps = _steps(query)
-    meant, path = addressed(among, steps)
+    meant, path = _addressed(among, steps)
     if meant:
         return text.of_place(_find(meant, path, release), release, recursive=recursive)
     known = rules(among, release)
@@ -98,7 +98,7 @@ def explain(
         return text.of_rule(rule, known[rule])
     if gate := _spelled(query, GATES):
         return text.of_gate(gate, gated(among, gate, release))
-    if elsewhere := named(kinds(), steps[0]):
+    if elsewhere := _named(kinds(), steps[0]):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
@@ -139,7 +139,7 @@ def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | No
     for place in (steps, steps[:-1]):
         names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
         if names:
-            newest = named(among, min(names))[0]
+            newest = _named(among, min(names))[0]
             return (newest.name, newest.api_version) if len(names) == 1 else None
     return None
 
@@ -256,7 +256,7 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
 
 def _other_path(kind: Kind, path: Sequence[str]) -> str:
     """Name the field of a version that another version has at this path."""
-    for other in named(kinds(), kind.name):
+    for other in _named(kinds(), kind.name):
         place = _walk(other, path, None) if other.group == kind.group else ""
         if not isinstance(place, str):
             here = counterpart(place, kind, None)

@@ -22,7 +22,7 @@ from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, F
 _TYPES: Final = "webhook.api."
 
 
-class Reader(NamedTuple):
+class _Reader(NamedTuple):
     """A rule that reads a place.
 
     Args:
@@ -33,19 +33,19 @@ class Reader(NamedTuple):
     place: FieldPlace
 
 
-def readers(place: FieldPlace, release: Release | None) -> Iterator[Reader]:
+def _readers(place: FieldPlace, release: Release | None) -> Iterator[_Reader]:
     """List the rules that a place states, then those of the places around it that read it, the nearest first."""
     for stated in rules_at(place, release):
-        yield Reader(stated, place)
+        yield _Reader(stated, place)
     for around in place.lineage:
         if around is place:
             continue
         if around.field.immutable:
-            yield from (Reader(each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
+            yield from (_Reader(each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
         for stated in declared_at(around, release):
             if stated.declared and steps <= _fields(stated.declared):
-                yield Reader(stated, around)
+                yield _Reader(stated, around)
 
 
 def _fields(declared: Declared) -> frozenset[str]:
@@ -142,7 +142,7 @@ def example(rule: str) -> Example | None:
 
 _T = TypeVar("_T")
 
-WIDTH = 100
+_WIDTH = 100
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -199,7 +199,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
-        "RULES": [line for reader in readers(place, release) for line in _of_reader(reader, place)],
+        "RULES": [line for reader in _readers(place, release) for line in _of_reader(reader, place)],
     }
     for title, content in sections.items():
         if content:
@@ -246,7 +246,7 @@ def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
 
 def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=f"{label + ':':13}", subsequent_indent=" " * 13, break_on_hyphens=False
+        text, _WIDTH, initial_indent=f"{label + ':':13}", subsequent_indent=" " * 13, break_on_hyphens=False
     )
 
 
@@ -277,7 +277,7 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     yield from _wrapped(place.field.doc, 4)
 
 
-def _of_reader(reader: Reader, place: FieldPlace) -> Iterator[str]:
+def _of_reader(reader: _Reader, place: FieldPlace) -> Iterator[str]:
     stated = reader.stated
     where = f"  at {'.'.join(reader.place.path) or reader.place}" if reader.place != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
@@ -353,7 +353,7 @@ def _first_line(doc: str) -> str:
 
 def _wrapped(text: str, indent: int) -> list[str]:
     space = " " * indent
-    return textwrap.wrap(_unmarked(text), WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
+    return textwrap.wrap(_unmarked(text), _WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
 
 
 def _unmarked(doc: str) -> str:

@@ -24,7 +24,7 @@ _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceCl
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
 
 
-class ClassKey(NamedTuple):
+class _ClassKey(NamedTuple):
     """What stands around the name of a class in the key of an amount."""
 
     prefix: str
@@ -32,18 +32,18 @@ class ClassKey(NamedTuple):
 
 
 _CLASS_KEYS: Final = (
-    ClassKey(IMPLICIT_PREFIX),
-    ClassKey(f"requests.{IMPLICIT_PREFIX}"),
-    ClassKey("", QUOTA_SUFFIX),
+    _ClassKey(IMPLICIT_PREFIX),
+    _ClassKey(f"requests.{IMPLICIT_PREFIX}"),
+    _ClassKey("", QUOTA_SUFFIX),
 )
 """The extended resource of a class; in a ResourceQuota, requests of it, and devices of the class
 (``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
 
-Mention = tuple["Document", tuple[str | int, ...]]
+_Mention = tuple["Document", tuple[str | int, ...]]
 """A document, and the path of a name, or of an amount whose key has the name of a class."""
 
 
-class References:
+class _References:
     """Finds where names are written.
 
     Args:
@@ -66,16 +66,16 @@ class References:
         return None if _same_name(other) == about else other
 
     @cached_property
-    def _to_objects(self) -> dict[tuple[str, str], list[Mention]]:
+    def _to_objects(self) -> dict[tuple[str, str], list[_Mention]]:
         """Where names of objects are written, by the field and the name."""
         fields = frozenset(NAMED_BY.values())
-        found: dict[tuple[str, str], list[Mention]] = defaultdict(list)
+        found: dict[tuple[str, str], list[_Mention]] = defaultdict(list)
         for document in self._documents:
             for field, name, path in _names(document.data, fields):
                 found[field, name].append((document, path))
         return found
 
-    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[Mention]:
+    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[_Mention]:
         """Find the occurrences of the name at a place: itself, and all references to the same object.
 
         Args:
@@ -94,7 +94,7 @@ class References:
                 yield each, where
 
 
-def class_key(key: str) -> ClassKey | None:
+def _class_key(key: str) -> _ClassKey | None:
     """Return what stands around the name of a class in a key; None if it has none."""
     return next((each for each in _CLASS_KEYS if key.startswith(each.prefix) and key.endswith(each.suffix)), None)
 
@@ -115,7 +115,7 @@ def _names(
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if NAMED_BY["DeviceClass"] in fields and (around := class_key(key)):
+            if NAMED_BY["DeviceClass"] in fields and (around := _class_key(key)):
                 yield NAMED_BY["DeviceClass"], key.removeprefix(around.prefix).removesuffix(around.suffix), (*path, key)
             if field != "metadata":
                 yield from _names(inner, fields, (*path, key), key)
@@ -161,7 +161,7 @@ class Planner:
     ) -> None:
         self._texts, self._unwritable = texts, unwritable
         objects = [each for each in documents if isinstance(each, Document)]
-        self._references = References(objects)
+        self._references = _References(objects)
         self._by_place = {(each.source, each.index, each.within): each for each in objects}
         self._trees: dict[tuple[str, int], Tree] = {}
 
@@ -233,7 +233,7 @@ class Planner:
         found = self._tree(document).find((*document.within, *path))
         if found is None:
             return None
-        if found.entry and (around := class_key(found.entry.name)):
+        if found.entry and (around := _class_key(found.entry.name)):
             return key(found.entry.key, f"{around.prefix}{name}{around.suffix}")
         return rewritten(document.whole_text, found.node, name, in_braces=found.in_braces)
 

@@ -14,7 +14,7 @@ from webhook.problem import ERROR, NOT_DECODED, NOTE, Problem
 from webhook.records import NamedTuple
 
 
-def is_further(found: Problem, fixed: Problem) -> bool:
+def _is_further(found: Problem, fixed: Problem) -> bool:
     """Tell whether only errors of an expression are left that the compiler reported before, too.
 
     Args:
@@ -201,7 +201,7 @@ class _Ignored:
         level, rule = finding.problem.level, finding.problem.rule
         place, whole = (finding.file, finding.document), (finding.file, 0)
         if level == ERROR:
-            if any(is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
+            if any(_is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
                 return True
             return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
         if rule in _UNCOVERED or not self._had_errors.isdisjoint((place, whole)):
@@ -259,7 +259,7 @@ def gone(before: State, after: State) -> int:
     """Count the findings of one state that are missing in another, and those of which only some errors are left."""
     missing = Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))
     left = {_place(each): each.problem for each in after.findings}
-    lesser = [each for each in before.findings if is_further(left.get(_place(each), each.problem), each.problem)]
+    lesser = [each for each in before.findings if _is_further(left.get(_place(each), each.problem), each.problem)]
     return missing.total() + len(lesser)
 
 

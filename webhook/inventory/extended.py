@@ -64,6 +64,11 @@ class ExtendedResources:
             self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
 
     @property
+    def classes(self) -> Mapping[str, str]:
+        """The class that provides each resource."""
+        return self._classes
+
+    @property
     def names(self) -> Collection[str]:
         """The resources that classes provide."""
         return self._classes.keys()

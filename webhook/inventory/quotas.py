@@ -80,6 +80,21 @@ class Quotas:
             pod: The object, if it is a pod; only pods are in scopes.
             is_alone: Whether nothing else uses any of the quota.
         """
+        return next((why for _, why in self._refusals(namespace, wanted, pod, is_alone=is_alone)), "")
+
+    def too_small(self, claim: JSONObject, *, extended: bool) -> Iterator[tuple[JSONObject, str]]:
+        """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason.
+
+        Args:
+            claim: The claim, with its namespace.
+            extended: Whether its devices count as extended resources, too.
+        """
+        return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
+
+    def _refusals(
+        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool
+    ) -> Iterator[tuple[JSONObject, str]]:
+        """Yield the quotas that leave too little for an object; the arguments are those of `_exceeded`."""
         more = self._more.get(namespace, Counter())
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
             if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in _scopes(quota)):
@@ -95,8 +110,7 @@ class Quotas:
                     ("limited", {key: hard[key] for key in over}),
                 )
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts)
-                return f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
-        return ""
+                yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
     def charge_pod(self, pod: JSONObject) -> None:
         """Count a pod that was made since the quotas' status."""

@@ -22,12 +22,12 @@ from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
 from webhook.workloads import Locations, pods_in
 
-Steps = tuple["str | int", ...]
+_Steps = tuple["str | int", ...]
 
 _CLAIMS = ("spec", "resourceClaims")
 
 
-def with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[Steps]]:
+def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[_Steps]]:
     """Return an object whose pods name their claims without ``source``.
 
     Args:
@@ -50,11 +50,11 @@ def with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSON
     return changed, [steps for steps, _ in found]
 
 
-def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
+def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[_Steps, Any]]:
     """Yield the entries of ``resourceClaims`` of all pods in an object."""
     template = pod_template(obj)
     if template is not None:
-        places: list[Steps] = [(*template, *_CLAIMS)]
+        places: list[_Steps] = [(*template, *_CLAIMS)]
     else:
         places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
     for place in dict.fromkeys(places):
@@ -68,7 +68,7 @@ def _is_nested(entry: Any) -> bool:
     return isinstance(source, dict) and bool(source) and source.keys().isdisjoint(entry)
 
 
-OLDER: Final = "older-version"
+_OLDER: Final = "older-version"
 """The rule for parts that can be converted."""
 
 
@@ -102,7 +102,7 @@ def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
 
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
-        changed, entries = with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
+        changed, entries = _with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
         return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])
     if own != CLASSIC:
         return _converted(obj, obj, wanted)
@@ -139,7 +139,7 @@ def _without_version(kind: str, own: str, newer: str, wanted: Wanted) -> Problem
 
 
 def _older(path: Path, message: str) -> Problem:
-    return Problem(ERROR, OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+    return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
 
 
 def _nested(path: Path) -> Problem:

@@ -162,7 +162,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._left_out = LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
+        self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class Answers:
         notes += [*self._gone(placement), *self._ungated(placement)]
         assumed = (creation.assumed(each, self._cluster.inventory, settings) for each in placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
-        if settings.taint_rules_ignored and any(concerned(each, self._cluster) for each in placement.claims):
+        if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
         return [*notes, *self._left_out.notes(placement)]
 
@@ -345,7 +345,7 @@ def _devices(claim: JSONObject) -> JSONObject | None:
     return allocation and {name: value for name, value in allocation.items() if name != "allocationTimestamp"}
 
 
-def concerned(claim: JSONObject, cluster: Cluster) -> bool:
+def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
     allocation = allocation_of(claim)
@@ -375,7 +375,7 @@ _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 
 
-class LeftOut:
+class _LeftOut:
     """Lists the parts of pods that are not simulated, but may change where they run.
 
     Args:

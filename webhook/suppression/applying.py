@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents import Document, Unreadable
+from webhook.documents.globs import Globs
 from webhook.findings import INTERNAL, UNREADABLE, Finding, Fingerprint, Suppression, by_place, identity
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
+from webhook.report.model import Report
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
 from webhook.suppression.names import any_names, called, check, names, names_in
 from webhook.suppression.statements import UNUSED, Statement, Statements, finding_at
-
-if TYPE_CHECKING:
-    from webhook.documents.globs import Globs
-    from webhook.report.model import Report
 
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""
@@ -33,7 +31,7 @@ LEVELS: Final = {
 _BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
 
 
-class Decision(NamedTuple):
+class _Decision(NamedTuple):
     """The level of a finding, and the setting that decides it."""
 
     level: str
@@ -73,20 +71,20 @@ class Levels(NamedTuple):
         """
         check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
 
-    def of(self, finding: Finding) -> Decision | None:
+    def of(self, finding: Finding) -> _Decision | None:
         """Decide the level of a finding; None if its rule has no level of its own."""
         if name := _naming(self.ignored, finding):
-            return Decision(OFF, f"--ignore {name}")
+            return _Decision(OFF, f"--ignore {name}")
         chosen = _naming(self.selected, finding)
         if self.selected and not chosen and finding.problem.rule != UNREADABLE:
-            return Decision(OFF, "--select")
+            return _Decision(OFF, "--select")
         if (name := _naming(self.stated, finding)) is not None:
-            return Decision(self.stated[name], f"--level {name}={self.stated[name]}")
+            return _Decision(self.stated[name], f"--level {name}={self.stated[name]}")
         if not chosen and (name := _naming(self.configured, finding)) is not None:
-            return Decision(self.configured[name], f"levels.{name} in {self.file}")
+            return _Decision(self.configured[name], f"levels.{name} in {self.file}")
         most = self.stated.get("")
         if most and _BY_STRENGTH.index(most) < _BY_STRENGTH.index(finding.problem.level):
-            return Decision(most, f"--level {most}")
+            return _Decision(most, f"--level {most}")
         return None
 
 
@@ -112,7 +110,7 @@ def _naming(stated: Iterable[str], finding: Finding) -> str | None:
     return max(enumerate(matching), key=lambda each: ("*" not in each[1], each[0]))[1] if matching else None
 
 
-PATH: Final = "path"
+_PATH: Final = "path"
 
 
 class PathIgnore(NamedTuple):
@@ -137,7 +135,7 @@ class PathIgnore(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding of its rules."""
-        return Suppression(PATH, self.reason) if any_names(self.rules, finding, self.used) else None
+        return Suppression(_PATH, self.reason) if any_names(self.rules, finding, self.used) else None
 
     def unused(self) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding."""
@@ -166,7 +164,7 @@ class PathIgnores:
         return found
 
 
-OPTION: Final = "option"
+_OPTION: Final = "option"
 _SHOWN: Final = 5
 _HINTED: Final = 20
 """For how many comments that draguard cannot read the rules are sought that they may mean."""
@@ -200,7 +198,7 @@ class Suppressions:
         self.matters, self.is_whole, self.compares = matters, is_whole, compares
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
-        self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}
+        self._decisions: dict[tuple[str, str | None, str], _Decision | None] = {}
 
     def leave_out(
         self,
@@ -273,12 +271,12 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line or finding.problem.rule == INTERNAL:  # what was not judged is always reported
+        if not finding.is_of_object or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None
         if decision and decision.level == OFF:
-            suppression = Suppression(OPTION, decision.source)
+            suppression = Suppression(_OPTION, decision.source)
         elif decision and decision.level != finding.problem.level:
             finding = finding._replace(problem=finding.problem._replace(level=decision.level))
         suppression = suppression or next(filter(None, (known.suppresses(each) for known, each in seen)), None)
@@ -287,7 +285,7 @@ class Suppressions:
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
 
-    def _decision(self, finding: Finding) -> Decision | None:
+    def _decision(self, finding: Finding) -> _Decision | None:
         """Decide once for all findings of a rule."""
         key = finding.problem.rule, finding.origin and finding.origin.name, finding.problem.level
         if key not in self._decisions:

@@ -127,6 +127,12 @@ class Lacks:
         ]
         if not unmet and self._groups:
             yield self._together()
+        yield from self._of_requests(unmet)
+        classes = dict.fromkeys(each.device_class for alternatives in unmet for each in alternatives if each.step)
+        for driver in dict.fromkeys(each for name in classes for each in drivers.of_class(self._scene, name)):
+            yield from drivers.down(self._scene, driver)
+
+    def _of_requests(self, unmet: Sequence[Sequence[_Asked]]) -> Iterator[Cause]:
         for alternatives in sorted(unmet, key=lambda each: min(one.step for one in each)):
             found = [self._of_request(each) for each in alternatives]
             if len(found) == 1:

@@ -60,7 +60,7 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         return Found([_gated(gates)])
     if blocking := list(claims.blocking(scene, pod)):
-        return Found(blocking)
+        return Found(blocking, _helps(scene, scene.scheduler.schedule(pod)))
     gang = _gang(scene, pod)
     if isinstance(gang, Cause):
         return Found([gang])
@@ -68,6 +68,11 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
         return found
     placement = scene.scheduler.schedule(pod)
     return _Pending(scene, pod).found(placement)
+
+
+def _helps(scene: Scene, placement: Placement) -> tuple[str, ...]:
+    """Return the changes with which a pod would get a node."""
+    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"])
 
 
 def _gated(gates: Sequence[str]) -> Cause:
@@ -160,11 +165,11 @@ class _Pending:
 
     def found(self, placement: Placement) -> Found:
         """Return why a placement has no node, and what would help."""
-        answer = Answers(self.scene.scheduler).of(placement)["why"]
         causes = list(self._causes(placement))
         if not causes:
-            causes = [Cause(answer["reason"], tuple(self.sources.values()))]
-        return Found(causes, tuple(each["change"] for each in answer["help"]))
+            reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
+            causes = [Cause(reason, tuple(self.sources.values()))]
+        return Found(causes, _helps(self.scene, placement))
 
     def _causes(self, placement: Placement) -> Iterator[Cause]:
         volumes = list(self._of_volumes())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.cluster import Manager
+    from webhook.cluster.manager import Manager
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster import ClusterError  # needed only to manage certificates
+    from webhook.cluster.errors import ClusterError  # needed only to manage certificates
 
     try:
         manager = manager_of(arguments, Path(arguments.manage_directory))
@@ -56,7 +56,9 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     Raises:
         UsageError: An option is missing or malformed.
     """
-    from webhook.cluster import ClusterError, Manager, ManagerOptions
+    from webhook.cluster.errors import ClusterError
+    from webhook.cluster.manager import Manager
+    from webhook.cluster.options import ManagerOptions
 
     try:
         return Manager(

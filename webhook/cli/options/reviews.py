@@ -53,7 +53,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
     )
 
 
-def check_policies(named: Collection[str], known: Collection[str]) -> None:
+def _check_policies(named: Collection[str], known: Collection[str]) -> None:
     """Check the names of policies that have a mode of their own.
 
     Args:
@@ -109,12 +109,12 @@ def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> 
     if arguments.cluster:
         answering = replace(answering, surroundings=_surroundings(arguments, answering))
     if not arguments.policies:
-        check_policies(answering.enforcement.policies, ())
+        _check_policies(answering.enforcement.policies, ())
         return answering
     from webhook.check.policies import sound_policies  # needed only with policies
 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
-    check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
+    _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)
 
 

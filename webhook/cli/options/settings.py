@@ -51,7 +51,8 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(option.variable):
             setattr(arguments, option.dest, _value(option, text))
             sources[option.dest] = option.variable
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or find(next(iter(arguments.paths), "."))
+    path = next(iter(getattr(arguments, "paths", ())), ".")
+    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(path)
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 
@@ -114,7 +115,7 @@ def _value(option: Option, text: str) -> Any:
         word = text.strip().lower()
         if word not in _YES | _NO:
             raise UsageError(f"{option.variable}: {text!r} is neither true nor false")
-        return word in _YES
+        return word in _YES if option.const is None else [option.const] * (word in _YES)
     if isinstance(option.default, list):
         return [_converted(option, line) for line in text.splitlines() if line.strip()]
     return _converted(option, text)
@@ -130,7 +131,7 @@ def _converted(option: Option, text: str) -> Any:
     return value
 
 
-def find(path: str) -> str | None:
+def _find(path: str) -> str | None:
     """Find the configuration file for a path: in its directory or above, up to the root of its repository.
 
     Outside a repository the search ends at the working directory if that is above, otherwise in the path's directory:

@@ -71,7 +71,7 @@ def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     return found
 
 
-class SuiteFiles:
+class _SuiteFiles:
     """A suite in which the names of files are replaced by their content.
 
     Raises:
@@ -253,7 +253,7 @@ def _result(
 ) -> SuiteResult | None:
     """Run a suite; None if it is malformed, which is a fault."""
     try:
-        files = SuiteFiles(suite)
+        files = _SuiteFiles(suite)
         given = files.policies(directory.manifests)
         minor = release(stated) if stated else None
         return run_suite(
