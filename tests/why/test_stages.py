@@ -217,6 +217,40 @@ NO_POD: list[Case] = [
         ("DaemonSet", "dra-example-driver"),
     ),
     ("deployment/w", "no-pod", [DEPLOYMENT], "has no pod.*kube-controller-manager", ("Deployment", "w")),
+    (
+        "daemonset/dra-example-driver",
+        "no-pod",
+        [
+            node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]}),
+            {**plugin(), "status": {"desiredNumberScheduled": 0}},
+        ],
+        "has no pod: DaemonSet default/dra-example-driver does not tolerate the taint team:NoSchedule of node a",
+        ("Taint", "team"),
+    ),
+    (
+        "deployment/w",
+        "no-pod",
+        [
+            *refused("exceeded quota: few"),
+            quota(**{"count/pods": "0"}),
+            owned({**running(), "metadata": {"name": "w-1-a", "uid": "a", "namespace": "default"}}, REPLICAS),
+            {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}},
+            *[node("a"), device_class(), devices("a"), allocated("c", "a", "d0", "p")],
+        ],
+        "it has only 1 of its pods, and no more was created: ResourceQuota default/few does not allow it",
+        ("ResourceQuota", "few"),
+    ),
+    ("cronjob/w", "no-pod", [workload("CronJob", suspend=True)], "is suspended", ("CronJob", "w")),
+    (
+        "cronjob/w",
+        "ended",
+        [
+            workload("CronJob"),
+            workload("Job", "w-1", {"conditions": [{"type": "Complete", "status": "True"}]}, owner=workload("CronJob")),
+        ],
+        "has succeeded",
+        ("Job", "w-1"),
+    ),
 ]
 
 PENDING: list[Case] = [
