@@ -158,6 +158,13 @@ def kubelet(reason: str, message: str, state: JSONObject | None = None) -> list[
     return [*AROUND, HELD, made, event(made, reason, message)]
 
 
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1alpha2",
+    "kind": "PodGroup",
+    "metadata": {"name": "g", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
+
 NO_POD: list[Case] = [
     (
         "deployment/w",
@@ -217,6 +224,40 @@ NO_POD: list[Case] = [
         ("DaemonSet", "dra-example-driver"),
     ),
     ("deployment/w", "no-pod", [DEPLOYMENT], "has no pod.*kube-controller-manager", ("Deployment", "w")),
+    (
+        "daemonset/dra-example-driver",
+        "no-pod",
+        [
+            node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]}),
+            {**plugin(), "status": {"desiredNumberScheduled": 0}},
+        ],
+        "has no pod: DaemonSet default/dra-example-driver does not tolerate the taint team:NoSchedule of node a",
+        ("Taint", "team"),
+    ),
+    (
+        "deployment/w",
+        "no-pod",
+        [
+            *refused("exceeded quota: few"),
+            quota(**{"count/pods": "0"}),
+            owned({**running(), "metadata": {"name": "w-1-a", "uid": "a", "namespace": "default"}}, REPLICAS),
+            {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}},
+            *[node("a"), device_class(), devices("a"), allocated("c", "a", "d0", "p")],
+        ],
+        "it has only 1 of its pods, and no more was created: ResourceQuota default/few does not allow it",
+        ("ResourceQuota", "few"),
+    ),
+    ("cronjob/w", "no-pod", [workload("CronJob", suspend=True)], "is suspended", ("CronJob", "w")),
+    (
+        "cronjob/w",
+        "ended",
+        [
+            workload("CronJob"),
+            workload("Job", "w-1", {"conditions": [{"type": "Complete", "status": "True"}]}, owner=workload("CronJob")),
+        ],
+        "has succeeded",
+        ("Job", "w-1"),
+    ),
 ]
 
 PENDING: list[Case] = [
@@ -469,6 +510,104 @@ PENDING: list[Case] = [
         [*AROUND, pending(schedulingGroup={"podGroupName": "g"})],
         "PodGroup default/g, which the pod belongs to, does not exist",
         ("PodGroup", "g"),
+    ),
+    (
+        "q",
+        "pending",
+        [
+            *AROUND,
+            GROUP,
+            claim("c"),
+            claim("k"),
+            pending(claims={"x": "c"}, schedulingGroup={"podGroupName": "g"}),
+            pending(name="q", claims={"x": "k"}, schedulingGroup={"podGroupName": "g"}),
+        ],
+        "needs devices for 2 pods together: pod q finds none after 1 other: no node has 1 free device",
+        ("PodGroup", "g"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            GROUP,
+            pending(schedulingGroup={"podGroupName": "g"}),
+            pending(name="q", claims={"x": "lost"}, schedulingGroup={"podGroupName": "g"}),
+        ],
+        "PodGroup default/g needs .* pod q waits for its claim: ResourceClaim default/lost does not exist",
+        ("PodGroup", "g"),
+    ),
+    (
+        "p",
+        "pending",
+        [*AROUND, claim(deviceClassName="gpuu"), pending(claims={"x": "c"})],
+        "DeviceClass gpuu, which ResourceClaim c names in request r, does not exist; .*gpu",
+        ("DeviceClass", "gpuu"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            pending("x", volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {}}}]),
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "p-tmp"},
+                "status": {"phase": "Lost"},
+            },
+        ],
+        "PersistentVolumeClaim default/p-tmp, its volume tmp, has lost its PersistentVolume",
+        ("PersistentVolumeClaim", "p-tmp"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            pending(
+                affinity={
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["z"]}]}
+                            ]
+                        }
+                    }
+                }
+            ),
+        ],
+        "its node affinity requires node z, which does not exist",
+        ("Node", "z"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            template("t-1"),
+            {
+                **pending(claims={"x": "t-1"}),
+                "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "x", "resourceClaimName": "p-x-1"}]},
+            },
+        ],
+        "ResourceClaim default/p-x-1, which was made from ResourceClaimTemplate t-1, does not exist any more",
+        ("ResourceClaim", "p-x-1"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            template("t-1"),
+            claim("p-x-1"),
+            {
+                **pending(claims={"x": "t-1"}),
+                "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "x", "resourceClaimName": "p-x-1"}]},
+            },
+        ],
+        "p-x-1 was not created for Pod default/p .Pod is not owner",
+        ("ResourceClaimTemplate", "t-1"),
     ),
 ]
 

@@ -75,6 +75,7 @@ def judged(
     report.paths, report.left_out = manifests.paths, manifests.left_out
     report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += [*unlooked.lines(), *manifests.notes]
+    report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:

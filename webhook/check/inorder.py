@@ -18,6 +18,7 @@ from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.source import MARKDOWN
 from webhook.drivers.files import option_profiles
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
@@ -263,7 +264,7 @@ class _InOrder:
             self._found.add(document.source, ())
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
-        if served is None:
+        if served is None or document.source.endswith(MARKDOWN):
             return ()
         if document.source != self._file:
             self._file, self._of_file = document.source, {}

@@ -110,9 +110,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
 def _explained(scene: Scene, asked: Asked) -> dict[str, Any]:
     inventory = scene.inventory
     obj, namespace = inventory.find(asked.kind, asked.name, asked.place), asked.place
-    if (
-        obj is None and not asked.namespace and asked.place
-    ):  # the name may be that of another namespace, if only one has it
+    if obj is None and not asked.namespace and asked.place:  # another namespace may have it, if it is the only one
         spaces = [space for space, name in inventory.names(asked.kind) if name == asked.name]
         if len(spaces) == 1:
             namespace = spaces[0]
