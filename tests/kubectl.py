@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 sys.setrecursionlimit(20_000)
 told = json.load(open({told!r}))
 given = [each for each in sys.argv[1:] if each not in ("get", "--raw")]
+if "view" in given:
+    given.append("view")
 with open({log!r}, "a") as log:
     print(*sys.argv[1:], file=log)
 url = urlsplit(given[-1])
@@ -46,24 +48,10 @@ sys.stdout.write(text[: fault.get("cut")])
 """
 
 
-def kubectl(
-    directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    objects: Iterable[Mapping[str, Any]],
-    faults: Mapping[str, Mapping[str, Any]] | None = None,
-    *,
-    version: str = "v1.36.3",
-    gates: Mapping[str, bool] | None = None,
-) -> Path:
-    """Put a kubectl first in the PATH, which answers with these objects.
-
-    Args:
-        faults: What it does instead, by the beginning of the path that is asked for: ``says`` and ``sleeps`` come
-            first, then it ends with ``error``, or ``prints`` something else, or leaves out all behind ``cut``.
-
-    Returns:
-        The file of the arguments of each run.
-    """
+def answers_of(
+    objects: Iterable[Mapping[str, Any]], version: str = "v1.36.3", gates: Mapping[str, bool] | None = None
+) -> dict[str, Any]:
+    """Return what an API server with these objects answers, by path; lists are those of their objects."""
     answers: dict[str, Any] = defaultdict(list)
     versions: dict[str, set[str]] = {group: set() for group in GROUPS.values()}
     namespaces = {"default"}
@@ -92,6 +80,28 @@ def kubectl(
             f'# A gauge\nkubernetes_feature_enabled{{name="{gate}",stage="BETA"}} {int(on)}\n'
             for gate, on in gates.items()
         )
+    return answers
+
+
+def kubectl(
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    objects: Iterable[Mapping[str, Any]],
+    faults: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    version: str = "v1.36.3",
+    gates: Mapping[str, bool] | None = None,
+) -> Path:
+    """Put a kubectl first in the PATH, which answers with these objects.
+
+    Args:
+        faults: What it does instead, by the beginning of the path that is asked for: ``says`` and ``sleeps`` come
+            first, then it ends with ``error``, or ``prints`` something else, or leaves out all behind ``cut``.
+
+    Returns:
+        The file of the arguments of each run.
+    """
+    answers = answers_of(objects, version, gates)
     told, log, program = directory / "told.json", directory / "asked", directory / "bin" / "kubectl"
     told.write_text(json.dumps({"answers": answers, "faults": faults or {}}))
     log.write_text("")

@@ -11,7 +11,7 @@ import pytest
 
 from tests.command import SCRIPT, draguard
 from tests.kubectl import kubectl
-from tests.simulation.clusters import node
+from tests.simulation.clusters import device_class, node
 from webhook.objects import JSONObject
 
 
@@ -47,12 +47,17 @@ class TestSnapshot:
 class TestRun:
     def test_prints_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         objects = nodes("n1", "n2")
-        objects[0]["metadata"] |= {"managedFields": [{}], "annotations": {"a": "b", "long": "x" * 2000}}
+        written = {"manager": "kubectl", "apiVersion": "resource.k8s.io/v1"}
+        objects.append({**device_class(), "apiVersion": "resource.k8s.io/v1"})
+        for each in (objects[0], objects[2]):
+            each["metadata"]["managedFields"] = [{**written, "fieldsV1": {"f:spec": {}}}]
+        objects[0]["metadata"] |= {"annotations": {"a": "b", "long": "x" * 2000}}
         log = kubectl(tmp_path, monkeypatch, objects)
         done = draguard("snapshot", "--run", "--without", "pods")
         found = [each for each in json.loads(done.out)["items"] if each["kind"] != "APIService"]
-        assert (done.code, done.err, [each["metadata"]["name"] for each in found]) == (0, "", ["n1", "n2"])
-        assert found[0]["metadata"] == {"name": "n1", "labels": {}, "annotations": {"a": "b"}}
+        assert (done.code, done.err, [each["metadata"]["name"] for each in found]) == (0, "", ["gpu", "n1", "n2"])
+        assert found[0]["metadata"]["managedFields"] == [written]
+        assert found[1]["metadata"] == {"name": "n1", "labels": {}, "annotations": {"a": "b"}}
         assert "/pods" not in log.read_text()
         assert "/api/v1/events" in log.read_text()
 

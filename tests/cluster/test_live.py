@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests import apiserver
 from tests.command import SCRIPT, draguard
-from tests.kubectl import kubectl
+from tests.kubectl import answers_of, kubectl
 from tests.simulation.clusters import claim, device_class, devices, node, pod, requests
+from webhook.cli import kubectl as plugin
 from webhook.cluster import live
 from webhook.objects import JSONObject
 
@@ -40,7 +42,7 @@ def asked(log: Path) -> list[str]:
     ("command", "expected"),
     [
         (["simulate", "--live"], PENDING),
-        (["why", "p", "--live"], PENDING),
+        (["why", "p", "--live"], "no node has more than 1\n"),
         (["match", "--live", "-e", f'device.driver == "{requests()}"'], ": 0 of 1 devices match"),
     ],
 )
@@ -50,6 +52,41 @@ def test_commands_about_a_cluster_read_it(
     kubectl(tmp_path, monkeypatch, cluster())
     done = draguard(*command)
     assert (done.code, expected in done.out, done.err) == (1, True, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("simulate", PENDING),
+        ("why p", "default/p: "),
+        ("simulate /other", "no pod of namespace other is pending"),
+        ("simulate -A /other", PENDING),
+        ("simulate -n default /other", PENDING),
+        ("version", "draguard "),
+    ],
+)
+def test_as_a_plugin_of_kubectl(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    said: str,
+) -> None:
+    given, _, namespace = command.partition("/")
+    kubectl(tmp_path, monkeypatch, cluster(), {"view": {"prints": namespace}})
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", *given.split()])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    plugin()
+    assert capsys.readouterr().out.startswith(said)
+
+
+@pytest.mark.parametrize(("command", "expected"), [("scan", "no problems (Kubernetes 1.36.3)"), ("devices", "free")])
+def test_commands_about_all_devices_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: str
+) -> None:
+    kubectl(tmp_path, monkeypatch, cluster())
+    done = draguard(command, "--live")
+    assert (done.code, expected in done.out) == (0, True), done
 
 
 def test_a_context_is_that_of_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +146,10 @@ def test_large_objects_come_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.
     large = [{**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9)]
     for each in large:
         each["metadata"]["annotations"] = {"a": "x" * 15_000}
-    kubectl(tmp_path, monkeypatch, [*cluster(), *large])
+    log = kubectl(tmp_path, monkeypatch, [*cluster(), *large])
     done = draguard("simulate", "--live")
     assert ("10 pods: 9 scheduled, 1 pending" in done.out, done.err) == (True, ""), done
+    assert "/api/v1/pods?limit=125" in log.read_text()
 
 
 @pytest.mark.parametrize(
@@ -147,18 +185,16 @@ def test_what_cannot_be_read_does_not_hide_the_rest(
             "the API server returned an empty list that is not the last one",
         ),
         ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
-        ({"sleeps": 30}, "kubectl took longer than 0.5 seconds"),
+        ({"sleeps": 60}, "kubectl took longer than 4 seconds"),
         ({"error": "Error from server (Expired): too old"}, "too old"),
     ],
 )
 def test_broken_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Mapping[str, Any], said: str) -> None:
     kubectl(tmp_path, monkeypatch, cluster(), {"/api/v1/resourcequotas": fault})
     if "sleeps" in fault:
-        monkeypatch.setattr(live, "SECONDS", 0.5)
-    begun = time.monotonic()
+        monkeypatch.setattr(live, "SECONDS", 4)
     done = draguard("simulate", "--live")
     assert (done.out.startswith(PENDING), done.err) == (True, f"warning: resourcequotas not read: {said}\n")
-    assert time.monotonic() - begun < 20
 
 
 def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +224,35 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Mapp
     done = draguard("simulate", "--live")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"draguard simulate: error: the cluster cannot be read: {said}")
+
+
+def test_in_a_pod_the_service_account_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = answers_of(cluster(), "v1.35.1", {"DRADeviceTaintRules": True})
+    denied = {"kind": "Status", "message": 'cannot list "quotas"'}
+
+    def answer(_: str, path: str, headers: Mapping[str, str], __: bytes) -> tuple[int, Any]:
+        found = answers.get(path.partition("?")[0])
+        if headers["Authorization"] != "Bearer first" or "resourcequotas" in path:
+            return 403, denied
+        if found is None:
+            return 404, b""
+        if isinstance(found, list):
+            return 200, {"metadata": {}, "items": found}
+        return 200, found.encode() if isinstance(found, str) else found
+
+    with apiserver.running(tmp_path, ()) as server:
+        monkeypatch.setattr(server, "answer", answer)
+        host, _, port = server.address.partition(":")
+        for name, value in (("HOST", host), ("PORT", port)):
+            monkeypatch.setenv(f"KUBERNETES_SERVICE_{name}", value)
+        monkeypatch.setattr("webhook.cluster.options.SERVICE_ACCOUNT", tmp_path)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        done = draguard("simulate", "--live")
+        assert draguard("simulate", "--context", "x").code == 2
+        monkeypatch.setattr(live, "MAX_RESPONSE", 100)
+        assert "deviceclasses not read: the answer is too long" in draguard("simulate", "--live").err
+    assert (done.out.startswith(PENDING), "Kubernetes 1.35" in done.out) == (True, True), done
+    assert done.err == 'warning: resourcequotas not read: forbidden: cannot list "quotas"\n'
 
 
 def test_no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,17 @@ def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> No
     assert (f"note: some {found} are not checked for 1 object with errors" in done.out) == bool(found)
 
 
+def test_what_errors_hide_is_said_for_all_releases_together() -> None:
+    older, newer = (
+        claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, count: {count}}}}}]")
+        for count in (-1, "many")
+    )
+    older = older.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
+    releases = [f"--kubernetes-version={each}" for each in ("1.33", "1.35")]
+    done = draguard("validate", "-", *releases, stdin=f"{older}---\n{newer}".encode())
+    assert "note: some errors and warnings are not checked for 2 objects with errors" in done.out
+
+
 def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
     wrong = "{name: gpu, exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}}"
     claim = claim_of(f"requests: [{wrong}, {{name: gpu, exactly: {{deviceClassName: gpu}}}}]")

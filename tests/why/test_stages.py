@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject
-from webhook.why import KINDS, Scene, explain
+from webhook.why import KINDS, Scene, drivers, explain
 
 READY = {"type": "Ready", "status": "True"}
 Case = tuple[str, str, list[JSONObject], str, tuple[str, str]]
@@ -158,6 +158,13 @@ def kubelet(reason: str, message: str, state: JSONObject | None = None) -> list[
     return [*AROUND, HELD, made, event(made, reason, message)]
 
 
+GROUP = {
+    "apiVersion": "scheduling.k8s.io/v1alpha2",
+    "kind": "PodGroup",
+    "metadata": {"name": "g", "namespace": "default"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
+
 NO_POD: list[Case] = [
     (
         "deployment/w",
@@ -217,6 +224,40 @@ NO_POD: list[Case] = [
         ("DaemonSet", "dra-example-driver"),
     ),
     ("deployment/w", "no-pod", [DEPLOYMENT], "has no pod.*kube-controller-manager", ("Deployment", "w")),
+    (
+        "daemonset/dra-example-driver",
+        "no-pod",
+        [
+            node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]}),
+            {**plugin(), "status": {"desiredNumberScheduled": 0}},
+        ],
+        "has no pod: DaemonSet default/dra-example-driver does not tolerate the taint team:NoSchedule of node a",
+        ("Taint", "team"),
+    ),
+    (
+        "deployment/w",
+        "no-pod",
+        [
+            *refused("exceeded quota: few"),
+            quota(**{"count/pods": "0"}),
+            owned({**running(), "metadata": {"name": "w-1-a", "uid": "a", "namespace": "default"}}, REPLICAS),
+            {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}},
+            *[node("a"), device_class(), devices("a"), allocated("c", "a", "d0", "p")],
+        ],
+        "it has only 1 of its pods, and no more was created: ResourceQuota default/few does not allow it",
+        ("ResourceQuota", "few"),
+    ),
+    ("cronjob/w", "no-pod", [workload("CronJob", suspend=True)], "is suspended", ("CronJob", "w")),
+    (
+        "cronjob/w",
+        "ended",
+        [
+            workload("CronJob"),
+            workload("Job", "w-1", {"conditions": [{"type": "Complete", "status": "True"}]}, owner=workload("CronJob")),
+        ],
+        "has succeeded",
+        ("Job", "w-1"),
+    ),
 ]
 
 PENDING: list[Case] = [
@@ -469,6 +510,104 @@ PENDING: list[Case] = [
         [*AROUND, pending(schedulingGroup={"podGroupName": "g"})],
         "PodGroup default/g, which the pod belongs to, does not exist",
         ("PodGroup", "g"),
+    ),
+    (
+        "q",
+        "pending",
+        [
+            *AROUND,
+            GROUP,
+            claim("c"),
+            claim("k"),
+            pending(claims={"x": "c"}, schedulingGroup={"podGroupName": "g"}),
+            pending(name="q", claims={"x": "k"}, schedulingGroup={"podGroupName": "g"}),
+        ],
+        "needs devices for 2 pods together: pod q finds none after 1 other: no node has 1 free device",
+        ("PodGroup", "g"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            GROUP,
+            pending(schedulingGroup={"podGroupName": "g"}),
+            pending(name="q", claims={"x": "lost"}, schedulingGroup={"podGroupName": "g"}),
+        ],
+        "PodGroup default/g needs .* pod q waits for its claim: ResourceClaim default/lost does not exist",
+        ("PodGroup", "g"),
+    ),
+    (
+        "p",
+        "pending",
+        [*AROUND, claim(deviceClassName="gpuu"), pending(claims={"x": "c"})],
+        "DeviceClass gpuu, which ResourceClaim c names in request r, does not exist; .*gpu",
+        ("DeviceClass", "gpuu"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            pending("x", volumes=[{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {}}}]),
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "p-tmp"},
+                "status": {"phase": "Lost"},
+            },
+        ],
+        "PersistentVolumeClaim default/p-tmp, its volume tmp, has lost its PersistentVolume",
+        ("PersistentVolumeClaim", "p-tmp"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            pending(
+                affinity={
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [
+                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["z"]}]}
+                            ]
+                        }
+                    }
+                }
+            ),
+        ],
+        "its node affinity requires node z, which does not exist",
+        ("Node", "z"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            template("t-1"),
+            {
+                **pending(claims={"x": "t-1"}),
+                "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "x", "resourceClaimName": "p-x-1"}]},
+            },
+        ],
+        "ResourceClaim default/p-x-1, which was made from ResourceClaimTemplate t-1, does not exist any more",
+        ("ResourceClaim", "p-x-1"),
+    ),
+    (
+        "p",
+        "pending",
+        [
+            *AROUND,
+            template("t-1"),
+            claim("p-x-1"),
+            {
+                **pending(claims={"x": "t-1"}),
+                "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "x", "resourceClaimName": "p-x-1"}]},
+            },
+        ],
+        "p-x-1 was not created for Pod default/p .Pod is not owner",
+        ("ResourceClaimTemplate", "t-1"),
     ),
 ]
 
@@ -927,6 +1066,61 @@ NODES: list[Case] = [
         ("Pool", "a"),
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "said"),
+    [
+        (
+            "Preempted",
+            f"Preempted by pod {'1' * 36} on node a",
+            "was preempted by pod default/q, and its successor w-1-b",
+        ),
+        ("TaintManagerEviction", "Marking for deletion", "was evicted by a taint of its node, and its successor"),
+    ],
+)
+@pytest.mark.parametrize("is_soon", [True, False])
+def test_a_successor_is_pending_because_its_predecessor_was_ended(
+    reason: str, words: str, said: str, is_soon: bool
+) -> None:
+    time = "2026-01-01T00:00:00Z" if is_soon else "2025-01-01T00:00:00Z"
+    late = {"namespace": "default", "uid": "UID:b", "creationTimestamp": "2026-01-01T00:00:01Z"}
+    successor = owned({**pending("x", requests={"cpu": "99"}), "metadata": {"name": "w-1-b", **late}}, REPLICAS)
+    other = known(pod("q"), uid="1" * 36)
+    ended = event(known(pod("w-1-a")), reason, words, kind="Normal", time=time)
+    answer = answer_of("deployment/w", [node("a"), DEPLOYMENT, REPLICAS, successor, other, ended])
+    assert (f"pod w-1-a {said}" in answer["cause"]) == is_soon
+    assert "a has too little cpu: 8 of 8 free, the pod wants 99" in answer["cause"]
+    assert answer["stage"] == ("ended" if is_soon else "pending")
+
+
+@pytest.mark.parametrize(
+    ("driver", "workloads", "found"),
+    [
+        (
+            "gpu.nvidia.com",
+            ["nvidia-dra-driver-gpu-kubelet-plugin", "k8s-amd-gpu"],
+            "nvidia-dra-driver-gpu-kubelet-plugin",
+        ),
+        ("dra.net", ["dranet", "nvidia-gpu"], "dranet"),
+        ("gpu.intel.com", ["intel-gaudi-resource-driver", "intel-gpu-resource-driver"], "intel-gpu-resource-driver"),
+        (
+            "gaudi.intel.com",
+            ["intel-gpu-resource-driver", "intel-gaudi-resource-driver"],
+            "intel-gaudi-resource-driver",
+        ),
+        ("dra.cpu", ["dra-driver-cpu", "acme-cpu"], "dra-driver-cpu"),
+        ("accel.acme.io", ["nvidia-dra-driver-gpu"], ""),
+        ("gpu.example.com", ["nvidia-gpu"], ""),
+    ],
+)
+def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], found: str) -> None:
+    expression = 'device.driver == "{}"'
+    others = ["gpu.nvidia.com", "npu.acme.io"]
+    classes = [device_class(each, selectors=[selector(expression.format(each))]) for each in [*others, driver]]
+    scene = Scene(Inventory([*classes, *map(plugin, workloads)]), "1.36")
+    workload = drivers.daemon_set(scene, driver)
+    assert (workload["metadata"]["name"] if workload else "") == found
 
 
 def cases() -> list[Any]:

@@ -14,11 +14,11 @@ from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION, is_definition
 from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
+from webhook.report.model import Report
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Server
-    from webhook.report.model import Report
 
 DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.cluster import read_cluster, served_by
 from webhook.check.inorder import judge_all
 from webhook.check.manifests import Manifests, piped_twice
-from webhook.check.oldstate import AtRevision, Deployed
+from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.references import Unlooked
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
@@ -21,9 +20,6 @@ from webhook.optional import install
 from webhook.report.model import Report
 from webhook.sources import SourceError
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
 
 
 def judged(
@@ -79,6 +75,7 @@ def judged(
     report.paths, report.left_out = manifests.paths, manifests.left_out
     report.unread, report.lists_files = manifests.unread, arguments.show_files
     report.remarks += [*unlooked.lines(), *manifests.notes]
+    report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, Served, release_of
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
+from webhook.check.oldstate import OldState
 from webhook.check.references import References, Unlooked
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.source import MARKDOWN
 from webhook.drivers.files import option_profiles
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
@@ -33,7 +35,6 @@ from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
     from webhook.engine.offline import Sender
 
 _VERSION: Final = "apiVersion"
@@ -263,7 +264,7 @@ class _InOrder:
             self._found.add(document.source, ())
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
-        if served is None:
+        if served is None or document.source.endswith(MARKDOWN):
             return ()
         if document.source != self._file:
             self._file, self._of_file = document.source, {}

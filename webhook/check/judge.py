@@ -10,7 +10,9 @@ from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.check.oldstate import OldState
 from webhook.documents import Document
+from webhook.documents.placeholders import Blanks
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -22,9 +24,6 @@ from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
-    from webhook.documents import Document
-    from webhook.documents.placeholders import Blanks
     from webhook.engine.offline import Sender
     from webhook.fixing.planning import Planner
     from webhook.workloads import Locations

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from webhook.api.claimed import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, find, release_of
@@ -19,11 +19,9 @@ from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
 from webhook.inventory.objects import is_held
 from webhook.objects import DEFINITION
+from webhook.report.model import Report
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
 
 _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""

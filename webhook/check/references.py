@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
+from webhook.check.judge import Judgement
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.references import ReferenceFindings
+from webhook.references.lookup import Lookup
 from webhook.release import Release
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.check.judge import Judgement
-    from webhook.drivers import Profile
     from webhook.inventory.extended import ExtendedResources
-    from webhook.references import ReferenceFindings
-    from webhook.references.lookup import Lookup
-    from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
@@ -80,12 +80,18 @@ class Unlooked:
         """Whether manifests with errors may be the missing objects."""
         self.lacks_slices = False
         """Whether selectors are not matched because the cluster has no slices."""
+        self.partly: set[tuple[str, int]] = set()
+        """The objects that have errors, so that not all problems of them are found."""
+        self.hides_errors = False
+        """Whether errors may be among these problems."""
 
     def join(self, other: Unlooked) -> None:
         """Add what was not looked up in the same manifests for another release."""
         self._unmatched = max(self._unmatched, other._unmatched)
         self.has_errors |= other.has_errors
         self.lacks_slices |= other.lacks_slices
+        self.partly |= other.partly
+        self.hides_errors |= other.hides_errors
         for kind, theirs in other._uses.items():
             uses = self._uses.setdefault(kind, {})
             for name, (place, count) in theirs.items():
@@ -122,6 +128,12 @@ class Unlooked:
             yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
         if self.lacks_slices:
             yield f"note: not matched against devices: --cluster has no {_SLICE}s"
+
+    def asides(self) -> Iterator[str]:
+        """Tell what may be wrong with objects beside their errors."""
+        if self.partly:
+            what = "errors and warnings" if self.hides_errors else "warnings"
+            yield f"note: some {what} are not checked for {counted(len(self.partly), 'object')} with errors"
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
@@ -390,10 +402,8 @@ class References:
         findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
-        if self._partly:
-            objects = counted(len(self._partly), "object")
-            what = "errors and warnings" if self._hides_errors else "warnings"
-            report.asides.append(f"note: some {what} are not checked for {objects} with errors")
+        skipped.partly = {(each.source, each.position().line) for each in self._partly.values()}
+        skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
         skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(_SLICE)
         return skipped

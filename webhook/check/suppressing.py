@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
@@ -20,7 +21,6 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.configuration.reading import Configuration
-    from webhook.report.model import Report
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:

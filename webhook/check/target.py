@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
@@ -15,8 +16,6 @@ from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webhook.workloads import Locations
 
 _LONGEST_VERSION: Final = 256
@@ -25,12 +24,13 @@ _LOCATION: Final = rf"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=({_STEP}(?:
 """A value of ``--pod-template``."""
 
 
-def follow(arguments: Namespace, tell: Callable[[str], None]) -> None:
+def follow(arguments: Namespace, tell: Callable[[str], None], *, has_namespace: bool = False) -> None:
     """Connect to the running clusters of the options, and take release and feature gates of the first one.
 
     Args:
         arguments: The command's arguments; what they state has precedence.
         tell: Receives what kubectl says, such as how to log in.
+        has_namespace: Whether the namespace of the context is meant if none is stated.
 
     Raises:
         UsageError: A cluster cannot be reached.
@@ -43,6 +43,8 @@ def follow(arguments: Namespace, tell: Callable[[str], None]) -> None:
     except ClusterError as error:
         raise UsageError(f"the cluster cannot be read: {error}") from error
     server = next(each for each in arguments.cluster if not isinstance(each, str))
+    if has_namespace and getattr(arguments, "namespace", "") is None:
+        arguments.namespace = server.namespace
     stated = getattr(arguments, "kubernetes_version", "")
     if stated or stated == "" or not server.version:
         return

@@ -6,17 +6,14 @@ import json
 import os
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.cli.console.output import show_structured
 from webhook.cli.options.settings import COMMAND_LINE
-from webhook.configuration.reading import CONFIGURATION, OPTIONS, schema
+from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.configuration.reading import Configuration
 
 _JOINED = {"exclude": "exclude", "levels": "level"}
 """Keys that the command line adds to, with the options that do so."""

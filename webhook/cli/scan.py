@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def run(arguments: Namespace) -> int:
     """Print the findings and a summary."""
     check_outputs(arguments)
-    suppressed = suppressions(arguments, arguments.cluster)
+    suppressed = suppressions(arguments, [each for each in arguments.cluster if isinstance(each, str)])
     report = Report()
     report.has_fixes = False
     cluster, settings = stored_cluster(arguments, report)

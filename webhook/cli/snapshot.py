@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from argparse import Namespace
-from shutil import copyfileobj
+from collections.abc import Iterator
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.cluster.live import Server
+    from webhook.cluster.live import Part
 
 _INCOMPLETE: Final = 1
 _ONE_NAMESPACE: Final = (
@@ -32,8 +32,10 @@ def run(arguments: Namespace) -> int:
     if arguments.namespace:
         show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
     wanted = [each for each in RESOURCES if each not in arguments.without]
-    if arguments.run:
+    if arguments.cluster or arguments.run:
         return _print(wanted, arguments)
+    if arguments.redact:
+        raise UsageError("--redact is for objects: give --run, or files with --cluster")
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
     asked = ",".join(each for each in wanted if each not in OPTIONAL)
@@ -42,35 +44,57 @@ def run(arguments: Namespace) -> int:
 
 
 def _print(wanted: list[str], arguments: Namespace) -> int:
-    from webhook.cluster.errors import ClusterError  # the command needs no cluster
-    from webhook.cluster.live import connect
-
-    try:
-        server = connect(Live(arguments.context or ""), tell)
-        return _write(server, wanted, arguments.namespace or "")
-    except ClusterError as error:
-        raise UsageError(f"the cluster cannot be read: {error}") from error
-
-
-def _write(server: Server, wanted: list[str], namespace: str) -> int:
     """Read the objects and print them; what is printed is whole, even if the command is interrupted."""
-    from webhook.cluster.live import Where  # as above
+    from msgspec import json  # the command needs no objects
 
-    kinds, where = [RESOURCES[each] for each in wanted], Where(namespace, only=True)
-    code, separator = 0, b"\n"
-    # A cluster may have more than fits into memory.
-    with TemporaryFile() as printed, counting(f"objects of {server.name}", sys.stderr) as watch:
-        printed.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
-        for part in server.parts(kinds, where, watch):
-            for each in part.objects:
-                printed.write(separator + each)
-                separator = b",\n"
+    from webhook.cluster.redaction import Redaction
+
+    kinds = [RESOURCES[each] for each in wanted]
+    redaction, code, separator = Redaction() if arguments.redact else None, 0, b"\n"
+    with TemporaryFile() as kept:  # a cluster may have more than fits into memory
+        for part in _of_files(kinds, arguments.cluster) if arguments.cluster else _of_server(kinds, arguments):
             if part.note:
                 tell(f"warning: {part.note}")
             if part.is_missing:
                 code = _INCOMPLETE
-        printed.write(b"\n]}\n")
+            for each in part.objects:
+                kept.write(each + b"\n")
+                if redaction:
+                    redaction.learn(json.decode(each))
+        kept.seek(0)
         sys.stdout.flush()
-        printed.seek(0)
-        copyfileobj(printed, sys.stdout.buffer)
+        sys.stdout.buffer.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
+        for line in kept:
+            each = json.encode(redaction.hidden(json.decode(line))) if redaction else line.rstrip()
+            sys.stdout.buffer.write(separator + each)
+            separator = b",\n"
+        sys.stdout.buffer.write(b"\n]}\n")
     return code
+
+
+def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[Part]:
+    from webhook.cluster.errors import ClusterError
+    from webhook.cluster.live import Where, connect
+
+    try:
+        server = connect(Live(arguments.context or ""), tell)
+        with counting(f"objects of {server.name}", sys.stderr) as watch:
+            yield from server.parts(kinds, Where(arguments.namespace or "", only=True), watch)
+    except ClusterError as error:
+        raise UsageError(f"the cluster cannot be read: {error}") from error
+
+
+def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
+    from msgspec import json
+
+    from webhook.check.cluster import cluster_documents
+    from webhook.cluster.live import Part
+    from webhook.report.model import Report
+    from webhook.report.text import as_text
+
+    report = Report()
+    for each in cluster_documents(paths, report, kinds, quiet=False, tell=tell):
+        yield Part(each.data["kind"], [json.encode(each.data)])
+    if report.findings:
+        show_lines(as_text(report.findings), sys.stderr)
+        yield Part("", is_missing=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -31,9 +32,6 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.why import KINDS, Scene, explain, gone, subject_of
 from webhook.why.scene import release_in
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _HELPS_MAX: Final = 5
 _GENERATED: Final = re.compile(r"-[a-z0-9]{5,10}(-[a-z0-9]{5})?$")
@@ -112,9 +110,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
 def _explained(scene: Scene, asked: Asked) -> dict[str, Any]:
     inventory = scene.inventory
     obj, namespace = inventory.find(asked.kind, asked.name, asked.place), asked.place
-    if (
-        obj is None and not asked.namespace and asked.place
-    ):  # the name may be that of another namespace, if only one has it
+    if obj is None and not asked.namespace and asked.place:  # another namespace may have it, if it is the only one
         spaces = [space for space, name in inventory.names(asked.kind) if name == asked.name]
         if len(spaces) == 1:
             namespace = spaces[0]

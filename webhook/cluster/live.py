@@ -23,7 +23,7 @@ from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.limits import MAX_DEPTH
 from webhook.inventory.objects import DRA
 from webhook.inventory.snapshots import GROUPS, OPTIONAL
-from webhook.objects import JSONObject
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
@@ -58,12 +58,16 @@ _VERSION: Final = re.compile(r"v?(1\.[0-9]{1,3}(?:\.[0-9]{1,4})?)(?![0-9])")
 class Transport(Protocol):
     """Sends requests to an API server."""
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is stated."""
+
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path.
 
         Args:
             path: The path, with its query.
-            most: The bytes that it may have.
+            most: The bytes that it may have; 0 for those of a response.
 
         Raises:
             Forbidden: The user may not read it.
@@ -84,17 +88,29 @@ class Kubectl:
     """
 
     def __init__(self, program: str, context: str, tell: Callable[[str], None]) -> None:
-        self._command = [program, *([f"--context={context}"] if context else []), "get", "--raw"]
+        self._command = [program, *([f"--context={context}"] if context else [])]
         self._tell, self._heard = tell, set[str]()
         self.ended = Event()
         """Ends all that runs."""
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    @property
+    def namespace(self) -> str:
+        """The namespace of the context."""
+        try:
+            found = self._output(["config", "view", "--minify", "--output=jsonpath={..namespace}"], MAX_RESPONSE)
+        except ClusterError:  # it may have no configuration
+            found = b""
+        return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
+
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
+        return self._output(["get", "--raw", path], most or MAX_RESPONSE)
+
+    def _output(self, arguments: Sequence[str], most: int) -> bytes:
         with held_interrupts() as deliver:
             try:
                 process = subprocess.Popen(  # noqa: S603 - no shell
-                    [*self._command, path],
+                    [*self._command, *arguments],
                     stdin=None if sys.stdin and sys.stdin.isatty() else subprocess.DEVNULL,  # a login may ask for it
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -140,14 +156,17 @@ def _fault(complaints: str, code: int) -> ClusterError:
 class InPod:
     """Asks the API server with the token of a pod's service account."""
 
+    namespace = DEFAULT_NAMESPACE
+
     def __init__(self) -> None:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
         self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
 
-    def get(self, path: str, most: int = MAX_RESPONSE) -> bytes:
+    def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
+        most = most or MAX_RESPONSE
         content = self._api.read(path, most + 1)
         if len(content) > most:
             raise TooLong("the answer is too long")
@@ -226,7 +245,14 @@ class Server:
         match = _VERSION.match(found)
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
-        self._kept = self.count = 0
+        self._kept = 0
+        self.count = 0
+        """The objects that were read so far."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is stated."""
+        return self._transport.namespace
 
     @property
     def gates(self) -> dict[str, bool]:
@@ -265,6 +291,7 @@ class Server:
         Raises:
             ClusterError: There are none, as some could not be read.
         """
+        self._kept = self.count = 0
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
@@ -375,9 +402,12 @@ def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
     if is_deep(obj, MAX_DEPTH):
         obj = decoded(pruned(bytes(item).decode()).encode(), dict[str, Any])
     if isinstance(metadata := obj.get("metadata"), dict):
+        is_ours = typed["apiVersion"].startswith(DRA)
+        managers = items(metadata, "managedFields") if is_ours else []  # in which version something was written
         metadata.pop("managedFields", None)
+        if managers:
+            metadata["managedFields"] = [{key: each[key] for key in each if key != "fieldsV1"} for each in managers]
         if isinstance(annotations := metadata.get("annotations"), dict):
-            is_ours = typed["apiVersion"].startswith(DRA)
             metadata["annotations"] = {
                 key: value
                 for key, value in annotations.items()

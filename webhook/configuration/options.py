@@ -198,6 +198,8 @@ def _files(what: str) -> Option:
     )
 
 
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+"""The commands that are about a cluster."""
 LIVE: Final = (
     Option(
         "--live",
@@ -682,8 +684,14 @@ COMMANDS: Final = {
         *_terminal("the list"),
     ),
     "snapshot": Command(
-        "print or run the command that collects the objects of a cluster",
+        "print the command that collects the objects of a cluster, or the objects",
         Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
+        Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
+        Option(
+            "--redact",
+            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
+        ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
             "-n --namespace",

@@ -27,7 +27,7 @@ PLACEHOLDER: Final = Pattern(_PLACEHOLDER)
 """A placeholder in a text."""
 _ALONE: Final = Pattern(rf"^[ \t]*+(?:- ++)?{_PLACEHOLDER}[ \t\r]*+$", re.MULTILINE)
 """A line that is a placeholder, such as one for further fields."""
-_DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{%|<%(?!=)|\#@)", re.MULTILINE)
+_DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{[%#]|<%(?!=)|\#@)", re.MULTILINE)
 """A line that says what to do with others, such as ``{{- if … }}``."""
 _HEADER: Final = Pattern(r"( *+(?>(?:- ++)*))(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*+(?:#[^\n]*)?\Z")
 """A line that a block scalar follows."""

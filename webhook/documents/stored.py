@@ -50,7 +50,8 @@ def _documents(items: list[tuple[int, msgspec.Raw]], name: str) -> Iterator[Docu
     for index, item in items:
         value: Any = _ANY.decode(item)
         source = Source(name, bytes(item).decode())
-        if is_deep(value, MAX_DEPTH):
+        brackets = source.text.count("{") + source.text.count("[")
+        if brackets > MAX_DEPTH and is_deep(value, MAX_DEPTH):
             yield source.unreadable(0, too_deep(0).message, "")
         else:
             yield Document(value, index, Origin(source, 0, len(source.text), is_json=True), ())

@@ -158,11 +158,14 @@ def _yaml_documents(
         if error is not None:
             next(indexes)
             unreadable = source.unreadable(error.offset, error.message, error.hint)
-            yield _template(unreadable, chunk) if misplaced is None and _is_template(chunk) else unreadable
+            whole = chunk if misplaced is None else source.text[error.offset + len(SEPARATOR) : begin] + chunk
+            yield _template(unreadable, whole) if _is_template(source, whole) else unreadable
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated and _is_template(chunk):
+            if composed.repeated and _is_template(source, chunk):
                 yield _template(next(origin.repeated()), chunk)
+            elif isinstance(composed.value, str) and _is_template(source, chunk):
+                yield _template(source.unreadable(begin, "an object must be a JSON object", ""), chunk)
             elif composed.repeated:
                 yield from origin.repeated()
             else:
@@ -173,10 +176,10 @@ def _yaml_documents(
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _is_template(chunk: str) -> bool:
+def _is_template(source: Source, chunk: str) -> bool:
     from webhook.documents.placeholders import is_unfilled  # most documents can be read
 
-    return "apiVersion" in chunk and is_unfilled(chunk)
+    return source.mentions("apiVersion") and is_unfilled(chunk)  # a part of a manifest may be a document of its own
 
 
 def _template(what: Unreadable, chunk: str) -> Unreadable:

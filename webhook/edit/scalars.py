@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.edit.edits import Edit
-
-if TYPE_CHECKING:
-    from webhook.edit.nodes import Node
+from webhook.edit.nodes import Node
 
 _CHARACTERS: Final = {
     '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),

@@ -61,7 +61,8 @@ def repeated_object(document: Document, known: Known, namespace: str | None) -> 
     """A file has an object twice: the same kind, namespace and name.
 
     `kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the second.
-    Objects in different files are not compared: they may be alternatives, or for other clusters.
+    Objects in different files, or in a file of Markdown, are not compared: they may be alternatives, or for other
+    clusters.
     """
     obj = document.data
     name, kind, stated = text(obj, *_NAME), text(obj, "kind"), text(obj, "metadata", "namespace")

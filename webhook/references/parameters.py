@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
+from webhook.drivers import Profile
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
@@ -17,7 +18,6 @@ from webhook.references.rules import Context, finding, listed, rule
 from webhook.references.views import CONTAINERS
 
 if TYPE_CHECKING:
-    from webhook.drivers import Profile
     from webhook.drivers.parameters import ParameterFault
     from webhook.drivers.rules import Broken, Part, Subject
 

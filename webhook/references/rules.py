@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import Budget, current, work
+from webhook.drivers import Profile
 from webhook.inventory import Inventory
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
@@ -22,7 +23,6 @@ from webhook.spelling import near
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog
     from webhook.deviceselectors.fleet import Fleet
-    from webhook.drivers import Profile
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
     from webhook.references.scene import Scene

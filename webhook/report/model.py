@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from webhook.documents import Document
 from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.documents import Document
     from webhook.engine.suites import SuiteResult
     from webhook.policy.tools.coverage import Covered
 

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from webhook.documents.search import spelled
 from webhook.documents.selection import (
@@ -20,12 +19,10 @@ from webhook.documents.selection import (
     TEMPLATE,
     VENDORED,
 )
+from webhook.findings import Finding
 from webhook.problem import ERROR
 from webhook.report.excerpt import fix_of, printable
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report, Tested
+from webhook.report.model import Report, Tested
 
 _NOTE = "note: "
 _DIRECTORIES = 3

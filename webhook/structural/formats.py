@@ -6,16 +6,14 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook import formats
 from webhook.cel.kubernetes.format import named
 from webhook.cel.runtime.temporal import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
-
-if TYPE_CHECKING:
-    from webhook.release import Release
+from webhook.release import Release
 
 _SINCE_NAMES: Final = 34
 """The first release with the formats ``k8s-short-name`` and ``k8s-long-name``."""

@@ -10,7 +10,7 @@ import base64
 import binascii
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel import (
@@ -36,9 +36,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.formats import read_duration
-
-if TYPE_CHECKING:
-    from webhook.structural.schema import Structural
+from webhook.structural.schema import Structural
 
 _RESERVED: Final = frozenset(
     {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
@@ -34,9 +34,7 @@ from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal, key_of
 from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules
-
-if TYPE_CHECKING:
-    from webhook.structural.schema import Structural
+from webhook.structural.schema import Structural
 
 NO_PATH: Final = Path(("<nil>",))
 """How the API server spells the path of errors that name none."""

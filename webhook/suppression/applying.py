@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents import Document, Unreadable
+from webhook.documents.globs import Globs
 from webhook.findings import INTERNAL, UNREADABLE, Finding, Fingerprint, Suppression, by_place, identity
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem
 from webhook.records import NamedTuple
+from webhook.report.model import Report
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
 from webhook.suppression.names import any_names, called, check, names, names_in
 from webhook.suppression.statements import UNUSED, Statement, Statements, finding_at
-
-if TYPE_CHECKING:
-    from webhook.documents.globs import Globs
-    from webhook.report.model import Report
 
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""

@@ -96,23 +96,15 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         stage, found = started.ENDED, started.explain(scene, pod)
     else:
         found, helps = pending.explain(scene, pod)
+        if not found[0].stage and (before := started.predecessor(scene, pod)):
+            said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
+            found[0] = found[0]._replace(text=said, about=(*before.about, *found[0].about), stage=started.ENDED)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
-        stage = next(
-            (each.stage for each in found[:1] if each.stage), started.NOT_STARTED if is_reserved else "pending"
-        )
-    if asked is not None and found:
-        first = found[0]
-        found = [
-            first._replace(
-                text=first.text if f"pod {name_of(pod)}" in first.text else f"pod {name_of(pod)}: {first.text}",
-                about=(*first.about, ref_of(pod)),
-            ),
-            *found[1:],
-        ]
-        if text(asked, "kind") not in {"ResourceClaim", "Pod"} and any(
-            "evicted pod" in each.text for each in found[:1]
-        ):
-            stage = started.ENDED
+        stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
+    if asked is not None:
+        first, who = found[0], f"pod {name_of(pod)}"
+        said = first.text if who in first.text else f"{who}: {first.text}"
+        found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
     around = [*([asked] if asked else []), pod, *scene.owners(pod), *(each.claim for each in used)]
     return _answer(scene, subject, stage, found, helps=helps, evidence=around)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
+from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
+from webhook.deviceselectors.reads import reads
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
@@ -58,42 +60,68 @@ _COMMON: Final = frozenset(
 )
 """Words in the names of drivers that do not tell one from another."""
 _WORDS: Final = re.compile(r"[a-z0-9]+")
-_SURE: Final = 100
+_SORTS: Final = frozenset({"gpu", "cpu", "memory", "nic", "vf", "tpu", "npu"})
+"""Those that name a sort of devices."""
+_DISTINCT: Final = 100
+_LOOKED_AT_MAX: Final = 32
+"""On how many nodes a driver is looked at that should publish devices."""
+_SURE: Final = 1_000_000
 
 
 def of_class(scene: Scene, name: str) -> list[str]:
-    """Return the drivers that a class selects by name; those of its devices if it does not."""
-    found = set[str]()
+    """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
+    found, domains = set[str](), set[str]()
     for each in items(scene.inventory.find("DeviceClass", name), "spec", "selectors"):
         parts = parts_of(text(each, "cel", "expression"), scene.settings.release, scene.settings.gates)
-        found |= drivers_in(parts.all) if parts else set()
-    return sorted(found)
+        if parts:
+            found |= drivers_in(parts.all)
+            domains |= {read.domain for read in reads(parts.root)}
+    return sorted(found or domains - {"", STANDARD_DOMAIN})
 
 
 def daemon_set(scene: Scene, driver: str) -> JSONObject | None:
     """Return the DaemonSet that runs the kubelet plugin of a driver; None if none looks like it.
 
     No field ties the two: a DaemonSet that mounts kubelet's directory for plugins is one if it names the driver, or has
-    its distinctive words.
+    its distinctive words; or its common words, such as ``cpu``, if no other driver has more in common with it.
     """
-    ranked = [(likeness(each, driver), each) for each in scene.inventory.all("DaemonSet") if _is_plugin(each)]
+    ranked = [(likeness(each, driver), each) for each in plugins(scene)]
     best, found = max(ranked, key=lambda each: each[0], default=(0, None))
+    if best >= _DISTINCT:
+        return found
+    others = known(scene) - {driver}
+    left = [each for each in ranked if not any(likeness(each[1], other) >= _DISTINCT for other in others)]
+    best, found = max(left, key=lambda each: each[0], default=(0, None))
     return found if best else None
 
 
+def known(scene: Scene) -> set[str]:
+    """Return the drivers that publish devices, or that classes select."""
+    classes = (name for _, name in scene.inventory.names("DeviceClass"))
+    published = {text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")}
+    return published.union(*(of_class(scene, each) for each in classes))
+
+
 def likeness(workload: JSONObject, driver: str) -> int:
-    """Tell how much a DaemonSet looks like the one of a driver; 0 for not at all."""
+    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only."""
     spec = mapping(workload, "spec", "template", "spec")
     parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
     for each in (*items(spec, "containers"), *items(spec, "initContainers")):
-        parts += [text(each, "name"), text(each, "image"), *texts(each, "args"), *texts(each, "command")]
+        parts += [text(each, "name"), _without_host(text(each, "image")), *texts(each, "args"), *texts(each, "command")]
         parts += [text(env, "value") for env in items(each, "env")]
     written = "\n".join(each for each in parts if isinstance(each, str)).lower()
     if driver.lower() in written:
         return _SURE
-    words = set(_WORDS.findall(driver.lower())) - _COMMON
+    words = set(_WORDS.findall(driver.lower()))
     squeezed = "".join(_WORDS.findall(driver.lower()))
-    return sum(len(each) for each in words if each in written) or (len(squeezed) if squeezed in written else 0)
+    distinct = sum(len(each) for each in words - _COMMON if each in written) or (len(squeezed) * (squeezed in written))
+    return distinct * _DISTINCT + sum(len(each) for each in words & _SORTS if each in written)
+
+
+def _without_host(image: str) -> str:
+    """Return an image without its registry, which says nothing of what it is."""
+    host, slash, path = image.partition("/")
+    return path if slash and "." in host else image
 
 
 def _is_plugin(workload: JSONObject) -> bool:
@@ -138,7 +166,7 @@ def absent(scene: Scene, driver: str) -> Cause:
         return Cause(f"{what}: the driver is not installed ({looked})", refs, (f"install driver {driver}",))
     refs = (ref_of(found), *refs)
     nodes = scene.inventory.all("Node")
-    for each in sorted(nodes, key=lambda node: not _matches(found, node)):
+    for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
             if not any(_matches(found, node) for node in nodes):
                 text_ = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
@@ -156,8 +184,9 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
     if found is None or not publishes(scene, driver):
         return
     publishing = {text(each, "spec", "nodeName") for each in _slices(scene, driver)}
-    for node in scene.inventory.all("Node"):
-        if name_of(node) not in publishing and _matches(found, node) and (trouble := of_plugin(scene, found, node)):
+    without = (each for each in scene.inventory.all("Node") if name_of(each) not in publishing)
+    for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
+        if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
 
 
@@ -261,12 +290,10 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     name = name_of(node)
     slices = published_on(scene, name)
     silent: list[Cause] = []
-    known = sorted({text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")})
+    every = known(scene)
     skipping: list[Cause] = []
     for workload in plugins(scene):
-        like = [each for each in known if likeness(workload, each)]
-        best = max((likeness(workload, each) for each in like), default=0)
-        own = [each for each in like if likeness(workload, each) == best] or _classes_like(scene, workload)
+        own = [each for each in sorted(every) if daemon_set(scene, each) is workload]
         if any(each in slices for each in own):
             if trouble := of_plugin(scene, workload, node):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
@@ -319,12 +346,6 @@ def not_ready(node: JSONObject) -> Cause:
     ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), {})
     words = text(ready, "message") or text(ready, "reason")
     return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
-
-
-def _classes_like(scene: Scene, workload: JSONObject) -> list[str]:
-    """Return the drivers of classes that a DaemonSet looks like: it may be the only one, and publish nothing."""
-    named = Counter(driver for each in scene.inventory.all("DeviceClass") for driver in of_class(scene, name_of(each)))
-    return [each for each in named if likeness(workload, each)]
 
 
 def _incomplete(driver: str, slices: Sequence[JSONObject]) -> Iterator[Cause]:

@@ -140,7 +140,7 @@ def _of_gang(scene: Scene, gang: _Gang) -> Found | None:
             if fitting >= gang.least:
                 return None
             found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
-            first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} others")
+            first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
             return Found([first, *found.causes[1:]], found.helps)
         fitting += 1
     return None

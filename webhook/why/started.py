@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import Final
 
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.references.rules import listed
+from webhook.simulation.binding import time_of
 from webhook.simulation.queue import priority
 from webhook.simulation.taints import taint_of
 from webhook.spelling import either
@@ -145,16 +147,7 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
     reason, words = text(target, "reason"), text(target, "message")
     node = text(pod, "spec", "nodeName")
     if reason == "PreemptionByScheduler":
-        by = next(
-            (
-                other
-                for event in scene.events(pod, "Preempted")
-                if (found := _PREEMPTED.search(event.words))
-                for other in scene.inventory.all("Pod")
-                if text(other, "metadata", "uid") == found[1]
-            ),
-            None,
-        )
+        by = next((by for each in scene.events(pod, "Preempted") if (by := _preemptor(scene, each))), None)
         who = "a pod of higher priority" if by is None else f"pod {full_name_of(by)}"
         mine, its = priority(pod, scene.inventory), by and priority(by, scene.inventory)
         than = "" if by is None else f" (priority {its} over {mine})"
@@ -175,6 +168,44 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
             (Ref("Node", node), *(Ref("Taint", each.key) for each in taints)),
         )
     return Cause(f"was ended ({reason}): {brief(words)}", (ref_of(pod), Ref("Node", node)))
+
+
+def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
+    """Return the pod for which the scheduler has ended another one; its event has only the UID."""
+    found = _PREEMPTED.search(event.words)
+    pods = scene.inventory.all("Pod") if found else ()
+    return next((each for each in pods if found and text(each, "metadata", "uid") == found[1]), None)
+
+
+_ENDINGS: Final = {
+    "Preempted": "was preempted",
+    "TaintManagerEviction": "was evicted by a taint of its node",
+    "Evicted": "was evicted by kubelet",
+}
+"""The reasons of events about pods that others have ended, and what they mean."""
+_SOON: Final = timedelta(minutes=2)
+"""The time in which a controller makes another pod."""
+
+
+def predecessor(scene: Scene, pod: JSONObject) -> Cause | None:
+    """Say how the pod was ended in whose place another one was made; None if that is not known.
+
+    Args:
+        pod: The pod that was made.
+    """
+    owner = scene.owner(pod)
+    if owner is None:
+        return None
+    made = time_of(text(pod, "metadata", "creationTimestamp"))
+    for each in scene.of_gone(f"{name_of(owner)}-", namespace_of(pod)):
+        ended = time_of(each.time)
+        if each.reason not in _ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
+            continue
+        by = _preemptor(scene, each)
+        who = f" by pod {full_name_of(by)}" if by else ""
+        about = (*((ref_of(by), *_classes(by)) if by else ()), Ref("Pod", text(each.about, "name"), namespace_of(pod)))
+        return Cause(f"pod {text(each.about, 'name')} {_ENDINGS[each.reason]}{who}", about)
+    return None
 
 
 def _classes(pod: JSONObject) -> tuple[Ref, ...]:
@@ -445,7 +476,8 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     for claim in used.values():
         for result in items(allocation_of(claim), "devices", "results"):
             device = text(result, "device")
-            by_kubelet = next((said for id_, said in reported.items() if _is_of(id_, claim, device)), None)
+            ends = tuple(f"{mark}{device}" for mark in "-/=_")
+            by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
             status = next(
                 (
                     each
@@ -484,14 +516,6 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if reported and not named:
         first, words = next(iter(reported.items()))
         yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", (Ref("Device", first),))
-
-
-def _is_of(resource_id: str, claim: JSONObject, device: str) -> bool:
-    """Tell whether kubelet's ID of a resource is that of a claim's device: the driver's CDI id, which has its name."""
-    uid = text(claim, "metadata", "uid")
-    return resource_id.endswith((f"-{device}", f"/{device}", f"={device}", f"_{device}")) and (
-        uid in resource_id or uid not in resource_id
-    )
 
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:

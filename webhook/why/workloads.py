@@ -10,13 +10,16 @@ from typing import Final
 from webhook.inventory import MalformedError
 from webhook.inventory.quotas import Quotas
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.simulation.affinity import wants
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
 from webhook.why.containers import brief, failed, last_words, outcome
-from webhook.why.drivers import unselected
+from webhook.why.drivers import of_plugin, unselected
 from webhook.why.scene import Cause, Event, Scene, ref_of
-from webhook.why.started import ENDED, stage_of
+from webhook.why.started import ENDED, explain, stage_of
 
 NO_POD: Final = "no-pod"
+_PODS_MAX: Final = 64
+"""How many ready pods of a workload are looked at."""
 _FAILED: Final = ("FailedCreate", "ReplicaSetCreateError", "FailedScheduling", "BackoffLimitExceeded")
 _BEFORE: Final = re.compile(
     r"^(?:\(combined from similar events\): )?(?:Error creating: |create Pod .*? failed error: )?"
@@ -29,31 +32,40 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
     Args:
         workload: A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob.
     """
-    pods = scene.pods_of(workload)
-    if ended := list(_of_job(workload, pods)):
-        return ended, None
-    wanted = _wanted(workload)
-    if wanted == 0:
-        field = "parallelism" if text(workload, "kind") == "Job" else "replicas"
-        return [Cause(f"has no pods, as its {field} is 0", (ref_of(workload),), (f"raise spec.{field}",), NO_POD)], None
-    if is_suspended(workload):
-        return [
-            Cause("is suspended (spec.suspend): it makes no pods until it is resumed", (ref_of(workload),), (), NO_POD)
-        ], None
+    kind, pods = text(workload, "kind"), scene.pods_of(workload)
+    if kind == "CronJob" and (jobs := scene.owned(workload)) and not is_suspended(workload):
+        return of_workload(scene, max(jobs, key=lambda each: text(each, "metadata", "creationTimestamp")))
     worst = min(pods, key=lambda each: _rank(scene, workload, each), default=None)
-    refused = list(_refused(scene, workload))
-    live = [each for each in pods if stage_of(each) != ENDED]
-    if worst is None or (refused and len(live) < (wanted or 1) and _is_ready(worst)):
-        return refused or [_silent(scene, workload)], None
-    if text(workload, "kind") == "Deployment" and at(workload, "spec", "paused") is True and _is_ready(worst):
-        return [Cause("is paused (spec.paused): changes of its template make no new pods", (ref_of(workload),))], None
+    found = list(_by_itself(workload, pods))
+    if not found and (worst is None or _is_ready(worst)):
+        found = list(_lacking(scene, workload, pods))
+    if found or worst is None:
+        return found or [_silent(scene, workload)], None
+    if _is_ready(worst):
+        every = (each for each in pods[:_PODS_MAX] if stage_of(each) != ENDED)
+        worst = next((each for each in every if not all(one.is_well for one in explain(scene, each))), worst)
     return [], worst
 
 
-def _wanted(workload: JSONObject) -> int | None:
-    if text(workload, "kind") == "DaemonSet":
-        return number(workload, "status", "desiredNumberScheduled")
-    return replicas_of(workload)
+def _by_itself(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
+    """Say why a workload should have no pods: it is suspended, has ended, or has no replicas."""
+    kind, ref = text(workload, "kind"), ref_of(workload)
+    if is_suspended(workload):
+        yield Cause("is suspended (spec.suspend): it makes no pods until it is resumed", (ref,), (), NO_POD)
+    yield from _of_job(workload, pods)
+    if kind != "DaemonSet" and replicas_of(workload) == 0:
+        field = "parallelism" if kind == "Job" else "replicas"
+        yield Cause(f"has no pods, as its {field} is 0", (ref,), (f"raise spec.{field}",), NO_POD)
+
+
+def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
+    """Say why a workload has fewer pods than it should have, or old ones; all that it has are ready."""
+    kind, live = text(workload, "kind"), sum(stage_of(each) != ENDED for each in pods)
+    wanted = number(workload, "status", "desiredNumberScheduled") if kind == "DaemonSet" else replicas_of(workload)
+    if live < (wanted or 1):
+        yield from _refused(scene, workload, live)
+    if pods and kind == "Deployment" and at(workload, "spec", "paused") is True:
+        yield Cause("is paused (spec.paused): changes of its template make no new pods", (ref_of(workload),))
 
 
 def _rank(scene: Scene, workload: JSONObject, pod: JSONObject) -> tuple[bool, bool, bool, int, str]:
@@ -70,8 +82,13 @@ def _is_ready(pod: JSONObject) -> bool:
     return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
-def _refused(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
-    """Say why the API server refuses the pods of a workload: what it would say now, else what it said last."""
+def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
+    """Say why the API server refuses the pods of a workload: what it would say now, else what it said last.
+
+    Args:
+        pods: The number of pods that it has.
+    """
+    what = f"it has only {pods} of its pods, and no more was created" if pods else "no pod was created"
     makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
     makers = [each for each in makers if text(each, "kind") != "Pod"]
     namespace = namespace_of(workload)
@@ -81,7 +98,7 @@ def _refused(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
     if pod is not None and (why := Quotas(scene.inventory).refusal_of_pod(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         yield Cause(
-            f"no pod was created: {refs[0] if refs else 'a ResourceQuota'} does not allow it: {why}",
+            f"{what}: {refs[0] if refs else 'a ResourceQuota'} does not allow it: {why}",
             (*refs, ref_of(workload)),
             (f"lower what the pods request, or raise spec.hard of {refs[0]}" if refs else "raise the quota",),
             NO_POD,
@@ -102,7 +119,7 @@ def _refused(scene: Scene, workload: JSONObject) -> Iterator[Cause]:
             words = _BEFORE.sub("", words)
             refs = scene.mentioned(words, namespace)
             yield Cause(
-                f"no pod was created: the API server refuses it: {brief(words, 280)}",
+                f"{what}: the API server refuses it: {brief(words, 280)}",
                 (*refs, ref_of(workload)),
                 (),
                 NO_POD,
@@ -118,7 +135,13 @@ def _revision(obj: JSONObject) -> int:
 def _silent(scene: Scene, workload: JSONObject) -> Cause:
     if text(workload, "kind") == "DaemonSet":
         nodes = scene.inventory.all("Node")
-        return Cause(f"selects no node: {unselected(workload, nodes)}", (ref_of(workload),), (), NO_POD)
+        spec = mapping(workload, "spec", "template", "spec")
+        selected = next((each for each in nodes if wants(spec, each)), None)
+        trouble = of_plugin(scene, workload, selected) if selected else None
+        said = trouble.text if trouble else f"selects no node: {unselected(workload, nodes)}"
+        return Cause(
+            f"has no pod: {said}" if trouble else said, trouble.about if trouble else (ref_of(workload),), (), NO_POD
+        )
     gone = scene.of_gone(f"{name_of(workload)}-", namespace_of(workload))
     if gone:
         last = gone[0]

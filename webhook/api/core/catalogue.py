@@ -231,6 +231,15 @@ _JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
     "v1.VolumeMount.name": _REQUIRED,
 }
 """What the items of lists in pods need, which null does not have: Go decodes it as an item without fields."""
+_COUNTED: Final = frozenset(
+    {
+        *("CSIDriver", "CustomResourceDefinition", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass"),
+        *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration"),
+        *("NetworkPolicy", "PodDisruptionBudget", "PriorityClass", "PriorityLevelConfiguration"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"),
+    }
+)
+"""The kinds whose generations the API server counts (``PrepareForCreate`` in ``pkg/registry/*/*/strategy.go``)."""
 _FIELD: Final = re.compile(r"(\w+)([?!]?)(?::([^@=\s]+))?(?:@([0-9]*)-?([0-9]*))?(?:=(\S+))?")
 _SCALARS: Final[Mapping[str, Callable[..., Field]]] = {
     "bool": Bool,
@@ -277,9 +286,9 @@ def type_of(api_version: str, name: str) -> type[Struct]:
             fields[field] = declared_field
     bases: tuple[type[Struct], ...] = (Struct,)
     if head.startswith("*"):
-        from webhook.api.core.meta import Object  # parts of pods need no kinds
+        from webhook.api.core.meta import CountedObject, Object  # parts of pods need no kinds
 
-        bases = (Object,)
+        bases = (CountedObject if name in _COUNTED else Object,)
     attributes: dict[str, Any] = {
         "package": api_version.rpartition("/")[2],
         "go_name": name,

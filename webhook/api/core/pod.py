@@ -15,6 +15,7 @@ from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podupdate import changes
 from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
+from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import decode_quantity, readable_quantity
 from webhook.objects import items, mapping
@@ -395,8 +396,6 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
 @check(Pod, on=[CREATE, UPDATE], given=["spec"])
 def spaces_around_image(pod: View) -> Iterator[Problem]:
     """The image of a pod's container has no white space around it; in a template it may."""
-    from webhook.escapes import GO_SPACE  # most pods are valid
-
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for index, container in enumerate(pod.spec.contents(kind)):
             image = container.get("image") or ""

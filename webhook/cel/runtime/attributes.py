@@ -122,24 +122,11 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
         fails = writer.otherwise("else:", otherwise, result)
     else:
-        near, rest = _nearest(writer, start.text, keys)
-        source = near + "".join(f"[{writer.given(key)}]" for key in rest)
+        source = start.text + "".join(f"[{writer.given(key)}]" for key in keys)
         writer.line(f"try: {result} = {f'Optional({source})' if is_optional else source}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
     writer.facts[start.text, step] = result
     return Operand(result, cls, fails)
-
-
-def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
-    """The value that is known already after some of the keys, and the other keys.
-
-    It may be an error: a step from there is one then, too, and all steps are followed from the start.
-    """
-    for count in range(len(keys) - 1, 0, -1):
-        known = writer.facts.get((start, keys[:count]))
-        if known is not None:
-            return known, keys[count:]
-    return start, keys
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:

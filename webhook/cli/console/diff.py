@@ -7,13 +7,11 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from webhook.findings import Finding
 from webhook.report.excerpt import printable, uncommanded
 from webhook.report.summary import counted
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
 
 _SEPARATOR = "---"
 

@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.cli.console.lines import columns
 from webhook.configuration.options import Output
@@ -14,11 +14,9 @@ from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR
 from webhook.report import Style, make
 from webhook.report.excerpt import as_json
+from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
 
 
 def check_outputs(arguments: Namespace) -> None:

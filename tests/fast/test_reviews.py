@@ -21,7 +21,7 @@ from webhook.admission.record import ALLOWED
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
 from webhook.fast.policies import Quick
-from webhook.fast.shortcut import OFTEN
+from webhook.fast.reviews import OFTEN
 from webhook.policy.load import load
 
 LIBRARY = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
