@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.reviews import pod
 from benchmarks.timing import build, interleaved
 from webhook.api import judgement
-from webhook.fast.objects import PLANNED_AFTER
 from webhook.optional import install
 from webhook.schema import CREATE
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 DEVICES = 128
 ATTRIBUTES = 32
+PLANNED_AFTER = 16
+"""How many objects are walked before a plan is made."""
 REQUESTS = 5
 ROUNDS = 60
 

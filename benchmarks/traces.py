@@ -16,10 +16,11 @@ from benchmarks.reviews import POLICIES, request
 from webhook.admission import Call, ReviewOptions, answer
 from webhook.cli import main
 from webhook.documents import Document, read
-from webhook.fast.objects import PLANNED_AFTER
 from webhook.optional import install
 from webhook.policy.load import load
 
+PLANNED_AFTER = 16
+"""How many objects are walked before a plan is made."""
 ROOT = Path(__file__).parent.parent
 OURS = str(ROOT / "webhook")
 SIMULATE = ROOT / "examples" / "simulate"

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webhook.explain.examples import example
 from webhook.explain.places import kinds, rules
+from webhook.explain.text import example
 from webhook.release import span
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def _json() -> str:
         for title, name, path in (
             ("The report", "report", "report/json.schema.json"),
             ("Answers of simulate", "simulate", "simulation/answers.schema.json"),
+            ("The answer of why", "why", "why/answer.schema.json"),
             ("Results of match", "match", "deviceselectors/match.schema.json"),
         )
     }

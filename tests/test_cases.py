@@ -17,8 +17,8 @@ import pytest
 from tests.command import draguard, findings
 from webhook import validate
 from webhook.documents import Document, parse
-from webhook.explain.examples import Example, example
 from webhook.explain.places import kinds, rules
+from webhook.explain.text import Example, example
 from webhook.references import every_rule
 
 RULES = rules(kinds(), None)
@@ -32,6 +32,7 @@ NOT_IN_FILES = {
     "name": "manifests are compared with the stored object of their name",
     "not-compared": "it is about a revision of git",
     "not-an-object": "what is not an object is counted among other kinds, and refused by the library and the webhook",
+    "reserved-near-limit": "it takes hundreds of pods",
     "prescheduled-too-many-terms": "it takes a thousand terms",
     "too-deep": "it takes hundreds of levels",
     "too-many-findings": "it takes thousands of findings",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.process
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 GITLAB: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / ".gitlab/draguard.yml").read_text(encoding="utf-8")))
+RELEASE: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8"))
 BAD = (ROOT / "examples/limits/names.yaml").read_bytes()
 FINE = (ROOT / "examples/fixed/pod-with-cats.yaml").read_bytes()
 
@@ -146,3 +148,24 @@ class TestGitLab:
         done = self.validate(repository, paths="fine", options="--kubernetes-version=1.36 --strict")
         assert done.returncode == 1
         assert "not-served" in done.stdout
+
+
+def test_the_plugin_for_krew_is_made_of_its_templates(tmp_path: Path) -> None:
+    step = next(each["run"] for each in RELEASE["jobs"]["release"]["steps"] if "Krew" in each.get("name", ""))
+    for each in ("LICENSE", ".github"):
+        (tmp_path / each).symlink_to(ROOT / each)
+    (tmp_path / "files").mkdir()
+    environment = {"PATH": os.environ["PATH"], "GITHUB_REF_NAME": "v1.2.3"}
+    command = ["bash", "-e", "-c", step]
+    subprocess.run(command, check=True, cwd=tmp_path, env=environment)
+    manifest = yaml.safe_load((tmp_path / "files/dra.yaml").read_text(encoding="utf-8"))
+    (platform,) = manifest["spec"]["platforms"]
+    assert manifest["spec"]["version"] == "v1.2.3"
+    assert "v1.2.3/kubectl-dra.tar.gz" in platform["uri"]
+    assert platform["sha256"] == sha256((tmp_path / "files/kubectl-dra.tar.gz").read_bytes()).hexdigest()
+    program = (tmp_path / "plugin/kubectl-dra").read_text(encoding="utf-8")
+    assert "draguard-1.2.3-py3-none-any.whl" in program
+    done = subprocess.run(
+        ["/bin/sh", tmp_path / "plugin/kubectl-dra"], env={"PATH": ""}, check=False, capture_output=True
+    )
+    assert (done.returncode, b"needs uv" in done.stderr) == (2, True)

@@ -70,12 +70,18 @@ def test_readme_shows_what_draguard_says() -> None:
     assert PICTURE.read_text(encoding="utf-8") == picture(), "python -m tests.terminal draws it anew"
 
 
-def test_the_story_shows_what_draguard_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "programs"),
+    [("simulate", ["draguard", "draguard", "sed", *["draguard"] * 3]), ("why", ["draguard"] * 3)],
+)
+def test_the_story_shows_what_draguard_says(
+    page: str, programs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("examples").symlink_to(ROOT / "examples")
-    story = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    story = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     result = re.findall(r"^\$ (.*)\n((?:(?!```|\$).*\n)*)", story, re.MULTILINE)
-    assert [each.split()[0] for each, _ in result] == ["draguard", "draguard", "sed", *["draguard"] * 3]
+    assert [each.split()[0] for each, _ in result] == programs
     for command, said in result:
         if command.startswith("sed"):
             edited = Path("examples/simulate/deployment.yaml").read_text(encoding="utf-8").replace("80Gi", "40Gi")

@@ -1,7 +1,7 @@
 """The defaults of fields, by type: what ``defaults.go`` and ``zz_generated.defaults.go`` of pkg/apis/* set.
 
 A map with ``when`` holds a default that depends on other fields. What depends on more is in
-``webhook/api/core/completing.py``.
+``webhook/api/core/catalogue.py``.
 """
 
 from __future__ import annotations

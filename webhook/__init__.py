@@ -75,6 +75,7 @@ def validate(
     from webhook.engine.manifests import review
     from webhook.optional import install
 
+    install("documents")
     install("objects")
 
     _check_settings(kubernetes, feature_gates)

@@ -35,8 +35,6 @@ def check_mapping(name: str, value: Any, of: type) -> None:
     """Check that an argument is a mapping from strings, or None.
 
     Args:
-        name: The argument.
-        value: What was given.
         of: The type of its values.
 
     Raises:
@@ -56,8 +54,6 @@ def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
     """Return an argument that may be one value or several as a list.
 
     Args:
-        name: The argument.
-        value: What was given.
         what: What each value is, in words.
         of: The types of which each value may be.
 
@@ -99,8 +95,6 @@ def check_objects(name: str, value: Any, *required: str) -> None:
     """Check that an argument is a list of objects.
 
     Args:
-        name: The argument.
-        value: What was given.
         required: The fields that each must have, with objects as values.
 
     Raises:
@@ -116,10 +110,6 @@ def check_objects(name: str, value: Any, *required: str) -> None:
 
 def check_json(name: str, obj: Any) -> None:
     """Check that an argument consists of dicts, lists, strings, numbers, booleans and None.
-
-    Args:
-        name: The argument.
-        obj: What was given.
 
     Raises:
         TypeError: A value or key in it has another type; the message says where, and what to pass instead.

@@ -49,15 +49,11 @@ class Origin(NamedTuple):
     """The expression of a policy that a finding comes from.
 
     Args:
-        kind: The policy's kind.
-        name: The policy's name.
         binding: The binding's name; empty if the policy itself is at fault.
         params: The parameters of the evaluation, such as ``default/limits``; empty if there are none.
         field: The expression, such as ``spec.validations[0].expression``; empty for the policy as a whole.
-        file: The policy's file.
         line: The line, from 1; 0 if it is not known.
         column: The column, in characters from 1.
-        text: The line itself.
     """
 
     kind: str
@@ -90,9 +86,6 @@ class Fingerprint(NamedTuple):
 
     Args:
         rule: The rule; of a policy, ``policy/NAME``.
-        kind: The object's kind.
-        namespace: The object's namespace.
-        name: The object's name.
         file: The file, only for objects without a name.
         path: The field in the manifest, such as ``spec.devices.requests[0].name``.
     """
@@ -109,13 +102,11 @@ class Finding(NamedTuple):
     """A problem, and where it was found.
 
     Args:
-        problem: The problem.
         file: The file's name as it was given, ``<stdin>`` for standard input.
         line: The line, from 1; 0 if it is about the file as a whole.
         column: The column, in characters from 1.
         text: The line itself; empty if it is too long to be shown.
         document: Which document of the file, from 1; 0 if it could not be read.
-        identity: The object.
         kubernetes: The release that was judged by, such as ``1.30``.
         origin: The policy it comes from; None for a rule of the API server.
         brief: A short form for the text format, where the message is long.
@@ -155,6 +146,11 @@ class Finding(NamedTuple):
         said = str(problem._replace(message=self.brief or problem.message)).removeprefix(": ")
         hint = f" ({problem.hint})" if problem.hint else ""
         return " ".join(f"{place}: {problem.level} {problem.rule}: {said}{hint}".splitlines())
+
+    @property
+    def is_of_object(self) -> bool:
+        """Whether it is about an object or a line; else a file as a whole was not judged."""
+        return bool(self.line or self.identity.name)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -214,7 +210,6 @@ def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
     """Report that draguard itself failed on an object, so that the report has all others.
 
     Args:
-        error: The exception.
         document: The document of the object.
         path: The part of the object on which it failed.
     """
@@ -229,7 +224,6 @@ def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]
     """Sort findings by file, line and column.
 
     Args:
-        findings: The findings.
         files: The files in their order. Others, such as those of policies, come first, each where its first finding is.
     """
     unsorted = list(findings)
@@ -259,8 +253,6 @@ def guarded(document: Document, findings: list[Finding], path: Path = _ROOT) -> 
     """Report an unexpected error on an object, so that the others still get their results.
 
     Args:
-        document: The object's document.
-        findings: Receives the report.
         path: The part of the object that is worked on.
     """
     try:

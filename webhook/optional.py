@@ -14,7 +14,8 @@ def install(part: str) -> None:
     """Install a part of it.
 
     Args:
-        part: ``objects``, which answers for objects that are judged, or ``reviews``, for bodies of requests.
+        part: ``documents``, which reads simple ones, ``objects``, which answers for objects that are judged, or
+            ``reviews``, which answers requests.
     """
     if os.environ.get("DRAGUARD_FAST") == "0":
         return

@@ -10,7 +10,6 @@ class Pattern:
     """A regular expression with the methods of a compiled one.
 
     Args:
-        text: The expression.
         flags: Flags of :mod:`re`.
     """
 

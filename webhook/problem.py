@@ -75,7 +75,6 @@ class InYaml(str):
     """A hint about YAML, with the same in the words of JSON.
 
     Args:
-        text: The hint.
         json: What to say of a file that is meant to be JSON.
     """
 
@@ -132,7 +131,6 @@ def value_at(value: Any, path: Iterable[str | int], absent: Any = None) -> Any:
 
     Args:
         value: The value, of any shape.
-        path: The steps.
         absent: The value to return if there is none at the path.
     """
     for step in path:

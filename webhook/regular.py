@@ -14,7 +14,6 @@ def open_regular(path: str, flags: int) -> int:
     """Open a regular file; not a pipe or device, which might block its reader or never end.
 
     Args:
-        path: The file.
         flags: Those of ``os.open``; so it is an opener for ``open``.
 
     Raises:
@@ -33,7 +32,6 @@ def read_up_to(path: str | os.PathLike[str], most: int) -> bytes:
     """Return the content of a regular file, up to a number of bytes.
 
     Args:
-        path: The file.
         most: The number of bytes to read at most.
 
     Raises:

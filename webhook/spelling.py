@@ -34,7 +34,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     Args:
         name: The name as written.
-        known: The known names.
     """
     return next(iter(near(name, known)), "")
 
@@ -44,7 +43,6 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, quotes
 
     Args:
         name: The name as written.
-        known: The known names.
         otherwise: What to say if none is near.
         quotes: The quotation mark around the name.
     """
@@ -87,7 +85,6 @@ def mistyped(name: str, known: Iterable[str], shortest: int = LONG) -> str:
 
     Args:
         name: The name as written.
-        known: The known names.
         shortest: The fewest letters of the word.
     """
     if len(name) > _LONGEST:

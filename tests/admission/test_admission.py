@@ -401,7 +401,7 @@ def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # No input is known that makes judge raise, so it is made to.
-    monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("webhook.admission.decisions.judge_admitted", lambda *_, **__: 1 / 0)
     with caplog.at_level(logging.ERROR):
         response = review(asked(CLAIM), "validate", ReviewOptions(fail_open=fail_open))["response"]
     assert response["allowed"] is fail_open

@@ -324,7 +324,7 @@ class TestExemptions:
 class TestFailures:
     def test_the_call_says_what_happens_if_answering_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # No input is known that makes judge raise, so it is made to.
-        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr("webhook.admission.decisions.judge_admitted", lambda *_, **__: 1 / 0)
         open_, failed = result(LONG, call=Call("validate", fail_open=True))
         assert (open_["allowed"], failed.decision) == (True, "failed")
         assert not result(LONG, call=Call("validate", fail_open=False))[0]["allowed"]
@@ -335,7 +335,7 @@ class TestFailures:
             return endless()
 
         # The depth limit depends on the interpreter, so that no object suits all of them.
-        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", lambda *_, **__: endless())
+        monkeypatch.setattr("webhook.admission.decisions.judge_admitted", lambda *_, **__: endless())
         response, record = result(LONG)
         assert response["status"]["message"].endswith("the object is nested too deeply")
         assert record.decision == "failed"

@@ -20,7 +20,7 @@ from tests.policy.examples import PODS, binding, mutating, policy
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
-from webhook.engine import evaluator
+from webhook.engine import mutation
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
 from webhook.policy.evaluation.authorizer import authorizer_of
@@ -135,7 +135,7 @@ class TestValidating:
         caplog: pytest.LogCaptureFixture,
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
-        monkeypatch.setattr(evaluator, "validate", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(mutation, "validate", lambda *_, **__: 1 / 0)
         options = ReviewOptions(policies=load([saying("true"), binding()]), fail_open=fail_open)
         with caplog.at_level(logging.ERROR):
             assert review(asked(POD), "validate", options)["response"]["allowed"] is fail_open

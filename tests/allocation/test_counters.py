@@ -7,7 +7,7 @@ import pytest
 from tests.allocation.clusters import ALL, CLASSES
 from tests.allocation.objects import NODE, Json, answer, claim, device, request, resource_slice, result
 from webhook.allocation import Allocator, Result
-from webhook.allocation.drawing import together
+from webhook.allocation.explain import together
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.cel import EXTENSIONS
 from tests.cel.costing import BINDINGS, FOLDING
-from tests.examples import examples
 from webhook.budget import DeadlineExceededError
 from webhook.cel import (
     CostLimitExceededError,
-    Environment,
     EvaluationError,
     Meter,
 )
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
-from webhook.cel.types.base import DYN, INT, list_of, map_of
+from webhook.cel.types.base import INT, list_of
 
 LOOPS = (
     "big.all(x, x >= 0)",
@@ -38,15 +32,14 @@ LOOPS = (
 )
 
 
-def looping(text: str, *, specialised: bool = True) -> Program:
+def looping(text: str) -> Program:
     environment = FOLDING.extend(variables={"big": list_of(INT)})
-    return Program(Analysis(environment.check(text), environment), specialised=specialised)
+    return Program(Analysis(environment.check(text), environment))
 
 
 @pytest.mark.parametrize("text", LOOPS)
-@pytest.mark.parametrize("specialised", [True, False])
-def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str, *, specialised: bool) -> None:
-    program = looping(text, specialised=specialised)
+def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str) -> None:
+    program = looping(text)
     meter = Meter(1000)
     with pytest.raises(CostLimitExceededError):
         program.evaluate({"big": list(range(5000))}, meter=meter)
@@ -81,9 +74,8 @@ def test_nothing_is_evaluated_after_the_deadline() -> None:
 
 
 @pytest.mark.parametrize("text", LOOPS)
-@pytest.mark.parametrize("specialised", [True, False])
-def test_a_loop_is_stopped_when_its_deadline_passes(text: str, *, specialised: bool) -> None:
-    program = looping(text, specialised=specialised)
+def test_a_loop_is_stopped_when_its_deadline_passes(text: str) -> None:
+    program = looping(text)
     with pytest.raises(DeadlineExceededError):
         program.evaluate({"big": list(range(200_000))}, meter=Meter(deadline=time.monotonic() + 0.005))
 
@@ -158,37 +150,3 @@ def test_a_loop_is_stopped_at_its_limit_with_a_deadline_too(text: str) -> None:
         with pytest.raises(CostLimitExceededError):
             program.evaluate({"big": list(range(50_000))}, meter=meter)
     assert meters[0].cost == meters[1].cost > 12_345
-
-
-NUMBERS = st.lists(st.integers(-3, 3), max_size=5)
-PREDICATES = st.sampled_from(["x > 0", "6 / x > 1", "x == 1", "d", "x in [1, 2] || 1 / x > 0", "has(d.x)"])
-TERMS = st.sampled_from(["x", "6 / x", "1", "[x]", "d + x"])
-SHAPES = st.sampled_from(
-    [
-        "l.all(x, {p})", "l.exists(x, {p})", "l.exists_one(x, {p})", "l.filter(x, {p})", "l.map(x, {t})",
-        "l.map(x, {p}, {t})", "l.all(i, x, {p})", "l.exists(i, x, {p})", "l.existsOne(i, x, {p})",
-        "l.transformList(i, x, {p}, {t})", "l.transformMap(i, x, {t})", "l.transformMap(i, x, {p}, {t})",
-        "l.transformMapEntry(i, x, {{{t}: i}})", "l.transformMapEntry(i, x, {p}, {{i: {t}}})",
-        "m.all(x, {p})", "m.exists(i, x, {p})", "m.transformMap(i, x, {t})",
-    ]
-)  # fmt: skip
-LOOPING = Environment(EXTENSIONS, variables={"l": list_of(INT), "m": map_of(INT, INT), "d": DYN})
-
-
-def outcome(text: str, bindings: dict[str, Any], *, specialised: bool) -> tuple[Any, str, int]:
-    program = Program(Analysis(LOOPING.check(text), LOOPING), specialised=specialised)
-    meter = Meter()
-    try:
-        return program.evaluate(bindings, meter=meter), "", meter.cost
-    except EvaluationError as error:
-        return None, str(error), meter.cost
-
-
-@examples(400)
-@given(shape=SHAPES, predicate=PREDICATES, term=TERMS, numbers=NUMBERS, dynamic=st.sampled_from([True, 1, "a", {}]))
-def test_special_loops_do_what_the_parts_say(
-    shape: str, predicate: str, term: str, numbers: list[int], dynamic: object
-) -> None:
-    text = shape.format(p=predicate, t=term)
-    bindings = {"l": numbers, "m": {number: number for number in numbers}, "d": dynamic}
-    assert outcome(text, bindings, specialised=True) == outcome(text, bindings, specialised=False)

@@ -18,9 +18,8 @@ from webhook.cel.cache import Cache
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.regex import re2 as regex
-from webhook.cel.regex.pattern import read_pattern
+from webhook.cel.regex.pattern import PatternError, read_pattern
 from webhook.cel.regex.re2 import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches
-from webhook.cel.regex.stack import PatternError
 from webhook.release import Release
 
 LINES = [json.loads(line) for line in Path(__file__).with_name("go-regexp.jsonl").read_text().splitlines()]

@@ -23,7 +23,7 @@ from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, ren
 from webhook.admission import Enforcement
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.target import feature_gates
-from webhook.cli.options.enforcement import enforcement
+from webhook.cli.options.reviews import enforcement
 from webhook.cli.parser import make_parser
 
 pytestmark = pytest.mark.tools

@@ -71,7 +71,7 @@ class TestHelp:
             (
                 ["schema"],
                 "schema",
-                "the following arguments are required: NAME (choose from report, match, simulate, profile, suite)",
+                "the following arguments are required: NAME (choose from report, why, match, simulate, profile, suite)",
             ),
             (["driver", "check"], "driver check", "the following arguments are required: PATH"),
         ],

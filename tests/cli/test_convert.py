@@ -188,7 +188,8 @@ def test_pods_are_converted_where_they_are_said_to_be() -> None:
 def test_what_is_not_read_is_counted(manifests: Path) -> None:
     (manifests / "template.yaml").write_text("apiVersion: {{ .Version }}\n", encoding="utf-8")
     done = draguard("convert", "--write", "--exclude", "new.yaml", manifests)
-    left_out = "not read: 1 path that is excluded, 1 template that is not filled in yet"
+    template = f"1 template that is not filled in yet ({manifests / 'template.yaml'})"
+    left_out = f"not read: 1 path that is excluded, {template}"
     assert done.err == f"1 place in 1 file converted\n{left_out}\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.policies import POLICY
 from tests.serving import look
 from webhook.cli.parser import make_parser
-from webhook.cli.serve.following import faults, reloaded_options
+from webhook.cli.serve import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.usage import UsageError
 
@@ -97,7 +97,7 @@ def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
     answering = reloaded_options(make_parser().parse_args(["serve"]))
-    monkeypatch.setattr("webhook.cli.serve.following.options", lambda *_: pytest.fail("they were read again"))
+    monkeypatch.setattr("webhook.cli.serve.options", lambda *_: pytest.fail("they were read again"))
     look(answering)
     assert answering.value.policies is None
 

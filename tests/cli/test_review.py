@@ -96,7 +96,7 @@ class TestAnswers:
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr("webhook.engine.reviews.judge_admitted", broken)
+        monkeypatch.setattr("webhook.admission.decisions.judge_admitted", broken)
         text = json.dumps(review("a")).encode()
         answers = [draguard("review", "--failure-policy", policy, "-", stdin=text).out for policy in ("Fail", "ignore")]
         assert [json.loads(answer)["response"]["allowed"] for answer in answers] == [False, True]

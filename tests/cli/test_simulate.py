@@ -184,7 +184,7 @@ class TestFit:
 class TestNames:
     @pytest.mark.parametrize("name", ["team-x/train-1-0", "train-1-0"])
     def test_a_pod_of_the_cluster(self, name: str) -> None:
-        done = draguard("why", name, "--cluster", CLUSTER)
+        done = draguard("simulate", name, "--cluster", CLUSTER)
         assert (done.code, done.out.splitlines()[0]) == (0, "team-x/train-1-0: already scheduled on node-a")
 
     def test_only_that_pod(self, tmp_path: Path) -> None:
@@ -195,15 +195,15 @@ class TestNames:
         ]
         (tmp_path / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
         cluster = ("--cluster", CLUSTER, "--cluster", tmp_path)
-        assert draguard("why", "two", "-q", *cluster).out.startswith("b/two: node-")
-        assert "1 pod: 1 scheduled" in draguard("why", "two", *cluster).out
+        assert draguard("simulate", "two", "-q", *cluster).out.startswith("b/two: node-")
+        assert "1 pod: 1 scheduled" in draguard("simulate", "two", *cluster).out
         assert (
             "several pods of the cluster have this name: did you mean a/one, b/one?"
-            in draguard("why", "one", *cluster).err
+            in draguard("simulate", "one", *cluster).err
         )
-        assert draguard("why", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
-        assert draguard("why", "a/one", "-n", "b", "-q", *cluster).out.startswith("a/one: node-")
-        done = draguard("why", "two", "-n", "a", *cluster)
+        assert draguard("simulate", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
+        assert draguard("simulate", "a/one", "-n", "b", "-q", *cluster).out.startswith("a/one: node-")
+        done = draguard("simulate", "two", "-n", "a", *cluster)
         why = "two: no file and no pod of namespace a has this name: did you mean b/two?"
         assert (done.code, why in done.err) == (2, True)
 

@@ -126,3 +126,14 @@ def test_an_unknown_namespace_counts_as_labelled(release: str, label: str) -> No
     (answer,) = simulate(objects, [pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
     said = f"Namespace default is not known: it counts as labelled {label}: true, which admin access needs"
     assert (answer["node"], answer["why"]["notes"]) == ("a", [said] if label else [])
+
+
+def test_a_claim_that_a_quota_refuses_is_not_said_to_be_missing_too(tmp_path: Path) -> None:
+    hard = {"count/resourceclaims.resource.k8s.io": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
+    given = file(tmp_path / "cluster.yaml", device_class(), devices("a"), node("a"), quota)
+    manifests = file(tmp_path / "manifests.yaml", claim(), pod(claims={"gpu": "c"}))
+    notes = [each for each in draguard("simulate", manifests, "--cluster", given).out.splitlines() if "note:" in each]
+    assert len(notes) == 1
+    assert "note: the API server refuses its claim default/c: exceeded quota: q" in notes[0]

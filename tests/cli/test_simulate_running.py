@@ -61,7 +61,7 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
 def why(folder: Path, *objects: dict[str, Any], names: tuple[str, ...] = ()) -> str:
     """Explain the pods of a cluster that do not start; return the text."""
     (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
-    return draguard("why", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
+    return draguard("simulate", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
 
 
 def starting(name: str, claims: dict[str, str], **spec: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,22 @@ from pathlib import Path
 import pytest
 
 from tests.command import SCRIPT, draguard
+from tests.kubectl import kubectl
+from tests.simulation.clusters import device_class, node
+from webhook.objects import JSONObject
+
+
+def nodes(*names: str) -> list[JSONObject]:
+    return [{**node(each), "apiVersion": "v1"} for each in names]
 
 
 class TestSnapshot:
     def test_prints_the_command(self) -> None:
         assert draguard("snapshot").out == (
             "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
-            "pods,namespaces,resourcequotas,apiservices -A -o yaml\n"
+            "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,daemonsets,deployments,"
+            "replicasets,statefulsets,jobs,cronjobs,persistentvolumeclaims,limitranges,validatingadmissionpolicies,"
+            "validatingadmissionpolicybindings -A -o yaml\n"
         )
         shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
         assert shorter.startswith("kubectl --context c get deviceclasses,")
@@ -29,64 +39,58 @@ class TestSnapshot:
         )
         assert draguard("snapshot").err == ""
 
-    def test_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.kubectl(tmp_path, monkeypatch, 'echo "asked for $2"')
+    def test_an_unknown_resource(self) -> None:
+        assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
+
+
+@pytest.mark.process
+class TestRun:
+    def test_prints_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = nodes("n1", "n2")
+        written = {"manager": "kubectl", "apiVersion": "resource.k8s.io/v1"}
+        objects.append({**device_class(), "apiVersion": "resource.k8s.io/v1"})
+        for each in (objects[0], objects[2]):
+            each["metadata"]["managedFields"] = [{**written, "fieldsV1": {"f:spec": {}}}]
+        objects[0]["metadata"] |= {"annotations": {"a": "b", "long": "x" * 2000}}
+        log = kubectl(tmp_path, monkeypatch, objects)
+        done = draguard("snapshot", "--run", "--without", "pods")
+        found = [each for each in json.loads(done.out)["items"] if each["kind"] != "APIService"]
+        assert (done.code, done.err, [each["metadata"]["name"] for each in found]) == (0, "", ["gpu", "n1", "n2"])
+        assert found[0]["metadata"]["managedFields"] == [written]
+        assert found[1]["metadata"] == {"name": "n1", "labels": {}, "annotations": {"a": "b"}}
+        assert "/pods" not in log.read_text()
+        assert "/api/v1/events" in log.read_text()
+
+    def test_of_one_namespace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        log = kubectl(tmp_path, monkeypatch, nodes("n1"))
+        assert draguard("snapshot", "--run", "-n", "default").code == 0
+        assert "/api/v1/namespaces/default/pods?" in log.read_text()
+        assert "/api/v1/pods?" not in log.read_text()
+
+    def test_what_is_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        faults = {"/api/v1/pods": {"error": "Error from server (Forbidden): no"}}
+        kubectl(tmp_path, monkeypatch, nodes("n1"), faults)
         done = draguard("snapshot", "--run")
-        assert done.code == 0
-        assert "asked for deviceclasses" in done.out
+        assert (done.code, done.err, '"n1"' in done.out) == (1, "warning: pods not read: forbidden: no\n", True)
 
-    @pytest.mark.process
-    def test_needs_no_memory_for_what_kubectl_prints(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.kubectl(tmp_path, monkeypatch, "head -c 300000000 /dev/zero")
-        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({200 << 20},) * 2); "
-        command = [
-            sys.executable,
-            "-c",
-            f"{limit}os.execv(sys.argv[1], sys.argv[1:])",
-            str(SCRIPT),
-            "snapshot",
-            "--run",
-        ]
-        assert subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    def test_needs_little_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = nodes(*(f"n{number}" for number in range(400)))
+        for each in objects:
+            each["metadata"]["annotations"] = {"hostile": "\x1b" * 50_000}
+        kubectl(tmp_path, monkeypatch, objects)
+        # 120 MB as JSON
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({400 << 20},) * 2); "
+        code = f"{limit}os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", code, str(SCRIPT), "snapshot", "--run"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr, len(done.stdout) < 1_000_000) == (0, b"", True)
 
-    def test_asks_again_without_what_is_not_served(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.kubectl(
-            tmp_path,
-            monkeypatch,
-            "case $2 in *devicetaintrules*) echo the first half; echo \"error: the server doesn't have a resource type "
-            '\\"devicetaintrules\\"" >&2; exit 1;; esac',
-            'echo "asked for $2"',
-        )
+    def test_says_that_there_is_no_cluster(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        kubectl(tmp_path, monkeypatch, (), {"/version": {"error": "The connection was refused"}})
         done = draguard("snapshot", "--run")
-        assert (done.code, done.out.startswith("asked for "), "devicetaintrules" in done.out) == (0, True, False)
-        assert done.err == "warning: the cluster does not serve devicetaintrules: the snapshot leaves them out\n"
-
-    @pytest.mark.parametrize(
-        ("last", "said"),
-        [
-            ("echo The connection was refused >&2", "The connection was refused\n"),
-            ("", 'E1122 20:10:19.1    42 memcache.go:265] "Unhandled Error" err="refused"\n'),
-        ],
-    )
-    def test_says_once_that_there_is_no_cluster(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, said: str
-    ) -> None:
-        log = """echo 'E1122 20:10:19.1    42 memcache.go:265] "Unhandled Error" err="refused"' >&2"""
-        self.kubectl(tmp_path, monkeypatch, log, log, last, "exit 1")
-        done = draguard("snapshot", "--run")
-        assert (done.code, done.out, done.err) == (1, "", said)
-
-    @staticmethod
-    def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *script: str) -> None:
-        program = tmp_path / "kubectl"
-        program.write_text("\n".join(["#!/bin/sh", *script, ""]))
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        assert (done.code, done.out, "cannot be read: The connection was refused" in done.err) == (2, "", True)
 
     def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         done = draguard("snapshot", "--run")
         assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
-
-    def test_an_unknown_resource(self) -> None:
-        assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err

@@ -268,3 +268,14 @@ def test_costs_say_what_has_no_bound(new: Path) -> None:
     out = draguard("policy", "check", "--costs", new).out
     assert ", without bound\nwithout bound: with the largest objects that a request can hold, " in out
     assert "without bound" not in draguard("policy", "check", new).out
+
+
+def test_a_case_without_a_binding_names_the_one_that_misspells_the_policy(tmp_path: Path) -> None:
+    assert draguard("policy", "new", "few.example.com", "--directory", tmp_path).code == 0
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy.read_text().replace("policyName: few.example.com", "policyName: fwe.example.com"))
+    done = draguard("policy", "test", tmp_path)
+    meant = 'binding "few.example.com" names "fwe.example.com" (did you mean "few.example.com"?)'
+    assert (done.code, f"was allowed: few.example.com has no binding: {meant}\n" in done.out) == (1, True)
+    policy.write_text(policy.read_text().replace("policyName: fwe.example.com", "policyName: other.example.org"))
+    assert "was allowed: few.example.com has no binding\n" in draguard("policy", "test", tmp_path).out

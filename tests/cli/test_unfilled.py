@@ -133,8 +133,47 @@ def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path
     (found,) = findings("validate", file)
     assert (found["level"], found["rule"]) == ("note", "template")
     done = draguard("validate", tmp_path)
-    assert (done.code, "not read: 1 template that is not filled in yet" in done.out) == (0, True)
+    assert (done.code, f"not read: 1 template that is not filled in yet ({file})" in done.out) == (0, True)
     assert draguard("convert", "--check", file).code != 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("{{- if .Values.enabled }}\n---\n", "{{- end }}\n"),
+        ("# Copyright\n{{- if .Values.enabled }}\n---\n", "---\n{{- end }}\n"),
+        ("{{- /*\nCopyright\n*/ -}}\n---\n", ""),
+        ('{{ define "x" }}\na: b\n{{ end }}\n---\n', ""),
+        ("", '---\n{{ include "more" . }}\n'),
+        ("", "--- {{ end }}\n" + CLAIM),
+        ("{% if x %}\n---\n", "---\n{% endif %}\n"),
+        ("{# comment #}\n", ""),
+        ("<% if x %>\n---\n", "---\n<% end %>\n"),
+        ("${HEADER}\n---\n", "---\n$EXTRA\n"),
+        ("", "---\n@EXTRA@\n"),
+    ],
+)
+def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, after: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(before + CLAIM.replace("NAME", "a") + after, encoding="utf-8")
+    assert {(each["level"], each["rule"]) for each in findings("validate", file)} == {("note", "template")}
+    done = draguard("validate", tmp_path)
+    assert (done.code, "not filled in yet" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("wrong", ["a: [\n", "{a: b\n", "text\n", "--- a\n"])
+def test_what_is_no_template_beside_a_manifest_is_an_error(wrong: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(f"{CLAIM.replace('NAME', 'a')}---\n{wrong}", encoding="utf-8")
+    assert draguard("validate", tmp_path).code == 1
+
+
+def test_the_first_templates_of_a_directory_are_named(tmp_path: Path) -> None:
+    for name in "edcba":
+        (tmp_path / f"{name}.yaml").write_text("\n---\n".join([CLAIM.replace("NAME", "{{ .Name }}")] * 2))
+    named = ", ".join(f"{tmp_path}/{name}.yaml" for name in "abc")
+    for command in ("validate", "convert"):
+        done = draguard(command, tmp_path)
+        assert f"not read: 10 templates that are not filled in yet ({named}, …)" in done.out + done.err
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from typing import Any
 
 from tests.apiserver import ApiServer
 from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING
-from webhook.cluster import Lifetimes, Manager, ManagerOptions
+from webhook.cluster.manager import Manager
+from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
 from webhook.server import Certificate

@@ -15,11 +15,12 @@ import pytest
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
 from webhook.certificates import certs
-from webhook.cluster import ClusterError, Lifetimes, ManagerOptions, api, rotationprocess
+from webhook.cluster import api, rotationprocess
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
-from webhook.cluster.errors import Conflict
+from webhook.cluster.errors import ClusterError, Conflict
 from webhook.cluster.files import Pair
+from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import decode
 

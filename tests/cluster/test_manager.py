@@ -17,7 +17,10 @@ from cryptography import x509
 from tests.apiserver import ApiServer, Refusal
 from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration
 from tests.cluster.replicas import DAY, Replica, age, all_trust, bundles, held, holder, options_of
-from webhook.cluster import ClusterError, Lifetimes, Manager, manager
+from webhook.cluster import manager
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.manager import Manager
+from webhook.cluster.options import Lifetimes
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
 

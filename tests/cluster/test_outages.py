@@ -9,7 +9,7 @@ import pytest
 from tests.apiserver import ApiServer, Refusal
 from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration
 from tests.cluster.replicas import DAY, Replica, all_trust, bundles, held
-from webhook.cluster import ClusterError
+from webhook.cluster.errors import ClusterError
 
 pytestmark = pytest.mark.process
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from webhook.certificates.issuing import CertificateError
-from webhook.cluster import ClusterError, Lifetimes
+from webhook.cluster.errors import ClusterError
+from webhook.cluster.options import Lifetimes
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import Step
 

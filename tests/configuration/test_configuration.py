@@ -14,7 +14,7 @@ import yaml
 
 from tests.command import SCRIPT, Done, draguard
 from tests.suppression.manifests import claim, rules, suppressed
-from webhook.configuration.keys import CONFIGURATION
+from webhook.configuration.reading import CONFIGURATION
 
 OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
 """A claim that Kubernetes 1.32 serves and 1.30 does not."""
@@ -129,6 +129,22 @@ class TestKeys:
         shown = yaml.safe_load(done.out)
         assert shown["featureGates"] == {"AllBeta": True, "AllAlpha": False}
         assert shown["namespaceLabels"] == {"dev": {"a": ""}, "ops": {"c": "d"}}
+
+    def test_settings_are_printed_as_json_but_not_in_the_formats_of_reports(
+        self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        configure("strict: true\n")
+        shown = json.loads(draguard("config", "show", "-o", "json", "--all-pods").out)
+        assert shown["configuration"] == ".draguard.yaml"
+        assert shown["settings"].keys() == yaml.safe_load(draguard("config", "show").out).keys() | {"baseline"}
+        assert shown["settings"]["strict"] == {"value": True, "source": ".draguard.yaml:1"}
+        assert shown["settings"]["allPods"] == {"value": True, "source": "command line"}
+        assert shown["settings"]["baseline"] == {"value": None, "source": "default"}
+        for output in ("sarif", "json=settings.json"):
+            done = draguard("config", "show", "-o", output)
+            assert (done.code, done.out, "printed as text, which is YAML, or as json" in done.err) == (2, "", True)
+        monkeypatch.setenv("DRAGUARD_OUTPUT", "github")
+        assert draguard("config", "show").out.startswith("# configuration file: .draguard.yaml\n")
 
     def test_pod_templates(self, configure: Callable[..., None]) -> None:
         configure("podTemplates: {example.com/Trainer: ['spec.workers[].template', spec.head]}\n")

@@ -132,6 +132,14 @@ def test_other_commands_do_not_read_markdown(command: list[str], tmp_path: Path)
     assert file.read_text(encoding="utf-8") == TEXT
 
 
+def test_blocks_may_show_an_object_again(tmp_path: Path) -> None:
+    block = "```yaml\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  %s\n```\n"
+    page = tmp_path / "a.md"
+    requests = "devices: {requests: [{name: %s, exactly: {deviceClassName: gpu.example.com}}]}"
+    page.write_text((block % (requests % "a")) + "Now change it:\n" + (block % (requests % "b")), encoding="utf-8")
+    assert findings("validate", "--markdown", page) == []
+
+
 def test_what_is_left_out_is_not_missing(tmp_path: Path) -> None:
     file = tmp_path / "README.md"
     for elided, code in ("  ...\n", 0), ("  # ...\n", 0), ("  \u2026\n", 0), ("- ...\n", 0), ("", 1), *IN_LINE:

@@ -14,7 +14,6 @@ import yaml
 from tests.command import ROOT, draguard, findings
 from tests.structured import claim
 from webhook.check import references
-from webhook.documents.blocks import read_blocks
 from webhook.drivers import built_in, profile_of, reading, schema, text_of
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.parameters import check_parameters
@@ -88,15 +87,10 @@ spec:
 
 
 @pytest.mark.parametrize("driver", built_in())
-def test_a_profile_is_simple_yaml(driver: str) -> None:
-    assert read_blocks(text_of(driver)) == yaml.safe_load(text_of(driver))
-
-
-@pytest.mark.parametrize("driver", built_in())
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
-    checked = read_profile(read_blocks(text_of(driver)))
+    checked = read_profile(yaml.safe_load(text_of(driver)))
     assert profile._replace(rules=(), schemas={}) == checked._replace(rules=(), schemas={})
     assert [each.stated for each in profile.rules] == [each.stated for each in checked.rules]
     assert profile.driver == driver

@@ -270,7 +270,7 @@ def test_a_finding_of_which_some_errors_are_left_is_fixed_and_a_refused_fix_name
     assert "with the fix there is still error cel-selector: expected type 'string' but found 'int'" in said
 
 
-def test_a_true_warning_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
+def test_a_true_note_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
     wrong = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -285,7 +285,8 @@ spec:
 """
     assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
     left, corrected = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
-    assert (left, corrected) == (["driver-gate"], wrong.replace("Slicng", "Slicing"))
+    assert (left, corrected) == ([], wrong.replace("Slicng", "Slicing"))
+    assert "note driver-gate" in draguard("validate", tmp_path / "all.yaml").out
 
 
 PARAMETERS = """\

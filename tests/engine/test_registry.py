@@ -193,6 +193,31 @@ def test_what_no_crd_defines_counts_its_generations() -> None:
 
 
 @pytest.mark.parametrize(
+    ("api_version", "kind", "is_counted"),
+    [
+        ("networking.k8s.io/v1", "Ingress", True),
+        ("networking.k8s.io/v1", "NetworkPolicy", True),
+        ("policy/v1", "PodDisruptionBudget", True),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", True),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", True),
+        ("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", True),
+        ("scheduling.k8s.io/v1", "PriorityClass", True),
+        ("apps/v1", "Deployment", True),
+        ("v1", "Service", False),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", False),
+        ("networking.k8s.io/v1", "IPAddress", False),
+        ("apiregistration.k8s.io/v1", "APIService", False),
+    ],
+)
+def test_generations_are_counted_for_some_kinds(api_version: str, kind: str, *, is_counted: bool) -> None:
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "generation": 7}}
+    kinds = Kinds(Release(36))
+    made = before_validation(request_of(obj, kinds=kinds), kinds).object
+    assert made is not None
+    assert made["metadata"]["generation"] == (1 if is_counted else 7)
+
+
+@pytest.mark.parametrize(
     ("kind", "labels"),
     [
         ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),

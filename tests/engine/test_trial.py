@@ -67,6 +67,59 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
     assert start + refusal in found
 
 
+@pytest.mark.parametrize(
+    ("group", "resource", "expression", "found"),
+    [
+        (
+            "discovery.k8s.io",
+            "endpointslices",
+            "object.metadata.labels.a == 'b'",
+            "a EndpointSlice without labels is created",
+        ),
+        ("discovery.k8s.io", "endpointslices", "object.endpoints.all(e, size(e.addresses) > 0)", ""),
+        ("storage.k8s.io", "volumeattachments", "object.spec.nodeName != ''", ""),
+        ("storage.k8s.io", "volumeattachments", "object.spec.source.persistentVolumeName != ''", ""),
+        ("networking.k8s.io", "servicecidrs", "int(object.metadata.name) > 0", "a plain ServiceCIDR is created"),
+        ("resource.k8s.io", "devicetaintrules", "object.spec.taint.value == ''", "a DeviceTaintRule without value"),
+    ],
+)
+def test_policies_are_tried_on_every_kind(group: str, resource: str, expression: str, found: str) -> None:
+    rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
+    problems = tried(policy(validations=[{"expression": expression}], rules=[rule]))
+    assert [message.startswith(f"fails when {found}") for _, message, _ in problems] == [True] * bool(found)
+
+
+def test_policies_are_tried_on_custom_resources() -> None:
+    spec = {
+        "type": "object",
+        "required": ["mode", "size", "names"],
+        "properties": {
+            "mode": {"type": "string", "enum": ["fast", "slow"]},
+            "size": {"type": "integer", "minimum": 3},
+            "names": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 2}},
+            "note": {"type": "string"},
+        },
+    }
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
+    sound = "object.spec.mode == 'fast' && object.spec.size > 2 && object.spec.names.all(n, size(n) > 1)"
+    validations = [{"expression": sound}, {"expression": "object.spec.note != ''"}]
+    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]))
+    assert field == "spec.validations[1].expression"
+    assert message.startswith("fails when a Widget without note is created")
+
+
 def test_what_another_policy_adds_is_not_missing() -> None:
     use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
     claim = jsonpatch("claim", "/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]")

@@ -295,6 +295,17 @@ SAID = [
             "requests.cpu=2 allowed"
         ),
     ),
+    (
+        "Error creating: insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]",
+        [WORKLOAD, QUOTA],
+        "none here is: {PriorityClass In [system-node-critical]}",
+    ),
+    ('pods "p" is forbidden: insufficient quota to consume: cpu,memory', [QUOTA], "admits cpu,memory only where"),
+    (
+        "Error: internal error: unable to get claim info for ResourceClaim shared",
+        [KUBELET],
+        "kubelet has not prepared ResourceClaim shared for this pod",
+    ),
     ("Job has reached the specified backoff limit", [WORKLOAD], "backoffLimit"),
     ("Warning  FailedCreate  1s  job-controller  something new", [WORKLOAD], "could not create a pod"),
     (

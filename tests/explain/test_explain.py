@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +16,10 @@ from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
 from webhook.explain.answers import explain_answer
-from webhook.explain.counterparts import counterpart, counterparts
+from webhook.explain.facts import counterpart, counterparts
 from webhook.explain.places import FieldPlace, children, kinds, rules
 from webhook.explain.query import UnknownNameError, explain
-from webhook.explain.text import of_rule
+from webhook.explain.text import example, of_rule
 
 RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))
@@ -575,6 +576,45 @@ class TestAnswers:
     )
     def test_a_part_of_an_answer_is_about_the_only_kind_with_its_fields(self, answer: str, about: str) -> None:
         assert about in draguard("explain", answer).out
+
+    @pytest.mark.parametrize(
+        ("answer", "said_by"),
+        [
+            (
+                "Required value: exactly one of `exactly` or `firstAvailable` is required",
+                ["exactly-or-first-available"],
+            ),
+            (
+                'Invalid value: "gpus": must match the name of an entry in `spec.resourceClaims`',
+                ["claims-made", "claims-of-the-group"],
+            ),
+            ("exactly one policy can be specified, cannot specify", ["capacity-for-requests"]),
+            ('DeviceClass "nvidia" is not among these manifests: unless the cluster has it', ["class-not-found"]),
+            ("must be greater than zero", ["capacity-for-requests", "count-for-mode", "minimum"]),
+            ('Invalid value: "": must be greater than zero', ["capacity-for-requests", "count-for-mode", "minimum"]),
+            ('a.yaml:1:2: error dns-label: spec.pods: anything (of 2 "things")', ["dns-label"]),
+            ("error no-such-rule: default is more than max", ["capacity-for-requests"]),
+        ],
+    )
+    @pytest.mark.parametrize("quotes", ["{}", '"{}"', "'{}'", "`{}`"])
+    def test_a_message_without_a_path_is_said_by_rules(self, answer: str, said_by: list[str], quotes: str) -> None:
+        lines = explain_answer(quotes.format(answer)).splitlines()
+        found = [lines[0].removeprefix("RULE:").strip()] if lines[0].startswith("RULE:") else rules_in(lines)
+        assert [each.split()[0] for each in found] == said_by
+
+    def test_an_answer_may_be_quoted_as_in_json(self) -> None:
+        answer, about = ANSWERS[0]
+        assert about[0] in explain_answer(json.dumps(answer))
+
+    def test_the_message_of_an_example_leads_to_its_rule(self) -> None:
+        wrong = {
+            rule
+            for rule, shown in ((rule, example(rule)) for rule in RULES)
+            for of, message in (shown.messages() if shown else ())
+            if (of or rule) not in (text := explain_answer(f"said: {message}"))
+            if not text.startswith(("GROUP:", "KIND:", "SAID BY:"))
+        }
+        assert wrong == {"unknown-field"}, "which has the place of the field instead"
 
     def test_any_other_text_is_a_usage_error(self) -> None:
         done = draguard("explain", "no idea what this is")

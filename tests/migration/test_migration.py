@@ -380,3 +380,41 @@ def lines_but_for_moves(text: str) -> set[str]:
     """Return the last part of each line, without comments."""
     lines = (re.sub(r"\s*(?<!\S)#.*", "", line).rpartition(": ")[2].lstrip(" -") for line in text.splitlines())
     return {line for line in lines if not line.startswith(GROUP)}
+
+
+@pytest.mark.parametrize(
+    ("device", "becomes"),
+    [
+        ({"basic": {"attributes": {}}}, {"basic": {"attributes": {}}}),
+        ({"basic": {"attributes": {}}, "capacity": {}}, {"basic": {"attributes": {}, "capacity": {}}}),
+        ({"basic": 1}, {"basic": {"basic": 1}}),
+    ],
+)
+def test_a_device_that_already_has_the_box_of_the_wanted_version_gets_no_second_one(
+    device: dict[str, Any], becomes: dict[str, Any]
+) -> None:
+    text = json.dumps({"apiVersion": f"{GROUP}/v1", "kind": "ResourceSlice", "spec": {"devices": [device]}})
+    (changed,) = objects(converted(text, "v1beta1"))
+    assert changed["spec"]["devices"] == [becomes]
+
+
+def test_a_request_that_already_has_exactly_gets_no_second_one() -> None:
+    request = {"name": "a", "exactly": {"deviceClassName": "c"}, "count": 2}
+    text = {"apiVersion": f"{GROUP}/v1beta1", "kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
+    (changed,) = objects(converted(json.dumps(text)))
+    assert changed["spec"]["devices"]["requests"] == [{"name": "a", "exactly": {"deviceClassName": "c", "count": 2}}]
+
+
+def test_a_misplaced_field_does_not_hide_the_loss_of_another_of_its_name() -> None:
+    text = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+spec:
+  capacity: {}
+  devices:
+    requests:
+    - name: a
+      exactly: {deviceClassName: c, capacity: {requests: {memory: 1Gi}}}
+"""
+    (finding,) = migrated(text, "v1alpha3").lost
+    assert str(finding.problem.path) == "spec.devices.requests[0].capacity"

@@ -459,6 +459,50 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
     assert [message.startswith(problem or "nothing") for message in messages] == [True] * bool(problem)
 
 
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("!has(object.spec.device)", "no version of ResourceClaim has device there"),
+        (
+            "object.spec.?devices.requests.orValue([]).all(r, r.?count != optional.of(1))",
+            "a ResourceClaim of resource.k8s",
+        ),
+        ("object.spec.devices.requests.all(r, r.count == 1)", ""),
+        ("object.spec.devices.requests.all(r, !has(r.count))", "a ResourceClaim of resource.k8s.io/v1 never has count"),
+        ("object.spec.devices.requests.all(r, has(r.exactly) || has(r.count))", ""),
+        ("object.spec.devices.requests.all(r, !has(r.name))", ""),
+        ("object.spec.devices.requests.all(r, has(r.firstAvailable))", ""),
+    ],
+)
+def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
+    rule = {**CLAIMS, "apiVersions": ["*"]}
+    messages = [text for rule, _, text in found(expression, rules=[rule], release=Release(37)) if rule == "mistyped"]
+    assert [text.startswith(message) for text in messages] == [True] * bool(message)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("filter(c, c.name != 'a').map(c, Object.spec.containers{name: c.name})", True),
+        ("map(c, c.name != 'a', Object.spec.containers{name: c.name, image: c.image})", True),
+        ("filter(c, c.name != 'a').map(c, Object.spec.containers{name: c.name, image: 'b'})", False),
+        ("map(c, Object.spec.containers{name: c.name})", False),
+    ],
+)
+def test_a_filter_that_is_to_remove_items_is_found(value: str, *, found: bool) -> None:
+    expression = f"Object{{spec: Object.spec{{containers: object.spec.containers.{value}}}}}"
+    hint = "remove them by patchType: JSONPatch, with op: 'remove'"
+    assert changed(expression, rules=[PODS]) == [("never-removes", hint)] * found
+
+
+def test_what_has_takes_is_told() -> None:
+    given = policy(validations=[{"expression": "has(oldSelf)"}])
+    hints = [each.problem.hint for each in check_policies([given, binding()]).findings]
+    assert hints == [
+        "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
+    ]
+
+
 def test_the_type_of_a_variable_without_use_does_not_matter() -> None:
     variables = [{"name": "n", "expression": "object.spec.nodename"}]
     assert [rule for rule, _, _ in found("object.spec.nodeName != 'b'", variables=variables)] == ["unused-variable"]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError
+from webhook.policy.evaluation.session import convert
 from webhook.policy.manifest.kinds import Kind
 
 GROUP = "resource.k8s.io"

@@ -485,15 +485,58 @@ def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
         ("name", "other", False, 0, ""),
         ("name", "other", True, 422, 'metadata.name: Invalid value: "other": field is immutable'),
         ("name", "", False, 422, "metadata.name: Required value: name or generateName is required"),
+        ("uid", "b", True, 422, 'metadata.uid: Invalid value: "b": field is immutable'),
+        ("resourceVersion", "2", True, 409, 'Operation cannot be fulfilled on pods "p": the object has been modified'),
+        ("resourceVersion", "1", True, 0, ""),
+        ("resourceVersion", "2", False, 500, "resourceVersion should not be set on objects to be created"),
     ],
 )
 def test_a_change_of_the_objects_identity_is_refused_by_every_failure_policy(
     path: str, value: str, old: bool, code: int, message: str
 ) -> None:
     pod = POD | {"metadata": {"name": "p", "namespace": "default"}}
-    patch = f"[JSONPatch{{op: 'replace', path: '/metadata/{path}', value: '{value}'}}]"
+    if old:
+        pod["metadata"] |= {"uid": "a", "resourceVersion": "1"}
+    patch = f"[JSONPatch{{op: 'add', path: '/metadata/{path}', value: '{value}'}}]"
     for failure_policy in ("Fail", "Ignore"):
         policies = load(mutating("m", patch, failurePolicy=failure_policy))
         verdict = evaluate(pod, pod if old else None, policies=policies)
         assert (verdict.allowed, verdict.code) == (not code, code)
         assert verdict.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "message"),
+    [
+        (
+            "v1",
+            "ServiceAccount",
+            "Internal error occurred: failed to convert object: converting (v1.ServiceAccount) to (core.ConfigMap)",
+        ),
+        (
+            "resource.k8s.io/v1",
+            "DeviceClass",
+            "policy 'm' with binding 'm' denied request: v1.DeviceClass is not suitable for converting to",
+        ),
+        ("v1", "Deployment", 'Internal error occurred: no kind "Deployment" is registered for version "v1"'),
+        ("v1", "Pod", 'Internal error occurred: strict decoding error: unknown field "data"'),
+    ],
+)
+def test_an_object_cannot_become_one_of_another_kind(version: str, kind: str, message: str) -> None:
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    if kind == "Pod":
+        config_map["data"] = {"a": "b"}
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+    operations = (
+        f"op: 'replace', path: '/apiVersion', value: '{version}'",
+        f"op: 'replace', path: '/kind', value: '{kind}'",
+    )
+    patch = f"[{', '.join(f'JSONPatch{{{each}}}' for each in operations)}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=config_map)
+    assert verdict.message.startswith(message)
+
+
+def test_an_object_in_another_version_is_not_converted_back() -> None:
+    patch = "[JSONPatch{op: 'replace', path: '/apiVersion', value: 'resource.k8s.io/v1beta2'}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": CLAIMS}), obj=CLAIM)
+    assert verdict.message.endswith("converting (v1beta2.ResourceClaim) to (v1.ResourceClaim): unknown conversion")

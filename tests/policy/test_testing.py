@@ -88,6 +88,23 @@ def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> Non
     assert failure.startswith(text)
 
 
+def test_a_change_that_does_not_fit_a_default_fails() -> None:
+    alternative = {"name": "a", "deviceClassName": "gpu.example.com"}
+    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": [alternative]}]}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": spec}
+    rule = {
+        "apiGroups": ["resource.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["*"],
+        "resources": ["resourceclaims"],
+    }
+    path = "/spec/devices/requests/0/firstAvailable/0/allocationMode"
+    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: 'All'}}]"
+    manifests = mutating("m", patch, matchConstraints={"resourceRules": [rule]})
+    (failure,) = run({"object": claim, "expect": {"allowed": True}}, manifests=manifests).cases[0].failures
+    assert failure.endswith("count: Invalid value: 1: must not be specified when allocationMode is 'All'")
+
+
 def test_what_the_api_server_refuses_in_the_object_of_a_case_may_move() -> None:
     first = "{'name': 'a', 'resourceClaimName': 'c'}"
     manifests = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/resourceClaims/0', value: {first}}}]")

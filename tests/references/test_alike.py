@@ -14,7 +14,7 @@ from tests.command import findings
 from webhook.api.gates import enabled
 from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST
-from webhook.explain.examples import example
+from webhook.explain.text import example
 from webhook.inventory import CLAIMS, Inventory
 from webhook.objects import JSONObject
 from webhook.problem import value_at

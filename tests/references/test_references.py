@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,17 @@ def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> No
     assert (f"note: some {found} are not checked for 1 object with errors" in done.out) == bool(found)
 
 
+def test_what_errors_hide_is_said_for_all_releases_together() -> None:
+    older, newer = (
+        claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, count: {count}}}}}]")
+        for count in (-1, "many")
+    )
+    older = older.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
+    releases = [f"--kubernetes-version={each}" for each in ("1.33", "1.35")]
+    done = draguard("validate", "-", *releases, stdin=f"{older}---\n{newer}".encode())
+    assert "note: some errors and warnings are not checked for 2 objects with errors" in done.out
+
+
 def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
     wrong = "{name: gpu, exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}}"
     claim = claim_of(f"requests: [{wrong}, {{name: gpu, exactly: {{deviceClassName: gpu}}}}]")
@@ -120,6 +132,18 @@ def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
         + ", and 2 more; the manifests have no"
     )
     assert f"note: references not checked: DeviceClass {listed} such objects: add" in done.out
+
+
+def test_references_that_are_not_looked_up_for_several_releases_are_listed_once() -> None:
+    claim = claim_of("requests: [{name: g, exactly: {deviceClassName: a.org}}]")  # not served by 1.33
+    pod = "---\n" + POD + "---\n" + POD.replace("one-gpu", "two-gpus")
+    done = draguard("validate", "--kubernetes-version", "1.33,1.34,1.36", "-", stdin=(claim + pod).encode())
+    (note,) = (line for line in done.out.splitlines() if "references not checked" in line)
+    assert re.findall(r"[\w.-]+ \(<stdin>:\d+\)", note) == [
+        "a.org (<stdin>:5)",
+        "one-gpu (<stdin>:12)",
+        "two-gpus (<stdin>:19)",
+    ]
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:

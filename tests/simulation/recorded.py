@@ -38,6 +38,12 @@ def cases() -> Iterator[JSONObject]:
                 yield case
 
 
+def case_objects(case: JSONObject) -> tuple[list[JSONObject], list[JSONObject], dict[str, bool] | None]:
+    """Return the objects of a case, its pods, and its feature gates."""
+    world = _World(case)
+    return [*world._objects.values()], [*world._pods.values()], world._gates  # noqa: SLF001 - the class of this module
+
+
 class Agreement(NamedTuple):
     """The agreement of a case with its record, after each step."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod
 from webhook import simulate
-from webhook.cli.simulate.report import gets_devices
+from webhook.cli.simulate import gets_devices
 from webhook.objects import JSONObject
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}

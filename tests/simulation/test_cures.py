@@ -354,6 +354,18 @@ STORIES: Final = {
         "once claim default/held is released (pod old, finished)",
         lambda found: found["held"].pop("status"),
     ),
+    "one of two pods that hold the device has finished": Story(
+        [
+            gpus(count=1),
+            allocated("held", "a", "d0", "old", "other"),
+            ended("old"),
+            pod("other"),
+            claim(),
+        ],
+        "'state': 'old finished'",
+        "once claim default/held is released (pod old, other, old finished)",
+        lambda found: found["held"].pop("status"),
+    ),
     "all devices are wanted, and one is tainted": Story(
         [gpus_with([], [TAINT]), claim(allocationMode="All")],
         "taint broken:NoSchedule is not tolerated",

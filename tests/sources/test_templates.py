@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.command import draguard
 from tests.examples import examples
 from tests.sources.programs import chart
-from webhook.sources.templates import TemplatePlace, locate
+from webhook.sources.origins import TemplatePlace, locate
 
 TEMPLATE = """\
 {{- range $i := until 2 }}

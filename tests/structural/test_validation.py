@@ -10,7 +10,7 @@ import yaml
 
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
-from webhook.structural.decoding import decoded, defaulted
+from webhook.structural.definition import decoded, defaulted
 from webhook.structural.rules import rule_errors
 from webhook.structural.schema import Structural
 from webhook.structural.validation import validate

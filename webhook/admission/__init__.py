@@ -45,9 +45,6 @@ class Answer(NamedTuple):
     """An HTTP response.
 
     Args:
-        status: The status.
-        body: The body.
-        content_type: The body's type.
         record: The record for metrics and logs; None if it does not answer a review.
     """
 
@@ -63,7 +60,6 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Args:
         body: An AdmissionReview as JSON.
         call: How the webhook was called.
-        options: How to answer.
 
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
@@ -91,7 +87,6 @@ def review(review: Any, endpoint: Endpoint, options: ReviewOptions) -> dict[str,
     Args:
         review: The AdmissionReview (``admission.k8s.io/v1``), as plain dicts.
         endpoint: The validating or the mutating endpoint.
-        options: How to answer.
 
     Raises:
         MalformedReviewError: The value is not an AdmissionReview with a request.

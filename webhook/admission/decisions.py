@@ -20,16 +20,18 @@ from webhook.admission.responses import (
     refusal,
     refused,
     with_remarks,
+    worded,
 )
-from webhook.admission.warnings import worded
+from webhook.api.judgement import judge_admitted
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
-from webhook.engine import prescheduled, reviews
+from webhook.engine import prescheduled
+from webhook.engine.prescheduled import bypassing, rewritten
 from webhook.later import cached_property
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.engine.evaluator import Evaluator
+    from webhook.engine.mutation import Evaluator
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Verdict
@@ -45,6 +47,11 @@ if TYPE_CHECKING:
 
         def learn(self, body: bytes, record: Record) -> None:
             """Note a request that was answered in another way."""
+
+        def passes(
+            self, endpoint: Endpoint, request: Mapping[str, Any], deadline: float | None
+        ) -> tuple[int, Sequence[str]] | None:
+            """Tell that no policy refuses or changes anything: the cost, and the assumptions; None if not known."""
 
 
 _log = logging.getLogger(__name__)
@@ -77,12 +84,12 @@ class ReviewOptions:
 
     @cached_property
     def first(self) -> Reader | None:
-        """What reads the bodies of requests to the validating endpoint first."""
+        """What looks at requests before they are decided."""
         return _First.make(self) if _First.make else None
 
 
 class _First:
-    """What reads the bodies of requests before they are read as a whole."""
+    """What looks at requests before they are decided."""
 
     make: Callable[[ReviewOptions], Reader | None] | None = None
 
@@ -104,7 +111,6 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
     Args:
         request: The request of an AdmissionReview.
         call: How the webhook was called; after its deadline the failure policy decides at once.
-        options: How to answer.
         record: Receives the decision and its reasons.
 
     Raises:
@@ -164,9 +170,7 @@ class _Case(NamedTuple):
 
     Args:
         request: The request of an AdmissionReview.
-        options: How to answer.
         deadline: When policies must be finished, in seconds of ``time.monotonic()``; None for no limit.
-        record: Receives the findings.
     """
 
     request: Mapping[str, Any]
@@ -175,31 +179,51 @@ class _Case(NamedTuple):
     record: Record
 
 
+def _judged(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Problem]:
+    """Judge the object of a request by the API server's own rules, if they apply to it."""
+    operation, subresource = request["operation"], request.get("subResource") or ""
+    if operation not in {"CREATE", "UPDATE"} or subresource not in {"", "status"}:
+        return ()
+    return judge_admitted(
+        request.get("object"),
+        request.get("oldObject") if operation == "UPDATE" else None,
+        kubernetes=options.kubernetes,
+        subresource=subresource,
+        feature_gates=options.feature_gates,
+    )
+
+
 def _validated(case: _Case) -> Response:
-    request, options, deadline, record = case
-    found = reviews.judged(request, kubernetes=options.kubernetes, feature_gates=options.feature_gates)
+    request, options, _, record = case
+    found = _judged(request, options)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
-    if prescheduled.RULE in options.enforcement.rules and (bypass := reviews.bypassing(request, options.prescheduled)):
+    if prescheduled.RULE in options.enforcement.rules and (bypass := bypassing(request, options.prescheduled)):
         found = [*found, bypass]  # without a mode of its own, the mutating webhook is trusted to have rewritten it
     refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
         return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
     policies = options.policies
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     if policies is not None:
-        quick = policies.quick_validation(request, deadline)
-        if quick is None:
+        passed = _passed(case)
+        if passed is None:
             return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
-        cost, notes = quick
+        cost, notes = passed
         record.cost += cost
     if not found and not notes:
         return {"allowed": True}
     return with_remarks({"allowed": True}, warned, assumed(notes) | noted(audited))
 
 
+def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
+    """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
+    first = case.options.first
+    return first.passes(case.record.endpoint, case.request, case.deadline) if first else None
+
+
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
-    from webhook.engine.evaluator import Evaluator  # needed only with policies
+    from webhook.engine.mutation import Evaluator  # needed only with policies
 
     return Evaluator(policies, case.options.authorizer, case.deadline)
 
@@ -251,10 +275,10 @@ def _is_about_others(rule: str) -> bool:
 def _mutated(case: _Case) -> Response:
     policies, request = case.options.policies, case.request
     if policies is not None:
-        quick = policies.quick_mutation(request, case.deadline)
-        if quick is None or reviews.rewritten(request, request.get("object"), case.options.prescheduled) is not None:
+        passed = _passed(case)
+        if passed is None or rewritten(request, request.get("object"), case.options.prescheduled) is not None:
             return _mutated_by_policies(case, _evaluator(case, policies))
-        cost, notes = quick
+        cost, notes = passed
         case.record.cost += cost
         return assuming(notes)
     obj = case.request.get("object")
@@ -276,7 +300,7 @@ def _mutated_by_policies(case: _Case, evaluator: Evaluator) -> Response:
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
     """Return the change to a pre-scheduled pod, or the reason to refuse it."""
-    change = reviews.rewritten(case.request, obj, case.options.prescheduled)
+    change = rewritten(case.request, obj, case.options.prescheduled)
     if not isinstance(change, Problem):
         return change
     refusals, warned, audited = _enforced([change], case)

@@ -28,7 +28,6 @@ class Enforcement:
     """The modes of findings, and exemptions; the most specific mode applies.
 
     Args:
-        mode: The default mode.
         workloads: The mode of findings in the pod templates of workloads; None for a warning, or ``mode`` if it is
             milder. The user who changes a workload can seldom fix its claims at that moment.
         rules: The modes of rules, by name.

@@ -65,7 +65,6 @@ class Record:
 
     Args:
         endpoint: The endpoint that was called.
-        decision: The decision.
         request: The request as it was sent; empty if there was none.
         found: The findings and their effects.
         patched: Whether the object is changed.

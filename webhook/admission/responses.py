@@ -7,10 +7,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.admission.requests import API_VERSION, kind_of, name_of, part
-from webhook.problem import BAD_REQUEST, Problem, aggregate, cut
+from webhook.budget import current
+from webhook.problem import BAD_REQUEST, ERROR, Problem, aggregate, cut
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.verdict import Verdict
@@ -21,18 +22,18 @@ MAX_WARNINGS_BYTES = 4096
 """The API server drops warnings beyond this sum."""
 MAX_CAUSES = 100
 """The maximum number of causes in a refusal; the message states the total."""
-MAX_TEXT = 4000
+_MAX_TEXT = 4000
 """The maximum characters of a cause; only a cause that quotes the object can be longer."""
-MAX_TEXTS = 1 << 15
+_MAX_TEXTS = 1 << 15
 """The maximum characters of all causes of a refusal: as JSON, with the message, they stay below 1 MiB."""
-MAX_NAME = 1000
+_MAX_NAME = 1000
 """The maximum characters of a name that a response repeats; the API server accepts 253."""
 MAX_ANNOTATION_KEY = 63
 """The API server drops an audit annotation with a longer key (apiserver ``pkg/audit/context.go``, checkKeyFormat)."""
 MAX_ANNOTATION_BYTES = 10 * 1024
 """The maximum size of a policy's audit annotation (apiserver ``policy/validating/validator.go``), and so of ours."""
 
-MAX_PATCH_BYTES = 3 << 18
+_MAX_PATCH_BYTES = 3 << 18
 """The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
 
 _MORE = "…"
@@ -50,7 +51,6 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """Write an AdmissionReview with a response.
 
     Args:
-        uid: The request's uid.
         response: The response without its ``uid``.
     """
     if response == _ADMITTED:  # as nearly all are
@@ -70,17 +70,17 @@ def _annotated(annotations: tuple[tuple[str, str], ...]) -> str:
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
     """Refuse a request as the API server does (apimachinery ``pkg/api/errors/errors.go``)."""
-    kind, group, version = (cut(text, MAX_NAME) for text in kind_of(request, obj))
-    name = cut(name_of(request, obj), MAX_NAME)
+    kind, group, version = (cut(text, _MAX_NAME) for text in kind_of(request, obj))
+    name = cut(name_of(request, obj), _MAX_NAME)
     first = problems[0]
     if first.reason == BAD_REQUEST:
-        message = cut(first.message, MAX_TEXTS)
+        message = cut(first.message, _MAX_TEXTS)
         what = f'{kind} in version "{version}" cannot be handled as a {kind}: ' if kind else ""
         return refusal(400, BAD_REQUEST, f"{what}{message}")
     if first.reason == "Conflict":
-        plural = cut(part(request, "resource", "resource"), MAX_NAME) or kind.lower()
+        plural = cut(part(request, "resource", "resource"), _MAX_NAME) or kind.lower()
         message = (
-            f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {cut(first.message, MAX_TEXTS)}'
+            f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {cut(first.message, _MAX_TEXTS)}'
         )
         return refusal(409, "Conflict", message, {"name": name, "group": group, "kind": plural})
     texts = list(dict.fromkeys(str(problem) for problem in problems))
@@ -88,7 +88,7 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
     if len(texts) > len(shown):
         shown.append(f"and {len(texts) - len(shown)} more")
     causes = [
-        {"reason": problem.reason, "message": text, "field": cut(problem.field, MAX_NAME)}
+        {"reason": problem.reason, "message": text, "field": cut(problem.field, _MAX_NAME)}
         for problem, text in zip(
             problems, _bounded([problem.message for problem in problems[:MAX_CAUSES]]), strict=False
         )
@@ -100,20 +100,20 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
 def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
     """Refuse a request as a policy in the API server does (apiserver ``policy/validating/dispatcher.go``)."""
     details = {
-        "name": cut(name_of(request, request.get("object")), MAX_NAME),
-        "group": cut(part(request, "resource", "group"), MAX_NAME),
-        "kind": cut(part(request, "resource", "resource"), MAX_NAME),
+        "name": cut(name_of(request, request.get("object")), _MAX_NAME),
+        "group": cut(part(request, "resource", "group"), _MAX_NAME),
+        "kind": cut(part(request, "resource", "resource"), _MAX_NAME),
         "causes": [{"message": cause} for cause in _bounded(verdict.causes)],
     }
-    return refusal(verdict.code, verdict.reason, cut(verdict.message, MAX_TEXTS), details)
+    return refusal(verdict.code, verdict.reason, cut(verdict.message, _MAX_TEXTS), details)
 
 
 def _bounded(texts: Sequence[str]) -> list[str]:
     """Limit the number and length of texts, so that the response remains small."""
     kept: list[str] = []
-    left = MAX_TEXTS
+    left = _MAX_TEXTS
     for text in texts[:MAX_CAUSES]:
-        kept.append(cut(text, MAX_TEXT))
+        kept.append(cut(text, _MAX_TEXT))
         left -= len(kept[-1])
         if left < 0:
             break
@@ -136,7 +136,7 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     Raises:
         PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
     """
-    written, left = [], MAX_PATCH_BYTES // 4 * 3
+    written, left = [], _MAX_PATCH_BYTES // 4 * 3
     for operation in operations:
         written.append(json.dumps(operation))
         left -= len(written[-1]) + len(", ")
@@ -157,7 +157,7 @@ def warnings(texts: Iterable[str]) -> list[str]:
     """Keep warnings within the API server's limits."""
     kept, left = [], MAX_WARNINGS_BYTES
     for text in texts:
-        short = clipped(text, MAX_WARNING_BYTES)
+        short = _clipped(text, MAX_WARNING_BYTES)
         left -= len(short.encode())
         if left < 0:
             break
@@ -165,11 +165,10 @@ def warnings(texts: Iterable[str]) -> list[str]:
     return kept
 
 
-def clipped(text: str, most: int) -> str:
+def _clipped(text: str, most: int) -> str:
     """Shorten a text to a number of bytes.
 
     Args:
-        text: The text.
         most: The most bytes.
     """
     encoded = text.encode("utf-8", "replace")
@@ -213,3 +212,55 @@ def _annotation_key(key: str) -> str:
     prefix, _, name = key.rpartition("/")
     own = name if prefix == "validation.policy.admission.k8s.io" else f"{prefix}.{name}"
     return own[-MAX_ANNOTATION_KEY:].lstrip("-._")
+
+
+_LARGEST: Final = 4096
+"""The largest object to look for hints in: its values and their characters, without metadata."""
+_LONGEST: Final = MAX_WARNING_BYTES // 2
+"""The most bytes of a hint: the rest of a warning is its finding."""
+
+
+def worded(problems: Sequence[Problem], obj: Any) -> list[str]:
+    """Write findings as warnings.
+
+    Args:
+        problems: The findings, of which warnings have their hints already.
+    """
+    texts = list(map(str, problems))
+    errors = [index for index, problem in enumerate(problems) if problem.level == ERROR]
+    if not errors or not isinstance(obj, dict):
+        return texts
+    size = _size([value for field, value in obj.items() if field != "metadata"])
+    if size > _LARGEST:
+        return texts
+    from webhook.references.hints import hint_of  # most objects are valid
+
+    for index in errors:
+        if current().left < 2 * size:
+            break
+        current().spend(size)
+        if hint := problems[index].hint or hint_of(problems[index], obj).hint:
+            texts[index] = _with_hint(texts[index], hint)
+    return texts
+
+
+def _with_hint(text: str, hint: str) -> str:
+    """Append a hint to a text that is shortened for it; a long hint is left out."""
+    end = f" ({hint})"
+    length = len(end.encode("utf-8", "replace"))
+    return text if length > _LONGEST else _clipped(text, MAX_WARNING_BYTES - length) + end
+
+
+def _size(value: Any) -> int:
+    """Count the values in a value, and the characters of texts; no further than the largest."""
+    size, pending = 0, [value]
+    while pending and size <= _LARGEST:
+        each = pending.pop()
+        size += 1 + (len(each) if isinstance(each, str | list | dict) else 0)
+        if size > _LARGEST:
+            break
+        if isinstance(each, dict):
+            pending += (*each, *each.values())
+        elif isinstance(each, list):
+            pending += each
+    return size

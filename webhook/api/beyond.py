@@ -31,7 +31,6 @@ class _Corrected(NamedTuple):
     """An object that was corrected.
 
     Args:
-        obj: The object.
         misfits: The misfits that remain.
         problems: The findings of its validation.
         written: The fields as written, by the paths of the intended ones.
@@ -52,7 +51,6 @@ def beyond(
 
     Args:
         struct: Its type.
-        obj: The object.
         old: The stored object, for an update.
         misfits: The parts that cannot be decoded.
         judged: The function that judges a decodable object.

@@ -30,9 +30,6 @@ def is_pod_without_claims(obj: Any) -> bool:
     """Tell whether an object is or makes a pod that neither claims resources nor names its node.
 
     A field that looks as if it were about claims counts, so that a misspelt one is found.
-
-    Args:
-        obj: Any JSON value.
     """
     return isinstance(obj, dict) and makes_pods(obj.get("apiVersion"), obj.get("kind")) and not _claims(obj)
 

@@ -6,8 +6,9 @@ differences between versions follow from the types that they replace (:mod:`webh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import ObjectMeta
 from webhook.api.shapes import type_of
@@ -19,6 +20,25 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
     from webhook.schema.derive.conversion import Conversion
     from webhook.schema.derive.defaults import Defaults
+
+# -- Events: names of fields in the core group and ``events.k8s.io`` (``pkg/apis/events/v1/conversion.go``)
+
+
+_NAMES: Final = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+
+RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "v1": {new: old for old, new in _NAMES.items()},
+    "events.k8s.io/v1": _NAMES,
+}
+"""The new names of fields, by the version that an Event is converted to."""
 
 
 class ConversionError(ValueError):
@@ -42,7 +62,7 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     if own == api_version:
         return obj
     if kind == "Event":
-        from webhook.api.core.events import RENAMED  # few objects are Events
+        from webhook.api.conversion import RENAMED  # few objects are Events
 
         if own in RENAMED and api_version in RENAMED:
             names = RENAMED[api_version]
@@ -80,7 +100,6 @@ def with_defaults(obj: JSONObject, release: Release = DEFAULT) -> JSONObject:
 
     Args:
         obj: The object, which is not changed; of one of an unknown kind only the metadata is.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):

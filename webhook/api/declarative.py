@@ -25,7 +25,6 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
     Args:
         found: The findings.
         struct: The object's type.
-        obj: The object.
     """
     handwritten, declarative = [], []
     defaults = Defaults(struct.target)
@@ -46,7 +45,6 @@ def unchanged(
     Args:
         found: The findings.
         struct: The object's type.
-        obj: The object.
         old: The stored object.
     """
     declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))

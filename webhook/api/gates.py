@@ -60,9 +60,13 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRAResourceClaimGranularStatusAuthorization": {36: _BETA},
     "DRAResourcePoolStatus": {36: _ALPHA},
     "DRAWorkloadResourceClaims": {36: _ALPHA, 37: _BETA_OFF},
+    "GangScheduling": {35: _ALPHA},
     "GenericWorkload": {35: _ALPHA, 37: _BETA_OFF},
     "PodLevelResources": {32: _ALPHA, 34: _BETA},
     "TaintTolerationComparisonOperators": {35: _ALPHA},
+    "TopologyAwareWorkloadScheduling": {36: _ALPHA},
+    "WorkloadAwarePreemption": {36: _ALPHA},
+    "WorkloadWithJob": {36: _ALPHA},
 }
 """The stage of each gate from a release on; None from the release that no longer has it."""
 
@@ -82,7 +86,6 @@ def enabled(release: Release, stated: Mapping[str, bool] | None = None) -> froze
     """Return the gates that are on.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stated: The gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
 
     Raises:

@@ -118,7 +118,6 @@ def undecodable(obj: dict[str, Any], type_: type[Struct], release: Release) -> l
     """List what the API server's decoder refuses in an object, whether draguard judges its kind or not.
 
     Args:
-        obj: The object.
         type_: The type of its kind, as the newest version has it.
         release: The Kubernetes release; that nearest to it which serves the kind, if it does not.
     """
@@ -145,7 +144,6 @@ def judge_admitted(
     findings is limited.
 
     Args:
-        obj: The object.
         old: The stored object, for an update.
         kubernetes: The server's release; None for the newest that knows the object's fields.
         subresource: ``"status"`` for an update of the status.

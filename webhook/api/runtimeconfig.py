@@ -53,7 +53,6 @@ def is_served(
     Args:
         api_version: The group and version.
         resource: The resource, which can be switched on or off by itself; empty for the others.
-        release: The Kubernetes release.
         stated: What ``--runtime-config`` states; None if nothing is known of it.
     """
     stage = stage_of(api_version)

@@ -14,7 +14,6 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
 
     Args:
         api_version: Group and version.
-        kind: The kind.
     """
     if known := find(api_version, kind):
         return known.type
@@ -29,7 +28,6 @@ def schema_of(api_version: str, kind: str) -> Structure | None:
 
     Args:
         api_version: Group and version.
-        kind: The kind.
     """
     type_ = type_of(api_version, kind)
     return (

@@ -35,16 +35,12 @@ def template_of(group: str, kind: str) -> Steps | None:
 
     Args:
         group: The kind's API group, empty for the core group.
-        kind: The kind.
     """
     return _steps(group, kind) if (group, kind) in _BY_KIND else None
 
 
 def pod_template(obj: object) -> Steps | None:
     """Find the pod template of an object.
-
-    Args:
-        obj: Any JSON value.
 
     Returns:
         The steps to the template, none for a pod; ``None`` for a kind without pod template.

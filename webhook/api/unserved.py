@@ -31,7 +31,6 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
     """Explain why an object is not served; silent if its kind may be another project's.
 
     Args:
-        obj: Any JSON value.
         kind: Its kind; None if unknown.
         release: A Kubernetes release that does not serve it.
     """
@@ -46,7 +45,6 @@ def no_object(obj: object, release: Release = DEFAULT) -> list[Problem]:
     """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind.
 
     Args:
-        obj: Any JSON value.
         release: The Kubernetes release whose API version is suggested.
     """
     if not isinstance(obj, dict):
@@ -81,12 +79,7 @@ def _not_named(obj: dict[str, Any]) -> list[Problem]:
 
 
 def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Report an unknown kind that only Kubernetes could define.
-
-    Args:
-        obj: The object.
-        release: The Kubernetes release.
-    """
+    """Report an unknown kind that only Kubernetes could define."""
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if missing := no_object(obj, release) or _not_named(obj):
         return missing

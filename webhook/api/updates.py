@@ -28,7 +28,6 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
 
     Args:
         struct: The object's type.
-        obj: The object.
         old: The stored object.
     """
     refusals = _preconditions(obj, old, namespaced=_kind(struct).namespaced)
@@ -74,7 +73,6 @@ def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any],
     Args:
         found: The findings.
         struct: The object's type.
-        obj: The object.
         old: The stored object.
     """
     if not found or not struct.target.declarative:

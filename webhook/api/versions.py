@@ -163,17 +163,17 @@ VERSIONS: Mapping[str, Version] = {
             gate="DRAResourcePoolStatus",
             deprecation=_OF_1_36,
         ),
-        _kind("dra.classic:PodSchedulingContext", 31, 31, gate="DRAControlPlaneController"),
+        _kind("dra.v1alpha2:PodSchedulingContext", 31, 31, gate="DRAControlPlaneController"),
         replaced={**_FLAT, "dra.device:BasicDevice": "dra.device:QuantityDevice"},
     ),
     "resource.k8s.io/v1alpha2": _version(
-        _kind("dra.classic:ResourceClass", 27, 30),
-        _kind("dra.classic:ResourceClaim", 27, 30),
-        _kind("dra.classic:ResourceClaimTemplate", 27, 30),
-        _kind("dra.classic:PodSchedulingContext", 27, 30),
-        _kind("dra.structured_v1alpha2:ResourceClaimParameters", 30, 30),
-        _kind("dra.structured_v1alpha2:ResourceClassParameters", 30, 30),
-        _kind("dra.structured_v1alpha2:ResourceSlice", 30, 30),
+        _kind("dra.v1alpha2:ResourceClass", 27, 30),
+        _kind("dra.v1alpha2:ResourceClaim", 27, 30),
+        _kind("dra.v1alpha2:ResourceClaimTemplate", 27, 30),
+        _kind("dra.v1alpha2:PodSchedulingContext", 27, 30),
+        _kind("dra.v1alpha2:ResourceClaimParameters", 30, 30),
+        _kind("dra.v1alpha2:ResourceClassParameters", 30, 30),
+        _kind("dra.v1alpha2:ResourceSlice", 30, 30),
     ),
     "scheduling.k8s.io/v1beta1": _version(
         _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
@@ -264,7 +264,6 @@ def moved(kind: str, version: str, others: Iterable[str]) -> Iterator[str]:
     """Describe the fields of a kind that are in another place in other versions.
 
     Args:
-        kind: The kind.
         version: The API version that an object is written in.
         others: The API versions that it could be written in.
     """
@@ -289,7 +288,6 @@ def others_with(path: Path, version: str, kind: str) -> Iterator[str]:
     Args:
         path: The field.
         version: The API version that does not have it.
-        kind: The kind.
     """
     from webhook.schema.suggest import has  # needed only for unknown fields
 

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     )
     from webhook.cel.overloads import Overload
     from webhook.cel.runtime.meter import Meter
-    from webhook.cel.runtime.program import Joint, Program
+    from webhook.cel.runtime.program import Program
 
 __all__ = [
     "CelError",
@@ -81,7 +81,6 @@ __all__ = [
     "EnvironmentOptions",
     "EvaluationError",
     "Function",
-    "Joint",
     "Library",
     "Meter",
     "Overload",

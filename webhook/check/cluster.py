@@ -3,65 +3,121 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.check.progress import with_progress
+from webhook.check.progress import counting, with_progress
 from webhook.documents import Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
-from webhook.objects import is_definition
+from webhook.objects import DEFINITION, is_definition
+from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
+from webhook.report.model import Report
+from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.report.model import Report
+    from webhook.cluster.live import Server
 
 DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""
 
 
 def read_cluster(
-    paths: Sequence[str],
+    sources: Sequence[str | Server],
     report: Report,
     kinds: Sequence[str] = (*KINDS,),
     *,
+    namespace: str = "",
     quiet: bool = True,
     definitions: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Inventory:
-    """Read the objects of a cluster; report those that cannot be read or decoded.
+    """Read the objects of a cluster into an inventory; the arguments are those of :func:`cluster_documents`.
 
     Args:
-        paths: Files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists, must-gather trees.
-        report: Receives the problems.
-        kinds: The kinds that the command needs; objects of others are ignored.
-        quiet: Whether to show no progress on a terminal.
         definitions: Whether CustomResourceDefinitions are needed, too, which are large.
-        tell: Receives a line about files that were not read.
     """
+    install("objects")
     inventory = Inventory()
+    wanted = (*kinds, DEFINITION) if definitions else kinds
+    for document in cluster_documents(sources, report, wanted, namespace=namespace, quiet=quiet, tell=tell):
+        if is_definition(document.data):
+            inventory.definitions.append(document.data)
+            continue
+        try:
+            inventory.add(document.data)
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
+    return inventory
+
+
+def cluster_documents(
+    sources: Sequence[str | Server],
+    report: Report,
+    kinds: Collection[str],
+    *,
+    namespace: str = "",
+    quiet: bool = True,
+    tell: Callable[[str], None] | None = None,
+) -> Iterator[Document]:
+    """Read the objects of a cluster, from files or from itself.
+
+    Args:
+        sources: Running clusters; files, directories, globs or ``-``: output of ``kubectl get -o yaml``, lists,
+            must-gather trees.
+        report: Receives what cannot be read.
+        kinds: The kinds that the command needs; others are not read, or left out.
+        namespace: Where to read the objects of a running cluster that may not be read in all namespaces.
+        quiet: Whether to show no progress on a terminal.
+        tell: Receives lines about what was not read.
+
+    Yields:
+        Documents whose data are objects of these kinds.
+
+    Raises:
+        UsageError: Nothing can be read of a running cluster.
+    """
+    paths = [each for each in sources if isinstance(each, str)]
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False)
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=kinds)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
-            continue
-        obj = document.data if isinstance(document.data, dict) else {}
-        if definitions and is_definition(obj):
-            inventory.definitions.append(obj)
-        if obj.get("kind") not in kinds:
-            continue
-        try:
-            inventory.add(obj)
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
+        elif isinstance(document.data, dict) and document.data.get("kind") in kinds:
+            yield document
     if selection.left_out and tell:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=False))
-    return inventory
+        tell(not_read(selection.left_out, selection.unread, renders=False))
+    for each in sources:
+        if not isinstance(each, str):
+            yield from _running(each, kinds, namespace, quiet=quiet, tell=tell)
+
+
+def _running(
+    server: Server, kinds: Collection[str], namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
+) -> Iterator[Document]:
+    from webhook.cluster.errors import ClusterError  # most clusters are in files
+    from webhook.cluster.live import Where, decoded
+    from webhook.documents.document import Origin
+    from webhook.documents.source import Source
+    from webhook.inventory.snapshots import OF_SNAPSHOT
+
+    wanted = [kind for kind in kinds if kind in OF_SNAPSHOT]
+    try:
+        with counting(f"objects of {server.name}", sys.stderr, quiet=quiet) as watch:
+            for part in server.parts(wanted, Where(namespace), watch):
+                if part.note and tell:
+                    tell(f"warning: {part.note}")
+                for content in part.objects:
+                    text = content.decode()
+                    source = Source(f"{part.kind} of {server.name}", text)
+                    yield Document(decoded(content), 0, Origin(source, 0, len(text), is_json=True), ())
+    except ClusterError as error:
+        raise UsageError(str(error)) from error
 
 
 def served_by(inventory: Inventory) -> list[str]:
@@ -83,14 +139,15 @@ _CORE: Final = "v1."
 """The APIService of the core group, which every cluster has."""
 
 
-def not_found(what: str, paths: Sequence[str]) -> str:
+def not_found(what: str, sources: Sequence[str | Server]) -> str:
     """Return the complaint that the cluster lacks objects that a command needs.
 
     Args:
-        what: The missing objects.
-        paths: The paths of ``--cluster``.
+        sources: The values of ``--cluster``.
     """
-    how = "--cluster has none: collect them, too" if paths else "give the objects of the cluster with --cluster"
+    if running := [each.name for each in sources if not isinstance(each, str)]:
+        return f"no {what} found in {running[0]}"
+    how = "--cluster has none: collect them, too" if sources else "give the objects of the cluster with --cluster"
     return f"no {what} found: {how}; `draguard snapshot` prints the command"
 
 

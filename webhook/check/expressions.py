@@ -53,8 +53,6 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     """Locate a problem in its file; a problem of an expression, in the expression.
 
     Args:
-        problem: The problem.
-        document: Its document.
         kubernetes: The release that it is about, such as ``1.30``.
     """
     finding = found(problem, document, kubernetes)
@@ -81,8 +79,6 @@ def located_in_option(problem: Problem, expression: str, option: str) -> Finding
     """Locate a problem of an expression that is given on the command line.
 
     Args:
-        problem: The problem.
-        expression: The expression.
         option: The option, which stands in the place of the file.
     """
     before = _before(expression, problem)
@@ -131,7 +127,6 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     """Return the position of an expression's character in its file, or of its key if that is unknown.
 
     Args:
-        document: The document.
         path: The path of the expression.
         before: The number of characters before the sought one, without white space.
     """

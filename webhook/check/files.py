@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.cluster import read_cluster, served_by
 from webhook.check.inorder import judge_all
 from webhook.check.manifests import Manifests, piped_twice
-from webhook.check.oldstate import AtRevision, Deployed
+from webhook.check.oldstate import AtRevision, Deployed, OldState
+from webhook.check.references import Unlooked
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes_versions
 from webhook.documents import STDIN, Document, Unreadable
@@ -20,11 +21,6 @@ from webhook.report.model import Report
 from webhook.sources import SourceError
 from webhook.usage import UsageError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.check.oldstate import OldState
-
 
 def judged(
     arguments: Namespace, manifests: Manifests | None = None, tell: Callable[[str], None] | None = None
@@ -32,13 +28,13 @@ def judged(
     """Judge the named manifests, and return findings and counts.
 
     Args:
-        arguments: The command's arguments.
         manifests: The manifests; None for those that the arguments name.
         tell: Receives lines about files that were not read beside the manifests.
 
     Raises:
         UsageError: Options do not fit together, or do not fit the manifests.
     """
+    install("documents")
     install("objects")
     manifests, versions = manifests or Manifests(arguments), kubernetes_versions(arguments)
     _check_together(arguments, manifests.paths, versions)
@@ -51,6 +47,7 @@ def judged(
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
+    unlooked = Unlooked()
     reports: list[Report] = []
     from copy import deepcopy  # slow to import
 
@@ -65,7 +62,7 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        judge_all(documents, old, known, arguments, stated=stated, report=reports[-1])
+        unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
     report = _merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
@@ -75,9 +72,10 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.left_out = manifests.left_out
-    report.unread = manifests.unread if arguments.show_files else None
-    report.remarks += manifests.notes
+    report.paths, report.left_out = manifests.paths, manifests.left_out
+    report.unread, report.lists_files = manifests.unread, arguments.show_files
+    report.remarks += [*unlooked.lines(), *manifests.notes]
+    report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
     manifests.place(report)
     if arguments.policies:
@@ -106,8 +104,6 @@ def _found_before(
     """Judge an earlier revision, without problems of policies, which are not compared.
 
     Args:
-        arguments: The command's arguments.
-        versions: The Kubernetes releases.
         states: The documents of the revision, for each release.
         cluster: The objects of the cluster.
     """
@@ -125,8 +121,6 @@ def _old_state(
     """Read the earlier state of objects.
 
     Args:
-        arguments: The command's arguments.
-        manifests: The manifests.
         stated: The release for which earlier charts are rendered; None for the newest.
         report: Receives problems of the earlier state.
         tell: Receives a line about files that were not read.

@@ -3,37 +3,91 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.versions import DEFAULT, NEWEST, Served
+from webhook.api.versions import DEFAULT, NEWEST, Served, release_of
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.namespaces import Namespaces
-from webhook.check.references import References
-from webhook.check.repeats import Repeats
+from webhook.check.oldstate import OldState
+from webhook.check.references import References, Unlooked
 from webhook.check.suppressing import check_policies
 from webhook.check.target import feature_gates, pod_locations, runtime_config
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Unreadable, parse
 from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.source import MARKDOWN
 from webhook.drivers.files import option_profiles
-from webhook.findings import Finding, failed, identity, too_many, unfilled, unread
+from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
+from webhook.objects import is_object
+from webhook.patterns import Pattern
+from webhook.problem import Problem
 from webhook.records import NamedTuple
+from webhook.references.manifests import Known, repeated_object
 from webhook.report import LISTING
 from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.check.oldstate import OldState
-    from webhook.check.untyped import Untyped
     from webhook.engine.offline import Sender
+
+_VERSION: Final = "apiVersion"
+_KIND: Final = "kind"
+_KIND_NAME: Final = Pattern("[A-Za-z][A-Za-z0-9-]*")
+"""A kind is a label of DNS, if it is written in lower case (``validateCustomResourceDefinitionNames``)."""
+
+
+class _Untyped:
+    """Looks at the documents that no rule applies to; those of a file come in a row."""
+
+    def __init__(self) -> None:
+        self._file, self._has_objects = "", False
+
+    def find(self, document: Document, release: str | None) -> Sequence[Finding]:
+        """Return the errors of a document that kubectl refuses, as it has no version or no kind.
+
+        The items of lists are meant as objects, and so are documents beside objects in the same file, and those
+        that misspell what they lack. All others may be values of a chart, or configuration of other programs.
+
+        Args:
+            release: The Kubernetes release; None for the newest.
+        """
+        from webhook.api.unserved import no_object  # most documents are objects
+
+        problems = no_object(document.data, release_of(release) if release else DEFAULT)
+        if not _may_be_kind(document.data):
+            return []
+        is_meant = document.within or all(map(_is_misspelt, problems))
+        if not problems or not (is_meant or self._is_beside_objects(document)):
+            return []
+        return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
+
+    def _is_beside_objects(self, document: Document) -> bool:
+        if not document.mentions(_VERSION):
+            return False
+        if document.source != self._file:
+            self._file = document.source
+            others = parse(document.whole_text, document.source)
+            self._has_objects = any(isinstance(each, Document) and is_object(each.data) for each in others)
+        return self._has_objects
+
+
+def _may_be_kind(obj: Any) -> bool:
+    """Tell whether the kind of an object, if any, is a name that a kind can have."""
+    kind = obj.get(_KIND) if isinstance(obj, dict) else None
+    return not isinstance(kind, str) or not kind or _KIND_NAME.fullmatch(kind) is not None
+
+
+def _is_misspelt(problem: Problem) -> bool:
+    """Tell whether a missing field has another spelling; a ``version`` may be that of another program."""
+    written = str(problem.path[-1]) if problem.path else ""
+    return problem.fix is not None and (written.lower() == _VERSION.lower() or str(problem.field) == _KIND)
 
 
 def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
@@ -54,7 +108,6 @@ class _Later(NamedTuple):
     """A document whose final verdict needs all other documents.
 
     Args:
-        document: The document.
         served: Its kind; None if it is unknown.
         at: The place of its findings.
         release: The release that it was judged by; None if it was not judged yet.
@@ -76,16 +129,15 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
-) -> None:
+) -> Unlooked:
     """Judge documents as they are read, dependent ones after all others, and their references.
 
+    Returns the references that were not looked up.
+
     Args:
-        documents: The documents.
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
-        arguments: The command's arguments.
         stated: The Kubernetes release; None if that follows from the documents of a file.
-        report: Receives the findings.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -107,7 +159,7 @@ def judge_all(
     judge.all_pods, judge.pod_locations = arguments.all_pods, locations
     judge.runtime_config = runtime_config(arguments)
     judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
-    order = _InOrder(judge, references, stated, report, Repeats(arguments.namespace))
+    order = _InOrder(judge, references, stated, report, arguments.namespace)
     order.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
         if isinstance(document, Unreadable):
@@ -115,7 +167,8 @@ def judge_all(
         else:
             order.take(document)
     order.finish()
-    report.remarks += [*old.remarks(), *references.report(report)]
+    report.remarks += old.remarks()
+    return references.report(report)
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
@@ -126,23 +179,24 @@ class _InOrder:
     """Judges documents, and reports their findings in the order of the documents.
 
     Args:
-        judge: Judges a document.
         references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.
-        repeats: Finds objects that a file has twice.
+        namespace: The namespace of objects that state none.
     """
 
     def __init__(
-        self, judge: Judge, references: References, stated: str | None, report: Report, repeats: Repeats
+        self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
         self._passed = list[_Later]()
         """Pods without claims that request resources with a domain, which device classes may provide."""
-        self._repeats = repeats
+        self._namespace = namespace
+        self._file, self._of_file = "", Known()
+        """A file, and its objects so far."""
         self._kustomizations = 0
-        self._untyped: Untyped | None = None
+        self._untyped: _Untyped | None = None
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
         """Whether a report lists every judged object."""
@@ -153,8 +207,8 @@ class _InOrder:
         if unreadable.line:
             self._report.files[unreadable.source] = None
         if not self._found.is_full(unreadable.source):
-            found = unfilled if unreadable.is_template else unread
-            self._found.add(unreadable.source, [found(unreadable)])
+            report = unfilled if unreadable.is_template else unread
+            self._found.add(unreadable.source, [report(unreadable)])
 
     def take(self, document: Document) -> None:
         """Judge a document now, or postpone it."""
@@ -210,8 +264,12 @@ class _InOrder:
             self._found.add(document.source, ())
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
-        repeated = self._repeats.find(document, namespaced=served.type.namespaced) if served else None
-        return [repeated] if repeated else ()
+        if served is None or document.source.endswith(MARKDOWN):
+            return ()
+        if document.source != self._file:
+            self._file, self._of_file = document.source, {}
+        repeated = repeated_object(document, self._of_file, self._namespace if served.type.namespaced else None)
+        return [found(each, document) for each in repeated]
 
     def _defer(self, document: Document, served: Served | None) -> None:
         self._later.append(_Later(document, served, self._found.end))
@@ -245,9 +303,7 @@ class _InOrder:
 
     def _without_type(self, document: Document) -> Sequence[Finding]:
         if self._untyped is None:
-            from webhook.check.untyped import Untyped  # most documents are objects
-
-            self._untyped = Untyped()
+            self._untyped = _Untyped()
         return self._untyped.find(document, self._stated)
 
     def finish(self) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.check.oldstate import OldState
 from webhook.documents import Document
+from webhook.documents.placeholders import Blanks
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -21,9 +24,8 @@ from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.check.oldstate import OldState
-    from webhook.documents.placeholders import Blanks
     from webhook.engine.offline import Sender
+    from webhook.fixing.planning import Planner
     from webhook.workloads import Locations
 
 
@@ -45,13 +47,13 @@ class Judgement(NamedTuple):
     filled: Any = None
 
 
-FINE: Final = Judgement(accepted=True)
-PASSED: Final = Judgement(passed=True)
+_FINE: Final = Judgement(accepted=True)
+_PASSED: Final = Judgement(passed=True)
 OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
 
 
-def failure(error: Exception, document: Document) -> Judgement:
+def _failure(error: Exception, document: Document) -> Judgement:
     """Report draguard's own failure on a document, so that all others are judged."""
     return Judgement([failed(error, document)])
 
@@ -61,10 +63,8 @@ class Judge:
 
     Args:
         old: The earlier state of objects.
-        subresource: The updated subresource.
         sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
-        namespaces: The known namespaces.
     """
 
     def __init__(
@@ -138,7 +138,6 @@ class Judge:
         """Judge a document if this does not need others.
 
         Args:
-            document: The document.
             served: Its kind; None if it is unknown.
             stated: The Kubernetes release; None if that follows from the documents of a file.
 
@@ -147,25 +146,23 @@ class Judge:
         """
         try:
             if self._passes(document):
-                return PASSED
+                return _PASSED
             if self._sender and self._sender.awaits_definition(document.data):
                 return None
             if served is None:
                 return self._unknown(document, stated)
-            if stated is None and is_everywhere(served):
+            if stated is None and _is_everywhere(served):
                 return None
             return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            return failure(error, document)
+            return _failure(error, document)
 
     def later(self, document: Document, release: str | None, *, is_known: bool) -> Judgement:
         """Judge a document once all others have been read.
 
         Args:
-            document: The document.
-            release: The Kubernetes release.
             is_known: Whether its kind is known.
         """
         try:
@@ -173,17 +170,17 @@ class Judge:
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            return failure(error, document)
+            return _failure(error, document)
 
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
         outcome, problems = self._review(document, release)
         if not document.has_plain_keys:
-            from webhook.check.misread import misread_keys  # most manifests are simple
+            from webhook.references.manifests import misread_key  # most manifests are simple
 
-            problems += misread_keys(document)
+            problems += misread_key(document)
         if not problems and outcome.change is None:  # as for most objects
-            return FINE
+            return _FINE
         if document.source.endswith(MARKDOWN):
             from webhook.documents.markdown import is_elided
 
@@ -202,8 +199,6 @@ class Judge:
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
-        from webhook.check.placing import placed  # only for problems
-
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
         worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
@@ -255,9 +250,9 @@ class Judge:
         before, problems = self.old.of(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
-            from webhook.check.generations import lowered  # few slices are compared
+            from webhook.references.manifests import generation_lowered  # few slices are compared
 
-            problems += lowered(document.data, before)
+            problems += generation_lowered(document.data, before)
         if before is not None and not self.old.is_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             before = self._as_stored(before, release)
@@ -374,6 +369,46 @@ def _asks_for_namespace(finding: Finding) -> bool:
     return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
 
 
-def is_everywhere(served: Served) -> bool:
+def _is_everywhere(served: Served) -> bool:
     """Tell whether every release serves a kind, so that it does not determine the release."""
     return served.since <= OLDEST and served.until >= NEWEST
+
+
+_ELSEWHERE = frozenset({"respell", "separate"})
+"""Changes that are not only about the finding's own text."""
+
+
+def placed(problem: Problem, document: Document, release: str, *, tries_fixes: bool) -> Finding:
+    """Locate a problem in its file; in a CEL selector, at its character.
+
+    Args:
+        tries_fixes: Whether the fix is applied, and refused with a reason; otherwise one that cannot be is left out.
+    """
+    finding = _located(problem, document, release)
+    if tries_fixes or problem.fix is None or _is_applicable(finding, document):
+        return finding
+    return finding._replace(problem=finding.problem._replace(fix=None))
+
+
+def _located(problem: Problem, document: Document, release: str) -> Finding:
+    if problem.path and problem.path[-1] == "expression":
+        from webhook.check.expressions import located  # needed only for wrong expressions
+
+        return located(problem, document, release)
+    return found(problem, document, release)
+
+
+def _is_applicable(finding: Finding, document: Document) -> bool:
+    """Tell whether the text of a finding can be edited: anchors, aliases and merges share texts."""
+    fix = finding.problem.fix
+    if fix is None or fix.change in _ELSEWHERE or document.is_json or not document.shares_texts:
+        return True
+    return bool(_planner(document).plans([finding]))
+
+
+@lru_cache(maxsize=1)
+def _planner(document: Document) -> Planner:
+    """Return the planner of a document; findings come document by document."""
+    from webhook.fixing.planning import Planner  # few documents have anchors
+
+    return Planner({document.source: document.whole_text}, [document])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from webhook.api.claimed import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, find, release_of
@@ -18,13 +19,9 @@ from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
 from webhook.inventory.objects import is_held
 from webhook.objects import DEFINITION
+from webhook.report.model import Report
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.report.model import Report
 
 _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
@@ -43,9 +40,6 @@ def _unneeded(text: str) -> tuple[str, str, str] | None:
 
 class Manifests:
     """The manifests of a command, read again for each release only if they are rendered for it.
-
-    Args:
-        arguments: The command's arguments.
 
     Raises:
         UsageError: The options do not fit together.

@@ -64,11 +64,7 @@ class Namespaces:
         return list(self._found.values())
 
     def labels_around(self, obj: Any) -> Mapping[str, str] | None:
-        """Return the labels of an object's namespace; None if they are unknown.
-
-        Args:
-            obj: The object.
-        """
+        """Return the labels of an object's namespace; None if they are unknown."""
         if not self._stated and not self._found:
             return None
         name = identity(obj).namespace or self._default

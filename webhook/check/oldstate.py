@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from posixpath import isabs, join, normpath
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.documents.search import bare
+from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.engine.manifests import NOT_COMPARED, not_compared
-from webhook.findings import Identity, identity, unread
-from webhook.problem import NOTE, Path, Problem
+from webhook.findings import Finding, Identity, identity, unread
+from webhook.problem import NOTE, WARNING, Path, Problem
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
-from webhook.sources.options import is_chart, prefix_of
+from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of
 
 if TYPE_CHECKING:
-    from webhook.report.model import Report
     from webhook.suppression.revision import Revision
 
-    _T = TypeVar("_T")
-
-    class OldState(Protocol):
-        """Looks up an earlier state of objects."""
-
-        is_stored: bool
-        """Whether its objects are stored in a cluster; if not, some may never have been valid."""
-
-        def of(self, document: Document) -> tuple[Any, list[Problem]]:
-            """Return the old state of an object, None if there is none, and its problems."""
-
-        def note(self, document: Document) -> None:
-            """Note an object that is judged."""
-
-        def remarks(self) -> list[str]:
-            """Return the remarks on a state that has none of the noted objects."""
-
-
-Key = tuple[str, str, str]
+_Key = tuple[str, str, str]
 """An object's API group, kind and name."""
 _NAMED: Final = 3
 """How many files are named that have an object."""
+
+_T = TypeVar("_T")
 
 
 class Deployed:
@@ -50,7 +36,6 @@ class Deployed:
 
     Args:
         paths: The files, charts and kustomizations of the old state; may be empty.
-        report: Receives their problems.
         options: How charts are rendered.
         tell: Receives a line about files that were not read.
 
@@ -67,7 +52,7 @@ class Deployed:
         options: RenderOptions | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        self._objects: dict[Key, dict[str, Any]] = {}
+        self._objects: dict[_Key, dict[str, Any]] = {}
         self._is_given, self._noted, self._has_noted = bool(paths), False, False
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
@@ -78,7 +63,7 @@ class Deployed:
         if selection.left_out and tell:
             from webhook.report.summary import not_read  # seldom needed
 
-            tell(f"--old: {not_read(selection.left_out, renders=True)}")
+            tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
@@ -111,7 +96,6 @@ class AtRevision:
     the file that it is named after, and then in all files, and found if there is only one of its name.
 
     Args:
-        revision: The revision.
         paths: The paths that are read.
         stdin_name: The file's name of standard input; empty if it has none.
 
@@ -130,8 +114,8 @@ class AtRevision:
         for path, document in revision.documents({path: self._shown(path) for path in changed}):
             self._documents.setdefault(path, []).append(document)
         self._changed = _index(self._documents)
-        self._everything: Mapping[Key, list[tuple[str, Document]]] | None = None
-        self._now: dict[str, set[Key]] = {}
+        self._everything: Mapping[_Key, list[tuple[str, Document]]] | None = None
+        self._now: dict[str, set[_Key]] = {}
         self._renderings: dict[str, _Rendering] = {}
 
     def render(self, options: RenderOptions, report: Report) -> None:
@@ -144,12 +128,10 @@ class AtRevision:
         paths = dict.fromkeys(filter(is_rendered, self._paths))
         if not paths:
             return
-        from webhook.check.rendered import rendered_at  # most manifests are files
-
         self._renderings = {
             prefix_of(path): _Rendering(documents)
             for path in paths
-            if (documents := rendered_at(self._revision, path, options, report)) is not None
+            if (documents := _rendered_at(self._revision, path, options, report)) is not None
         }
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
@@ -170,11 +152,7 @@ class AtRevision:
         return []
 
     def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
-        """Return the earlier documents: of the same files, of files that were moved, and of deleted files.
-
-        Args:
-            documents: The present documents.
-        """
+        """Return the earlier documents: of the same files, of files that were moved, and of deleted files."""
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
         moved = self._moved(documents)
@@ -270,7 +248,7 @@ class AtRevision:
         return _key(identity(document.data)) not in self._now[path]
 
     @property
-    def _all(self) -> Mapping[Key, list[tuple[str, Document]]]:
+    def _all(self) -> Mapping[_Key, list[tuple[str, Document]]]:
         if self._everything is None:
             documents: dict[str, list[Document | Unreadable]] = {}
             for path, document in self._revision.documents({path: path for path in self._revision.paths}):
@@ -289,12 +267,12 @@ class AtRevision:
         return os.path.relpath(full)
 
 
-class _Rendering:
-    """What a chart or kustomization rendered to.
+OldState = Deployed | AtRevision
+"""Looks up the earlier states of objects."""
 
-    Args:
-        documents: The documents.
-    """
+
+class _Rendering:
+    """What a chart or kustomization rendered to."""
 
     def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
         self.documents = documents
@@ -313,8 +291,8 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
         return None, [not_compared(old, about.api_version, _resource(about))]
 
 
-def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key, list[tuple[str, Document]]]:
-    found: dict[Key, list[tuple[str, Document]]] = {}
+def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[_Key, list[tuple[str, Document]]]:
+    found: dict[_Key, list[tuple[str, Document]]] = {}
     for path, inside in documents.items():
         for document in inside:
             if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
@@ -322,7 +300,7 @@ def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[Key
     return found
 
 
-def _key(about: Identity) -> Key:
+def _key(about: Identity) -> _Key:
     """Return the key of an object, without version and namespace."""
     return about.api_version.rpartition("/")[0], about.kind, about.name
 
@@ -341,3 +319,91 @@ def _resource(about: Identity) -> str:
     """Name a kind in one version as kubectl does."""
     group, _, version = about.api_version.rpartition("/")
     return f"{about.kind.lower()}.{version}.{group}"
+
+
+_MOST: Final = 200
+"""The most kustomizations that are followed."""
+_HINT: Final = "objects that are not rendered there are judged as new"
+
+
+def _rendered_at(
+    revision: Revision, path: str, options: RenderOptions, report: Report
+) -> Sequence[Document | Unreadable] | None:
+    """Render a chart or kustomization as it is at a revision, in a temporary directory.
+
+    Args:
+        path: The directory, as it is now.
+        options: How it is rendered now. Files of values are those of the revision, if it has them.
+        report: Receives a warning if it cannot be rendered.
+
+    Returns:
+        The documents, named like those of the present directory; None if the revision has no chart or kustomization
+        there.
+    """
+    from tempfile import TemporaryDirectory  # most manifests are files
+
+    from webhook.sources.rendering import render
+    from webhook.suppression.revision import RevisionError
+
+    inside = revision.directory_of(path)
+    if inside is None or not _is_source(revision, inside):
+        return None
+    with TemporaryDirectory() as top:
+        try:
+            values = _export(revision, inside, options.values, top)
+            found = list(render(join(top, inside), options.for_earlier(values)))
+        except (RevisionError, SourceError, OSError) as error:
+            found = [Unreadable("", 1, 1, str(error))]
+    if failed := next((each for each in found if isinstance(each, Unreadable)), None):
+        message = f"not compared with {revision.revision}: {failed.message.replace(f'{top}/', '')}"
+        problem = Problem(WARNING, NOT_COMPARED, "NotCompared", Path(), message, _HINT)
+        file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
+        report.findings.append(Finding(problem, file, 1, 1, ""))
+    return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
+
+
+def _is_source(revision: Revision, inside: str) -> bool:
+    return any(revision.has(join(inside, name)) for name in (CHART, *KUSTOMIZATIONS))
+
+
+def _export(revision: Revision, inside: str, values: Sequence[str], top: str) -> tuple[str, ...]:
+    """Write the files that rendering needs, and return the files of values."""
+    paths = [revision.path_of(file) for file in values]
+    kept = [path if path and revision.has(path) else None for path in paths]
+    revision.export([*_directories(revision, inside), *filter(None, kept)], top)
+    return tuple(join(top, path) if path else file for path, file in zip(kept, values, strict=True))
+
+
+def _directories(revision: Revision, inside: str) -> Iterator[str]:
+    """Yield a directory, and those of the bases of a kustomization.
+
+    Raises:
+        RevisionError: A base is outside the repository.
+    """
+    from webhook.sources.bases import named_in  # as above
+    from webhook.suppression.revision import RevisionError
+
+    seen, pending = {inside}, [inside]
+    while pending and len(seen) < _MOST:
+        directory = pending.pop()
+        yield directory
+        files = {path: path for name in KUSTOMIZATIONS if revision.has(path := join(directory, name))}
+        for _, document in revision.documents(files):
+            for base in named_in(document):
+                path = normpath(join(directory, base))
+                if isabs(base) or path.startswith(".."):
+                    raise RevisionError(f"{directory or '.'} has a base outside the repository: {base}")
+                if path not in seen and not revision.has(path):
+                    seen.add(path)
+                    pending.append(path)
+
+
+def _renamed(documents: Sequence[Document | Unreadable], was: str, name: str) -> Iterator[Document | Unreadable]:
+    """Name the sources of documents like those of another directory."""
+    for each in documents:
+        source = f"{name}{each.source.removeprefix(was)}"
+        if isinstance(each, Document):
+            each.origin.source.name = source
+            yield each
+        else:
+            yield each._replace(source=source)

@@ -12,8 +12,7 @@ from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.findings import Finding
 from webhook.regular import open_regular
 from webhook.report.model import Judged, Report
-from webhook.sources.origins import Origins, has_same
-from webhook.sources.templates import locate
+from webhook.sources.origins import Origins, has_same, locate
 
 
 class Places:
@@ -29,11 +28,7 @@ class Places:
         self._built = cache(self._read)
 
     def place(self, report: Report) -> None:
-        """Set the places of a report's findings and objects.
-
-        Args:
-            report: The report.
-        """
+        """Set the places of a report's findings and objects."""
         report.findings = _by_file(_once(map(self._placed, report.findings)))
         report.suppressed = _by_file(map(self._placed, report.suppressed))
         report.judged = list(map(self._listed, report.judged))

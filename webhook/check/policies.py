@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
@@ -28,9 +29,6 @@ from webhook.release import Release
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 DENIED = "policy"
 """The rule name of a policy's decisions."""
@@ -83,8 +81,6 @@ def load_policies(
     """Load the files of ``--policies`` and ``--authorizer``.
 
     Args:
-        arguments: The command's arguments.
-        stated: The Kubernetes release.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         namespaces: Namespaces that take precedence over those in the files.
 
@@ -120,8 +116,6 @@ def sound_policies(
     """Load policies for a command that needs all of them to be valid.
 
     Args:
-        arguments: The command's arguments.
-        stated: The Kubernetes release.
         tell: Receives the lines of the error report.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
 
@@ -300,7 +294,6 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
     """Locate the problems of policies and bindings in their files.
 
     Args:
-        findings: The problems.
         minor: The Kubernetes release, as the minor of 1.x.
         suite: The suite that holds the other objects.
     """

@@ -17,7 +17,6 @@ class Counting(Protocol):
         """Show a count, if it is time to.
 
         Args:
-            count: The count.
             detail: What is going on, written after it.
         """
 

@@ -3,36 +3,224 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.check.neighbours import SLICE, Neighbours
-from webhook.check.unlooked import UNMATCHED, Unlooked
-from webhook.documents import Document
+from webhook.check.judge import Judgement
+from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
+from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
 from webhook.later import cached_property
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of
-from webhook.problem import Meant, Path, Problem, value_at
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
+from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.references import ReferenceFindings
+from webhook.references.lookup import Lookup
 from webhook.release import Release
+from webhook.report.model import Report
 from webhook.report.summary import counted
-from webhook.schema.decoding import GATE_OFF
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.check.judge import Judgement
-    from webhook.drivers import Profile
     from webhook.inventory.extended import ExtendedResources
-    from webhook.references import ReferenceFindings
-    from webhook.references.lookup import Lookup
-    from webhook.report.model import Report
     from webhook.workloads import Locations, PodsIn, Templates
+
+_DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
+"""With an error there, it is not known what the object refers to."""
+_TOGETHER: Final = "selectors"
+"""The items of such a list apply together: what one excludes, the others need not handle."""
+
+
+def _spoiled(findings: Iterable[Finding]) -> Sequence[Path] | None:
+    """Return the fields of an object that have errors.
+
+    Args:
+        findings: The findings of the object.
+
+    Returns:
+        Their paths; None if nothing can be looked up in the object, because it cannot be decoded.
+    """
+    problems = [each.problem for each in findings if each.problem.level == ERROR and each.origin is None]
+    if any(each.reason in NOT_DECODED and each.rule != UNKNOWN_FIELD for each in problems):
+        return None
+    paths = [each.path for each in problems]
+    return None if not _DECISIVE.isdisjoint(paths) else paths
+
+
+def _holds(path: Path, errors: Iterable[Path]) -> bool:
+    """Tell whether a warning about a field holds beside errors.
+
+    Args:
+        errors: The fields with errors.
+    """
+    scope = path[: path.index(_TOGETHER) + 1] if _TOGETHER in path else path
+    return not any(error[: len(scope)] == scope or scope[: len(error)] == error for error in errors)
+
+
+_UNMATCHED: Final = ""
+"""Stands, among kinds, for objects whose selectors were not matched against devices."""
+_NAMED: Final = 3
+"""How many objects of a kind are named, with the first place of each."""
+
+
+class Unlooked:
+    """References that were not looked up, because no object of their kind is known beside them."""
+
+    def __init__(self) -> None:
+        self._unmatched = 0
+        self._uses: dict[str, dict[str, tuple[str, int]]] = {}
+        self.has_errors = False
+        """Whether manifests with errors may be the missing objects."""
+        self.lacks_slices = False
+        """Whether selectors are not matched because the cluster has no slices."""
+        self.partly: set[tuple[str, int]] = set()
+        """The objects that have errors, so that not all problems of them are found."""
+        self.hides_errors = False
+        """Whether errors may be among these problems."""
+
+    def join(self, other: Unlooked) -> None:
+        """Add what was not looked up in the same manifests for another release."""
+        self._unmatched = max(self._unmatched, other._unmatched)
+        self.has_errors |= other.has_errors
+        self.lacks_slices |= other.lacks_slices
+        self.partly |= other.partly
+        self.hides_errors |= other.hides_errors
+        for kind, theirs in other._uses.items():
+            uses = self._uses.setdefault(kind, {})
+            for name, (place, count) in theirs.items():
+                first, known = uses.get(name, (place, 0))
+                uses[name] = first, max(known, count)
+
+    def add(self, kind: str, path: Path, document: Document, count: int) -> None:
+        """Add references to an object.
+
+        Args:
+            path: The field that refers to it.
+            count: How many they are.
+        """
+        if kind == _UNMATCHED:
+            self._unmatched += count
+            return
+        uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
+        first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
+        uses[name] = first, before + count
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of the objects."""
+        return set(self._uses)
+
+    def lines(self) -> Iterator[str]:
+        """Describe them."""
+        if self._unmatched:
+            objects = counted(self._unmatched, "object")
+            yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
+        if self._uses:
+            kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self._uses.items()))
+            such = "such objects without errors" if self.has_errors else "such objects"
+            how = "add them, or give the objects of the cluster with --cluster"
+            yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
+        if self.lacks_slices:
+            yield f"note: not matched against devices: --cluster has no {_SLICE}s"
+
+    def asides(self) -> Iterator[str]:
+        """Tell what may be wrong with objects beside their errors."""
+        if self.partly:
+            what = "errors and warnings" if self.hides_errors else "warnings"
+            yield f"note: some {what} are not checked for {counted(len(self.partly), 'object')} with errors"
+
+
+def _listed(uses: dict[str, tuple[str, int]]) -> str:
+    named = [f"{name} ({_places(*use)})" for name, use in islice(uses.items(), _NAMED)]
+    more = f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else ""
+    return ", ".join(named) + more
+
+
+def _places(first: str, count: int) -> str:
+    return f"{first} and {counted(count - 1, 'more place')}" if count > 1 else first
+
+
+def _name(obj: object, path: Path) -> str:
+    """Return the name of the object that a field refers to, or what is wanted of it, such as a resource."""
+    value, field = value_at(obj, path), str(path[-1])
+    if not isinstance(value, str):
+        return f"of {field}"
+    return value if field.endswith("Name") else f"of {value}"
+
+
+def _place(document: Document, path: Path) -> str:
+    """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
+    has_lines = document.source == STDIN_NAME or not document.rendered
+    return f"{document.source}:{document.position(path).line}" if has_lines else document.source
+
+
+_SLICE = "ResourceSlice"
+_CLASS = "DeviceClass"
+
+
+class _Neighbours:
+    """The directories that hold manifests, by kind."""
+
+    def __init__(self) -> None:
+        self._directories: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        self._objects: list[tuple[str, JSONObject]] = []
+        self._names: list[tuple[str, str, str, str, str]] = []
+        self._inventories: dict[frozenset[str], Inventory] = {}
+
+    def note(self, file: str, obj: JSONObject) -> None:
+        """Add a manifest."""
+        directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
+        self._directories[kind].add(directory)
+        self._files[kind].add(file)
+        self._objects.append((directory, obj))
+
+    def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
+        """Add the name of an object that may be malformed, in a file."""
+        directory = file.rpartition("/")[0]
+        if kind == _SLICE:
+            self._directories[kind].add(directory)
+        self._names.append((directory, kind, name, namespace, driver))
+
+    def beside(self, file: str, kind: str) -> bool:
+        """Tell whether a file's manifests come with all objects of a kind that they need.
+
+        A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
+        to have all of them. For other kinds this holds for a directory, with those above it.
+        """
+        if kind == _CLASS:
+            return file in self._files.get(_CLASS, ())
+        return bool(self._above(file, kind))
+
+    def inventory(self, file: str, whole: Inventory) -> Inventory:
+        """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
+        slices = self._above(file, _SLICE)
+        if slices == self._directories.get(_SLICE, set()):
+            return whole
+        if slices not in self._inventories:
+            found = self._inventories[slices] = Inventory()
+            for directory, obj in self._objects:
+                if obj.get("kind") != _SLICE or directory in slices:
+                    found.hold(obj)
+            for directory, kind, *name in self._names:
+                if kind != _SLICE or directory in slices:
+                    found.note(kind, *name)
+        return self._inventories[slices]
+
+    def _above(self, file: str, kind: str) -> frozenset[str]:
+        known, directory = self._directories.get(kind, set()), file.rpartition("/")[0]
+        found = {directory} & known
+        while directory:
+            directory = directory.rpartition("/")[0]
+            found |= {directory} & known
+        return frozenset(found)
+
 
 _NAME: Final = ("metadata", "name")
 _WORK: Final = 2 * DOCUMENT
@@ -41,9 +229,6 @@ _CHECKED: Final = DOCUMENT // 2
 """The work that checking parameters against profiles may take: some ten seconds."""
 _MATCHED: Final = (*CLAIMS, "DeviceClass")
 """The kinds whose selectors are matched against devices."""
-
-
-_NO_SLICES: Final = f"note: not matched against devices: --cluster has no {SLICE}s"
 
 
 class _Noted(NamedTuple):
@@ -62,7 +247,6 @@ class _Alike:
     """Manifests with the same references that were not looked up.
 
     Args:
-        found: The references.
         first: The first of the manifests.
     """
 
@@ -122,7 +306,7 @@ class References:
         self._work = Budget(_WORK, is_offline=True)
         self._checking = Budget(_CHECKED, is_offline=True)
         # The objects of one cluster belong together.
-        self._neighbours = None if is_cluster else Neighbours()
+        self._neighbours = None if is_cluster else _Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
         self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
 
@@ -130,7 +314,6 @@ class References:
         """Add a manifest.
 
         Args:
-            document: The manifest.
             release: The Kubernetes release that it was judged by.
             judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
         """
@@ -149,9 +332,7 @@ class References:
         if not judgement.accepted:
             self._note_name(obj, document.source)
             self._partly[id(document)] = document
-            from webhook.check.refused import spoiled  # most objects are valid
-
-            errors = None if findings is None else spoiled(findings)
+            errors = None if findings is None else _spoiled(findings)
             if errors is None:
                 self._hides_errors = True
             else:
@@ -203,40 +384,29 @@ class References:
         """Record the name of a manifest, so that references to it are not reported, too."""
         about = identity(obj)
         if about.name and about.kind in CLAIMS:
-            name = about.kind, about.name, namespace_of(obj)
-        elif about.name and about.kind in {"DeviceClass", SLICE}:
-            name = about.kind, about.name, ""
+            name = about.kind, about.name, namespace_of(obj), ""
+        elif about.name and about.kind in {"DeviceClass", _SLICE}:
+            name = about.kind, about.name, "", text(obj, "spec", "driver")
         else:
             return
         self._refused.add(name[0])
         self._note(file, *name)
 
-    def _note(self, file: str, kind: str, name: str, namespace: str) -> None:
-        self._inventory.note(kind, name, namespace)
+    def _note(self, file: str, kind: str, name: str, namespace: str, driver: str = "") -> None:
+        self._inventory.note(kind, name, namespace, driver)
         if self._neighbours:
-            self._neighbours.note_name(file, kind, name, namespace)
+            self._neighbours.note_name(file, kind, name, namespace, driver)
 
-    def report(self, report: Report) -> list[str]:
-        """Add the findings to a report, each beside the others of its file.
-
-        Args:
-            report: The report.
-
-        Returns:
-            Lines about references that were not looked up; empty if all were.
-        """
+    def report(self, report: Report) -> Unlooked:
+        """Add the findings to a report, each beside the others of its file; return what was not looked up."""
         findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
-        if self._partly:
-            objects = counted(len(self._partly), "object")
-            what = "errors and warnings" if self._hides_errors else "warnings"
-            report.asides.append(f"note: some {what} are not checked for {objects} with errors")
-        has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
-        lines = list(skipped.lines(has_errors=has_errors))
-        if self._neighbours is None and self._has_selectors and not self._inventory.knows(SLICE):
-            lines.append(_NO_SLICES)
-        return lines
+        skipped.partly = {(each.source, each.position().line) for each in self._partly.values()}
+        skipped.hides_errors = self._hides_errors
+        skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
+        skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(_SLICE)
+        return skipped
 
     @property
     def _has_selectors(self) -> bool:
@@ -280,7 +450,7 @@ class References:
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        from webhook.check.placing import placed  # only for problems
+        from webhook.check.judge import placed  # only for problems
         from webhook.references.rules import RULES  # only here once all manifests are read
 
         file, neighbours = given.document.source, self._neighbours
@@ -309,9 +479,7 @@ class References:
         if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
             problems += self._templates.lost(given.obj)
         if given.errors:
-            from webhook.check.refused import holds
-
-            return ReferenceFindings([each for each in problems if holds(each.path, given.errors)], Counter())
+            return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
 
     def _namespaces(self, obj: JSONObject) -> Sequence[str]:
@@ -376,7 +544,7 @@ class References:
                 seen.clear()
                 found = []
         if context.passes_over_devices and kind in _MATCHED:
-            seen[UNMATCHED, Path()] += 1
+            seen[_UNMATCHED, Path()] += 1
         skipped += seen
         return found
 
@@ -478,16 +646,19 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
+_OTHERS: Final = ("Role", "ClusterRole", "ResourceQuota")
+"""The kinds with rules of their own whose fields are not judged."""
+
+
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.roles import ROLES
     from webhook.references.views import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)
-    if steps is None and (about.kind in ROLES or find(obj.get("apiVersion"), obj.get("kind"))):
+    if steps is None and (about.kind in _OTHERS or find(obj.get("apiVersion"), obj.get("kind"))):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

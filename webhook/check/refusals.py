@@ -23,7 +23,6 @@ class Refused:
     Args:
         documents: The manifests, including Namespaces.
         cluster: The cluster's objects, including Namespaces.
-        release: The Kubernetes release.
         gates: The feature gates that differ from its defaults.
         namespace: The namespace of objects that state none.
     """
@@ -45,11 +44,7 @@ class Refused:
         self._namespaces.all_noted = True
 
     def of(self, document: Document) -> list[Finding]:
-        """Return the refusals of a manifest, in the order of the text.
-
-        Args:
-            document: The manifest.
-        """
+        """Return the refusals of a manifest, in the order of the text."""
         findings = islice(self._errors(document), MOST_FINDINGS)
         return sorted(findings, key=lambda finding: (finding.line, finding.column))
 

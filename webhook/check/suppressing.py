@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
+from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import Suppressions
+from webhook.suppression.applying import Levels, PathIgnores, Suppressions, levels
 from webhook.suppression.baseline import Known
-from webhook.suppression.levels import Levels, levels
 from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
-from webhook.suppression.paths import PathIgnores
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.configuration.reading import Configuration
-    from webhook.report.model import Report
 
 
 def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     """Read the suppressions.
-
-    Args:
-        arguments: The command's arguments.
-        paths: The input paths.
 
     Raises:
         UsageError: A rule does not exist, or the baseline cannot be used.
@@ -92,7 +85,6 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
     """Read the levels of rules.
 
     Args:
-        arguments: The command's arguments.
         configuration: The configuration file; None if there is none.
 
     Raises:
@@ -135,7 +127,6 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
     """Check the names of policies that the options state.
 
     Args:
-        arguments: The command's arguments.
         known: The names of the loaded policies.
 
     Raises:
@@ -159,6 +150,7 @@ def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
         "test": action == "test",
+        "scan": getattr(arguments, "command", "") == "scan",
         "": action != "test",
     }
 
@@ -191,7 +183,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     file = arguments.write_baseline
     if not file:
         return
-    if cut := next((finding for finding in report.findings if not finding.line), None):
+    if cut := next((finding for finding in report.findings if not finding.is_of_object), None):
         report.remarks.append(f"{file} is not written: {cut.file}: {cut.problem.message}")
         return
     from webhook.documents.writing import write  # needed only to write files

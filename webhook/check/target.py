@@ -3,24 +3,61 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api import gates
 from webhook.api.runtimeconfig import parse
 from webhook.api.versions import DEFAULT, NEWEST, not_known_yet, release_of
+from webhook.configuration.options import Live
 from webhook.release import releases
 from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.workloads import Locations
 
 _LONGEST_VERSION: Final = 256
 _STEP: Final = r"(?:[A-Za-z0-9_-]+(?:\[\])?|\*)"
 _LOCATION: Final = rf"([a-z0-9.-]+\.[a-z0-9.-]+)/([A-Z][A-Za-z0-9]*)=({_STEP}(?:\.{_STEP})*)"
 """A value of ``--pod-template``."""
+
+
+def follow(arguments: Namespace, tell: Callable[[str], None], *, has_namespace: bool = False) -> None:
+    """Connect to the running clusters of the options, and take release and feature gates of the first one.
+
+    Args:
+        arguments: The command's arguments; what they state has precedence.
+        tell: Receives what kubectl says, such as how to log in.
+        has_namespace: Whether the namespace of the context is meant if none is stated.
+
+    Raises:
+        UsageError: A cluster cannot be reached.
+    """
+    from webhook.cluster.errors import ClusterError  # most clusters are in files
+    from webhook.cluster.live import connect
+
+    try:
+        arguments.cluster = [connect(each, tell) if isinstance(each, Live) else each for each in arguments.cluster]
+    except ClusterError as error:
+        raise UsageError(f"the cluster cannot be read: {error}") from error
+    server = next(each for each in arguments.cluster if not isinstance(each, str))
+    if has_namespace and getattr(arguments, "namespace", "") is None:
+        arguments.namespace = server.namespace
+    stated = getattr(arguments, "kubernetes_version", "")
+    if stated or stated == "" or not server.version:
+        return
+    try:
+        release = release_of(_known(server.version, server.name))
+    except ValueError as error:
+        raise UsageError(f"{server.name}: {error}") from error
+    arguments.kubernetes_version = [server.version] if isinstance(stated, list) else server.version
+    usual = gates.enabled(release)
+    told = {gate: on for gate, on in server.gates.items() if gates.known(gate, release) and gate not in gates.EVERY}
+    other = {gate: on for gate, on in gates.settable(told, release).items() if (gate in usual) != on}
+    given = [f"{gate}={str(on).lower()}" for gate, on in other.items()]
+    arguments.feature_gates = [*given, *arguments.feature_gates]
 
 
 def kubernetes(arguments: Namespace) -> str | None:
@@ -105,7 +142,6 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
     """Read ``--feature-gates``, None if it was not given.
 
     Args:
-        arguments: The command's arguments.
         stated: The Kubernetes release; None if it depends on the object.
 
     Raises:

@@ -27,6 +27,7 @@ READER_GONE = 141
 """As a shell reports a command that SIGPIPE has ended."""
 TERMINATED = 143
 """As a shell reports a command that SIGTERM has ended."""
+_EVERYWHERE = frozenset({"-A", "--all-namespaces"})
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
 _STREAMS = {"stdin": ("r", os.O_RDONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
@@ -42,11 +43,19 @@ class TerminatedError(KeyboardInterrupt):
     """SIGTERM; the command ends as after SIGINT, with all that it has started."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def kubectl() -> int:
+    """Run ``kubectl dra``: as ``draguard``, but what is asked about a cluster is asked of that of kubectl's context."""
+    given = sys.argv[1:]
+    sys.argv[1:] = [each for each in given if each not in _EVERYWHERE]
+    return main(everywhere=len(sys.argv) <= len(given))
+
+
+def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -> int:
     """Run the command that the arguments name; return its exit code.
 
     Args:
         argv: The arguments without the program's name; None for those of the process.
+        everywhere: For ``kubectl dra``, whether all namespaces are meant; None for ``draguard``.
 
     Raises:
         SystemExit: argparse has printed help, the version or a usage error.
@@ -74,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 from signal import SIGTERM, signal
 
                 signal(SIGTERM, _terminate)
-            code = _run(arguments)
+            code = _run(arguments, everywhere=everywhere)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
@@ -96,8 +105,9 @@ def _terminate(*_: object) -> None:
     raise TerminatedError
 
 
-def _run(arguments: Namespace) -> int:
-    from webhook.configuration.options import ALIASES
+def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
+    from webhook.configuration.options import OF_CLUSTERS, Live
+    from webhook.optional import install
     from webhook.usage import UsageError
 
     try:
@@ -105,7 +115,15 @@ def _run(arguments: Namespace) -> int:
             from webhook.cli.options.settings import settle  # few commands have settings
 
             settle(arguments)
-        module = ALIASES.get(arguments.command, arguments.command).replace("-", "_")
+        if everywhere is not None and arguments.command in OF_CLUSTERS and not arguments.cluster:
+            arguments.cluster = [Live()]
+        if any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
+            from webhook.check.target import follow  # most clusters are in files
+            from webhook.cli.console.reading import tell
+
+            follow(arguments, tell, has_namespace=everywhere is False)
+        install("documents")
+        module = arguments.command.replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:
         from webhook.cli.options.settings import setter  # needed for mistakes only

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook.certificates import certs
 from webhook.certificates.exposure import exposures
 from webhook.usage import UsageError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 def run(arguments: Namespace) -> int:
     """Write certificates, or print the CA bundle of existing ones."""
-    directory = Path(arguments.dir)
+    directory = Path(arguments.directory)
     try:
         if arguments.ca_bundle:
             print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.configuration.options import ALIASES, COMMANDS, PROGRAM, Command, Option
+from webhook.configuration.options import COMMANDS, PROGRAM, Command, Option
 from webhook.drivers.known import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
@@ -18,9 +18,6 @@ from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS
 from webhook.schema import OLDEST
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:
@@ -33,7 +30,6 @@ class Values(NamedTuple):
     """The values that an option or argument accepts.
 
     Args:
-        words: Whole values.
         keys: Values up to an equals sign.
         of_keys: What follows the equals sign.
         files: Whether names of files are values, too.
@@ -53,13 +49,13 @@ _MODES = ("deny", "warn", "audit")
 _VALUES: Mapping[str, Callable[[], Values]] = {
     **dict.fromkeys(("DIR", "DIRECTORY", "FILE", "GLOB", "PATH"), lambda: FILES),
     "API=BOOL,…": lambda: Values(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
-    "COMMAND": lambda: Values((*COMMANDS, *ALIASES)),
+    "COMMAND": lambda: Values(tuple(COMMANDS)),
     "DRIVER": lambda: Values(built_in()),
     "FORMAT[=FILE]": lambda: Values(tuple(FORMATS), files=True),
     "GATE=BOOL,…": lambda: Values(keys=tuple(GATES), of_keys=("true", "false")),
     "KIND[.FIELD]|RULE|GATE": lambda: Values((*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)),
     "NAME=NUMBER": lambda: Values(keys=tuple(LIMITS)),
-    "RESOURCE": lambda: Values(RESOURCES),
+    "RESOURCE": lambda: Values(tuple(RESOURCES)),
     "RULE": lambda: Values(tuple(CHECKS)),
     "RULE=LEVEL": lambda: Values(_LEVELS, rule_names(), _LEVELS),
     "RULE[,RULE…]": lambda: Values(rule_names()),
@@ -73,8 +69,6 @@ class DescribedOption(NamedTuple):
     """An option with what completes it.
 
     Args:
-        names: Its names.
-        help: Its help.
         takes: The name of its value; empty for a switch.
         values: The values that it accepts.
         again: Whether it can be repeated.
@@ -92,8 +86,6 @@ class Described(NamedTuple):
 
     Args:
         words: The words that call it, without the program's name; none for the program itself.
-        help: Its help.
-        options: Its options.
         commands: The commands below it.
         values: The values of its arguments.
     """
@@ -112,14 +104,11 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
     """Describe a command of the table.
 
     Args:
-        command: The command.
         words: The words that lead to it.
     """
-    shown = [_HELP, *(each for each in command.options() if not each.hidden)]
+    shown = [_HELP, *command.options()]
     arguments = [each for each in shown if each.is_argument]
-    actions = {**command.actions}
-    if not words:
-        actions = {each: COMMANDS[ALIASES.get(each, each)] for name in COMMANDS for each in _names(name)}
+    actions = command.actions if words else COMMANDS
     return Described(
         words,
         command.description.rstrip("."),
@@ -127,10 +116,6 @@ def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Descri
         [described(each, (*words, name)) for name, each in actions.items()],
         _values(arguments[0]) if arguments else Values(tuple(actions)) if actions else TEXT,
     )
-
-
-def _names(name: str) -> list[str]:
-    return [name, *(alias for alias, of in ALIASES.items() if of == name)]
 
 
 def every(command: Described) -> Iterator[Described]:

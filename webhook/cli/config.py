@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from webhook.configuration.keys import CONFIGURATION, OPTIONS, schema
+from webhook.cli.console.output import show_structured
+from webhook.cli.options.settings import COMMAND_LINE
+from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.configuration.reading import Configuration
 
 _JOINED = {"exclude": "exclude", "levels": "level"}
 """Keys that the command line adds to, with the options that do so."""
@@ -33,16 +31,36 @@ def run(arguments: Namespace) -> int:
     for path in arguments.paths:
         if path != STDIN and not os.path.lexists(top_of(path)):
             raise UsageError(f"{path}: no such file or directory")
-    for line in _lines(arguments):
-        print(line)
+    configuration: Configuration | None = arguments.settings.configuration
+    file, settings = configuration.file if configuration else "", list(_settings(arguments, configuration))
+    if _form(arguments) == "json":
+        shown = {name: {"value": value, "source": source} for name, value, source in settings}
+        show_structured({"configuration": file or None, "settings": shown}, "json")
+        return 0
+    print(f"# configuration file: {file or 'none'}")
+    for name, value, source in settings:
+        line = f"{name}: {json.dumps(value, ensure_ascii=False)}"
+        print(f"# {name}: none" if value is None else f"{line}  # {source}")
     return 0
 
 
-def _lines(arguments: Namespace) -> Iterator[str]:
-    """Return the settings in effect as YAML for the configuration file, with their sources as comments."""
-    configuration: Configuration | None = arguments.settings.configuration
+def _form(arguments: Namespace) -> str:
+    """Return the form of the settings that the command line requests; variables mean that of reports.
+
+    Raises:
+        UsageError: There is no such form of settings.
+    """
+    if arguments.settings.sources.get("output") != COMMAND_LINE:
+        return "text"
+    *others, output = arguments.output
+    if others or output.file or output.format not in {"text", "json"}:
+        raise UsageError("--output: settings are printed as text, which is YAML, or as json, and not to a file")
+    return str(output.format)
+
+
+def _settings(arguments: Namespace, configuration: Configuration | None) -> Iterator[tuple[str, Any, str]]:
+    """Return the settings in effect, and their sources."""
     sources, values = arguments.settings.sources, _values(arguments, configuration)
-    yield f"# configuration file: {configuration.file if configuration else 'none'}"
     for name in CONFIGURATION.keys:
         value, source = values[name], sources.get(OPTIONS.get(name), "")
         if name not in OPTIONS:
@@ -50,8 +68,7 @@ def _lines(arguments: Namespace) -> Iterator[str]:
             source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
         if name == "baseline" and _is_missing(arguments):
             source += f"; no such file: `draguard validate --write-baseline {value}` makes it"
-        line = f"{name}: {json.dumps(value, ensure_ascii=False)}"
-        yield f"# {name}: none" if value is None else f"{line}  # {source or 'default'}"
+        yield name, value, source or "default"
 
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
-from webhook.cli.console.diff import unified
+from webhook.cli.console.diff import joined, outcome, unified
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import note_left_out, some_paths
-from webhook.cli.console.texts import joined, outcome
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, unread
@@ -20,9 +20,6 @@ from webhook.migration import Migrated, Wanted, migrate
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -16,16 +19,87 @@ from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
 from webhook.drivers.files import UnusableProfilesError, read_profiles
-from webhook.drivers.published import published
-from webhook.objects import items, name_of
+from webhook.objects import JSONObject, items, name_of
 from webhook.report.model import Report
 from webhook.report.summary import counted
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+_Selected = tuple[str, JSONObject]
+
+"""A device, after its driver."""
+
+_KIND: Final = "type"
+"""The attribute by which drivers distinguish several kinds of devices."""
+
+
+def _published(
+    slices: Iterable[JSONObject], classes: Mapping[str, Iterable[_Selected]] | None = None
+) -> list[JSONObject]:
+    """Write a profile for each driver.
+
+    Args:
+        slices: ResourceSlices of v1.
+        classes: The devices that each device class selects.
+    """
+    devices: dict[str, list[JSONObject]] = {}
+    for each in slices:
+        spec = each.get("spec") or {}
+        if isinstance(driver := spec.get("driver"), str):
+            devices.setdefault(driver, []).extend(spec.get("devices") or ())
+    of_class = {
+        name: {(driver, _kind_of(driver, each)) for driver, each in found} for name, found in (classes or {}).items()
+    }
+    return [_profile(driver, found, of_class) for driver, found in sorted(devices.items()) if found]
+
+
+def _kind_of(driver: str, device: JSONObject) -> str:
+    return str(_attributes(driver, device).get(_KIND, {}).get("string") or "device")
+
+
+def _profile(driver: str, devices: list[JSONObject], of_class: Mapping[str, set[tuple[str, str]]]) -> JSONObject:
+    kinds: dict[str, list[JSONObject]] = {}
+    for device in devices:
+        kinds.setdefault(_kind_of(driver, device), []).append(device)
+    profile: JSONObject = {"driver": driver, "source": f"what {len(devices)} devices of a cluster have"}
+    # A class of several kinds says nothing about a device.
+    alone = {name: next(iter(pairs)) for name, pairs in sorted(of_class.items()) if len(pairs) == 1}
+    if classes := {name: kind for name, (whose, kind) in alone.items() if whose == driver}:
+        profile["classes"] = classes
+    if len(kinds) > 1:
+        profile["kindAttribute"] = _KIND
+    profile["devices"] = {kind: _kind(driver, found) for kind, found in sorted(kinds.items())}
+    return profile
+
+
+def _kind(driver: str, devices: list[JSONObject]) -> JSONObject:
+    types: dict[str, str] = {}
+    counts, capacities = Counter[str](), Counter[str]()
+    for device in devices:
+        for name, value in _attributes(driver, device).items():
+            counts[name] += 1
+            types.setdefault(name, next(iter(value), "string").removesuffix("s"))
+        capacities.update(_names(driver, device.get("capacity") or {}))
+    all_ = len(devices)
+    kind: JSONObject = {
+        "attributes": {name: types[name] for name in sorted(types) if counts[name] == all_},
+        "optional": {name: types[name] for name in sorted(types) if counts[name] < all_},
+        "capacity": sorted(name for name, count in capacities.items() if count == all_),
+        "optionalCapacity": sorted(name for name, count in capacities.items() if count < all_),
+    }
+    return {name: value for name, value in kind.items() if value}
+
+
+def _attributes(driver: str, device: JSONObject) -> dict[str, JSONObject]:
+    stated = device.get("attributes") or {}
+    return dict(zip(_names(driver, stated), stated.values(), strict=True))
+
+
+def _names(driver: str, stated: JSONObject) -> list[str]:
+    """Return the names as profiles have them: without the driver's own domain."""
+    return [name.removeprefix(f"{driver}/") for name in stated]
+
 
 _CLASS: Final = "DeviceClass"
 _SLICE: Final = "ResourceSlice"
@@ -86,7 +160,7 @@ def _from_cluster(paths: list[str]) -> int:
         ]
         for each in inventory.all(_CLASS)
     }
-    profiles: list[dict[str, Any]] = published(slices, classes)
+    profiles: list[dict[str, Any]] = _published(slices, classes)
     if not profiles:
         raise UsageError("no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from argparse import Namespace
+from typing import Final
 
 from webhook.check.target import kubernetes
 from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 _MOST: Final = 1 << 16
 """The most characters that are read from standard input."""

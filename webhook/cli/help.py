@@ -30,11 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def manual_page(parser: Parser) -> Iterator[str]:
-    """Write the manual page (``man 7 man``) of a program with all its commands.
-
-    Args:
-        parser: The program's parser.
-    """
+    """Write the manual page (``man 7 man``) of a program with all its commands."""
     yield f'.TH "{parser.prog.upper()}" 1 "" "{parser.prog} {__version__}" "User Commands"'
     yield ".nh"  # names are copied, so that none is broken between lines
     yield ".ad l"
@@ -44,9 +40,8 @@ def manual_page(parser: Parser) -> Iterator[str]:
     yield f".B {_escaped(_usage(parser))}"
     yield ".SH OPTIONS"
     yield from _options(parser)
-    for name, command in parser.commands.items():
-        if command.prog.rpartition(" ")[2] == name:  # not an alias
-            yield from _command(command)
+    for command in parser.commands.values():
+        yield from _command(command)
     yield ".SH FILES"
     yield _escaped(".draguard.yaml: the configuration file, which draguard config describes")
     yield ".SH EXIT STATUS"

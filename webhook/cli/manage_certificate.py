@@ -7,13 +7,10 @@ only one with a token.
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from argparse import Namespace
 
 from webhook.cli.options.certificate import manager_of
 from webhook.server.logs import configure
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
@@ -23,9 +24,8 @@ from webhook.check.manifests import piped_twice
 from webhook.check.refusals import Refused
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, UNREAD, show_refusals, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, UNREAD, show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import read_sources, tell
-from webhook.cli.console.structured import show_structured
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
@@ -43,9 +43,6 @@ from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _READS: Final = "device."
 """What every selector reads."""

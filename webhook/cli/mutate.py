@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import kubernetes
+from webhook.cli.console.diff import joined, outcome
 from webhook.cli.console.lines import print_error
 from webhook.cli.console.output import code_of
 from webhook.cli.console.reading import read_sources, some_paths
-from webhook.cli.console.texts import joined, outcome
 from webhook.cli.options.settings import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects
@@ -176,10 +175,9 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
         return _Changed(document.data)
     if isinstance(change, Problem):
         return _Changed(document.data, faults=[found(change, document)])
-    import jsonpatch  # few manifests hold such a pod
+    from webhook.policy.change.patch import apply_patch  # few manifests hold such a pod
 
-    obj = jsonpatch.apply_patch(document.data, json.dumps(change.patch))
-    return _Changed(obj, change.patch, replaced=change.warnings)
+    return _Changed(apply_patch(document.data, change.patch), change.patch, replaced=change.warnings)
 
 
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
@@ -221,8 +219,6 @@ def _replaced(document: Document, change: _Changed, would: str) -> Iterator[Find
     """Report what a node's name is replaced by, and what that means, in one finding without the line.
 
     Args:
-        document: The document.
-        change: Its change.
         would: What precedes "replaced": empty unless the change is only shown.
     """
     if change.replaced:

@@ -14,7 +14,7 @@ from functools import partial
 from math import inf
 from typing import Any, Final, NoReturn
 
-from webhook.configuration.options import ALIASES, COMMANDS, CONFIGURED, PROGRAM, Command, Either, Group, Option, Output
+from webhook.configuration.options import COMMANDS, CONFIGURED, PROGRAM, Command, Either, Group, Option, Output
 from webhook.report import FORMATS
 from webhook.spelling import did_you_mean, nearest
 
@@ -160,7 +160,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def commands(self) -> Mapping[str, Parser]:
-        """The parsers of the subcommands, by name; aliases are names, too."""
+        """The parsers of the subcommands, by name."""
         choices = (each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001 - argparse keeps this to itself
         found: Mapping[str, Parser] = next(choices, {})
         return found
@@ -243,21 +243,18 @@ def make_parser(arguments: Sequence[str] = ()) -> Parser:
         prog="draguard",
         description=PROGRAM.description,
     )
-    version = next(PROGRAM.options())
+    version = PROGRAM.options()[0]
     parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
     commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
-    wanted = ALIASES.get(arguments[0], arguments[0]) if arguments else ""
+    wanted = arguments[0] if arguments else ""
     for name in [wanted] if wanted in COMMANDS else COMMANDS:
-        aliases = [alias for alias, of in ALIASES.items() if of == name]
-        _add(commands, name, COMMANDS[name], aliases, is_listed=wanted in {"-h", "--help"})
+        _add(commands, name, COMMANDS[name], is_listed=wanted in {"-h", "--help"})
     return parser
 
 
-def _add(
-    commands: argparse._SubParsersAction[Any], name: str, command: Command, aliases: Sequence[str], *, is_listed: bool
-) -> None:
+def _add(commands: argparse._SubParsersAction[Any], name: str, command: Command, *, is_listed: bool) -> None:
     """Add a command, without its options if it is only listed."""
-    parser = commands.add_parser(name, aliases=aliases, help=command.about, description=command.description)
+    parser = commands.add_parser(name, help=command.about, description=command.description)
     if is_listed:
         return
     _declare(parser, command.of)
@@ -266,7 +263,7 @@ def _add(
     if command.actions:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
         for action, each in command.actions.items():
-            _add(actions, action, each, (), is_listed=False)
+            _add(actions, action, each, is_listed=False)
 
 
 def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Group | Either]) -> None:
@@ -278,8 +275,9 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
         elif each.is_argument:
             number: dict[str, Any] = {"nargs": each.number, "default": each.default} if each.number else {}
             parser.add_argument(each.dest, metavar=each.takes, help=each.about, choices=each.words or None, **number)
-        elif each.hidden:
-            parser.add_argument(*each.names, dest=each.dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        elif each.const is not None:
+            stored: dict[str, Any] = {"action": "append_const", "const": each.const, "default": each.default}
+            parser.add_argument(*each.names, dest=each.dest, help=each.about, **stored)
         elif each.is_switch:
             parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
         else:

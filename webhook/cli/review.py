@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.admission import MalformedReviewError, ReviewOptions
@@ -18,9 +18,6 @@ from webhook.documents import STDIN, STDIN_NAME
 from webhook.optional import install
 from webhook.report.excerpt import as_json
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use draguard validate"
 _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --allow-empty accepts that"

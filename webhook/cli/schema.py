@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from webhook.configuration.options import SCHEMAS
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

@@ -1,124 +1,100 @@
-"""``draguard snapshot``: the kubectl command that collects the objects of a cluster."""
+"""``draguard snapshot``: the objects of a cluster, or the kubectl command that collects them."""
 
 from __future__ import annotations
 
-import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Collection, Sequence
-from shutil import copyfileobj, which
+from argparse import Namespace
+from collections.abc import Iterator
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
+from webhook.check.progress import counting
 from webhook.cli.console.lines import show_lines
+from webhook.cli.console.reading import tell
+from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
-from webhook.sources.running import held_interrupts
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from webhook.cluster.live import Part
 
-_FAILED: Final = 1
-_LONGEST: Final = 8192
-"""The bytes of a complaint that are shown as one line."""
-_LOG: Final = re.compile(r"[EW]\d{4} .*memcache\.go:")
-_UNSERVED: Final = re.compile(r'error: the server doesn\'t have a resource type "(.*)"')
+_INCOMPLETE: Final = 1
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
 )
 
 
 def run(arguments: Namespace) -> int:
-    """Print the command, or run it."""
+    """Print the objects, or the command."""
     if unknown := [each for each in arguments.without if each not in RESOURCES]:
         raise UsageError(f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}")
-    without = set(arguments.without)
     if arguments.namespace:
         show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
-    if not arguments.run:
-        print(shlex.join(_command(arguments, without)))
-        return 0
-    program = which("kubectl")
-    if program is None:
-        raise UsageError(
-            f"kubectl is not installed here: run this where it is: {shlex.join(_command(arguments, without))}"
-        )
-    # What is printed is whole, even if the command is interrupted; a cluster may have more of it than fits into memory.
-    with TemporaryFile() as printed:
-        while True:
-            code, unserved = _run([program, *_command(arguments, without)[1:]], OPTIONAL - without, printed)
-            if not unserved:
-                break
-            show_lines([f"warning: the cluster does not serve {unserved}: the snapshot leaves them out"], sys.stderr)
-            without.add(unserved)
-        sys.stdout.flush()
-        printed.seek(0)
-        copyfileobj(printed, sys.stdout.buffer)
-    return _FAILED if code else 0
-
-
-def _command(arguments: Namespace, without: Collection[str]) -> list[str]:
-    wanted = ",".join(each for each in RESOURCES if each not in without)
+    wanted = [each for each in RESOURCES if each not in arguments.without]
+    if arguments.cluster or arguments.run:
+        return _print(wanted, arguments)
+    if arguments.redact:
+        raise UsageError("--redact is for objects: give --run, or files with --cluster")
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
-    return ["kubectl", *context, "get", wanted, *scope, "-o", "yaml"]
+    asked = ",".join(each for each in wanted if each not in OPTIONAL)
+    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "yaml"]))
+    return 0
 
 
-def _run(command: Sequence[str], optional: Collection[str], printed: IO[bytes]) -> tuple[int, str]:
-    """Run kubectl; return its exit code, and the resource that the cluster does not serve.
+def _print(wanted: list[str], arguments: Namespace) -> int:
+    """Read the objects and print them; what is printed is whole, even if the command is interrupted."""
+    from msgspec import json  # the command needs no objects
 
-    Args:
-        command: The command.
-        optional: The resources that a cluster may lack.
-        printed: The file that gets what kubectl prints, and nothing else.
-    """
-    complaints = _Complaints(optional)
-    printed.seek(0)
-    printed.truncate()
-    with held_interrupts() as deliver:
-        process = subprocess.Popen(command, stdout=printed, stderr=subprocess.PIPE)  # noqa: S603 - no shell
-    with process:
-        try:
-            deliver()
-            assert process.stderr is not None  # noqa: S101 - it is a pipe
-            complaints.read(process.stderr)
-            process.wait()
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode and complaints.is_only_log:
-        show_lines([complaints.log], sys.stderr)
-    return process.returncode, complaints.unserved
+    from webhook.cluster.redaction import Redaction
+
+    kinds = [RESOURCES[each] for each in wanted]
+    redaction, code, separator = Redaction() if arguments.redact else None, 0, b"\n"
+    with TemporaryFile() as kept:  # a cluster may have more than fits into memory
+        for part in _of_files(kinds, arguments.cluster) if arguments.cluster else _of_server(kinds, arguments):
+            if part.note:
+                tell(f"warning: {part.note}")
+            if part.is_missing:
+                code = _INCOMPLETE
+            for each in part.objects:
+                kept.write(each + b"\n")
+                if redaction:
+                    redaction.learn(json.decode(each))
+        kept.seek(0)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
+        for line in kept:
+            each = json.encode(redaction.hidden(json.decode(line))) if redaction else line.rstrip()
+            sys.stdout.buffer.write(separator + each)
+            separator = b",\n"
+        sys.stdout.buffer.write(b"\n]}\n")
+    return code
 
 
-class _Complaints:
-    """Passes kubectl's complaints on, without its log of failed requests, which repeats the reason that it gives last.
+def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[Part]:
+    from webhook.cluster.errors import ClusterError
+    from webhook.cluster.live import Where, connect
 
-    Args:
-        optional: The resources that a cluster may lack.
-    """
+    try:
+        server = connect(Live(arguments.context or ""), tell)
+        with counting(f"objects of {server.name}", sys.stderr) as watch:
+            yield from server.parts(kinds, Where(arguments.namespace or "", only=True), watch)
+    except ClusterError as error:
+        raise UsageError(f"the cluster cannot be read: {error}") from error
 
-    def __init__(self, optional: Collection[str]) -> None:
-        self._optional = optional
-        self.log = self.unserved = ""
-        self.is_only_log = True
-        """Whether kubectl gave no reason but in its log."""
 
-    def read(self, stream: IO[bytes]) -> None:
-        """Read all complaints, and show each at once: a login may wait for what it asks the user to do.
+def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
+    from msgspec import json
 
-        Args:
-            stream: Where kubectl writes them.
-        """
-        for line in iter(lambda: stream.readline(_LONGEST), b""):
-            complaint = line.decode(errors="replace").rstrip()
-            if _LOG.match(complaint):
-                self.log = complaint
-                continue
-            self.is_only_log = False
-            found = _UNSERVED.fullmatch(complaint)
-            if found and found[1] in self._optional:
-                self.unserved = found[1]
-            else:
-                show_lines([complaint], sys.stderr)
+    from webhook.check.cluster import cluster_documents
+    from webhook.cluster.live import Part
+    from webhook.report.model import Report
+    from webhook.report.text import as_text
+
+    report = Report()
+    for each in cluster_documents(paths, report, kinds, quiet=False, tell=tell):
+        yield Part(each.data["kind"], [json.encode(each.data)])
+    if report.findings:
+        show_lines(as_text(report.findings), sys.stderr)
+        yield Part("", is_missing=True)

@@ -1,16 +1,8 @@
-"""Self-managed certificates, kept through the Kubernetes API.
+"""A running cluster: its objects, and the webhook's own certificate in it.
 
-:class:`Manager` supplies a replica with certificates; the leader among the replicas renews them and updates the webhook
-configurations. docs/certificates.md explains how.
-
-:mod:`~webhook.cluster.rotation` decides the next step, :mod:`~webhook.cluster.election` elects the leader,
-:mod:`~webhook.cluster.api` reads and writes objects, :mod:`~webhook.cluster.files` writes the pair to disk.
+:mod:`~webhook.cluster.live` reads objects, :mod:`~webhook.cluster.api` reads and writes them with a service account's
+token. :class:`~webhook.cluster.manager.Manager` supplies a replica with certificates; the leader among the replicas
+renews them and updates the webhook configurations: :mod:`~webhook.cluster.rotation` decides the next step,
+:mod:`~webhook.cluster.election` elects the leader, :mod:`~webhook.cluster.files` writes the pair to disk.
+docs/certificates.md explains how.
 """
-
-from __future__ import annotations
-
-from webhook.cluster.errors import ClusterError
-from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes, ManagerOptions
-
-__all__ = ["ClusterError", "Lifetimes", "Manager", "ManagerOptions"]

@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound
 from webhook.cluster.options import ManagerOptions
 from webhook.records import NamedTuple
 
@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
 TIMEOUT = 5.0
-"""Seconds within which a connection is made, the request sent and the whole response read."""
+"""The seconds of a request, by default."""
 
 _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
 _VERBS = {"GET": "get", "PATCH": "patch"}
-_FAULTS: dict[int, type[ClusterError]] = {http.client.NOT_FOUND: NotFound, http.client.CONFLICT: Conflict}
+_FAULTS: dict[int, type[ClusterError]] = {
+    http.client.FORBIDDEN: Forbidden,
+    http.client.NOT_FOUND: NotFound,
+    http.client.CONFLICT: Conflict,
+    http.client.GONE: Expired,
+}
 _ADVICE: dict[int, str] = {
     http.client.UNAUTHORIZED: "the service account's token is not accepted: is automountServiceAccountToken on?",
     http.client.FORBIDDEN: "grant get and patch on it by name to the service account, as the chart does",
@@ -92,8 +97,8 @@ VERSION = Ref("the cluster's version", "/version", "every API server has it: is 
 class _Limited(ssl.SSLSocket):
     """A socket that sends and receives until a deadline, however slowly the bytes come."""
 
-    until = math.inf
-    """The deadline, by the monotonic clock."""
+    until, seconds = math.inf, TIMEOUT
+    """The deadline, by the monotonic clock, and the time before it."""
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the base's name
         self._hurry()
@@ -107,8 +112,8 @@ class _Limited(ssl.SSLSocket):
         """Leave the next operation no more than the rest of the time."""
         left = self.until - time.monotonic()
         if left <= 0:
-            raise TimeoutError(f"it took more than {TIMEOUT:g} seconds")
-        self.settimeout(min(left, TIMEOUT))
+            raise TimeoutError(f"it took more than {self.seconds:g} seconds")
+        self.settimeout(min(left, self.seconds))
 
 
 class Api:
@@ -120,11 +125,13 @@ class Api:
     Args:
         account: The directory with ``token`` and ``ca.crt``.
         server: Host and port; by default from the pod's environment.
+        seconds: Within which a connection is made, the request sent and the whole response read; 0 for the default.
     """
 
-    def __init__(self, account: Path, server: str = "") -> None:
+    def __init__(self, account: Path, server: str = "", seconds: float = 0) -> None:
         self._account = account
         self._server = server
+        self._seconds = seconds
         self.now = _local_time()
         """The API server's clock at its last response: it verifies the certificates, so its time counts."""
 
@@ -136,6 +143,23 @@ class Api:
             ClusterError: It cannot be read.
         """
         return self._send("GET", ref, None)
+
+    def read(self, path: str, most: int) -> bytes:
+        """Return what is at a path, or its beginning.
+
+        Args:
+            path: The path, with its query.
+            most: The bytes that are read.
+
+        Raises:
+            ClusterError: It cannot be read.
+        """
+        status, content = self._answer("GET", Ref(path, path, ""), None, most)
+        if status == http.client.OK:
+            return content
+        reason = _json(content).get("message")
+        message = str(reason or http.client.responses.get(status, status))[:_LONGEST_MESSAGE]
+        raise _FAULTS.get(status, ClusterError)(message)
 
     def patch(self, ref: Ref, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
         """Change an object unless it has changed since it was read, and return the new state.
@@ -154,34 +178,37 @@ class Api:
         return self._send("PATCH", ref, [version, *operations])
 
     def _send(self, method: str, ref: Ref, body: Any) -> JSONObject:
+        status, content = self._answer(method, ref, body, _LARGEST_RESPONSE)
+        answer = _json(content)
+        if status == http.client.OK and answer:
+            return answer
+        raise _fault(method, ref, status, answer)
+
+    def _answer(self, method: str, ref: Ref, body: Any, most: int) -> tuple[int, bytes]:
         try:
-            status, date, content = self._exchange(method, ref.path, body)
+            status, date, content = self._exchange(method, ref.path, body, most)
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
             raise ClusterError(
                 f"cannot {_VERBS[method]} {ref.what}: the request to the API server failed: {reason}"
             ) from error
         self.now = _time(date)
-        try:
-            answer = json.loads(content)
-        except (ValueError, RecursionError):
-            answer = None
-        if status == http.client.OK and isinstance(answer, dict):
-            return answer
-        raise _fault(method, ref, status, answer)
+        return status, content
 
-    def _exchange(self, method: str, path: str, body: Any) -> tuple[int, str, bytes]:
+    def _exchange(self, method: str, path: str, body: Any, most: int) -> tuple[int, str, bytes]:
         headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json", "User-Agent": "draguard"}
         if body is not None:
             headers["Content-Type"] = "application/json-patch+json"
-        connection = http.client.HTTPSConnection(*self._address(), timeout=TIMEOUT, context=self._trust())
-        until = time.monotonic() + TIMEOUT
+        seconds = self._seconds or TIMEOUT
+        connection = http.client.HTTPSConnection(*self._address(), timeout=seconds, context=self._trust())
+        until = time.monotonic() + seconds
         try:
             connection.connect()
-            cast("_Limited", connection.sock).until = until
+            limited = cast("_Limited", connection.sock)
+            limited.until, limited.seconds = until, seconds
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
-            return response.status, response.getheader("Date", ""), response.read(_LARGEST_RESPONSE)
+            return response.status, response.getheader("Date", ""), response.read(most)
         finally:
             connection.close()
 
@@ -217,9 +244,18 @@ class Api:
         return context
 
 
-def _fault(method: str, ref: Ref, status: int, answer: Any) -> ClusterError:
-    """Convert a response to an error; it may come from a proxy before the API server."""
-    reason = answer.get("message") if isinstance(answer, dict) else ""
+def _json(content: bytes) -> JSONObject:
+    """Decode a response; what is no object is empty: it may come from a proxy before the API server."""
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        answer = None
+    return answer if isinstance(answer, dict) else {}
+
+
+def _fault(method: str, ref: Ref, status: int, answer: JSONObject) -> ClusterError:
+    """Convert a response to an error."""
+    reason = answer.get("message")
     message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()
     if isinstance(reason, str) and reason:
         message += f", {reason[:_LONGEST_MESSAGE]}"

@@ -13,3 +13,15 @@ class Conflict(ClusterError):  # noqa: N818 - the API server's own word
 
 class NotFound(ClusterError):  # noqa: N818 - the API server's own word
     """The object does not exist."""
+
+
+class Forbidden(ClusterError):  # noqa: N818 - the API server's own word
+    """The user may not do this."""
+
+
+class Expired(ClusterError):  # noqa: N818 - the API server's own word
+    """A list cannot be continued, as the objects have changed since it began."""
+
+
+class TooLong(ClusterError):  # noqa: N818 - as its neighbours
+    """An answer has more bytes than are read."""

@@ -32,21 +32,34 @@ class Output(NamedTuple):
     file: str = ""
 
 
+class Live(NamedTuple):
+    """A running cluster in the place of the files of ``--cluster``, as kubectl reaches it.
+
+    Args:
+        context: The context of kubectl's configuration; empty for the current one.
+    """
+
+    context: str = ""
+
+    def __str__(self) -> str:
+        """Name the cluster."""
+        return f"context {self.context}" if self.context else "the current context"
+
+
 class Option:
     """An option, or an argument without dashes.
 
     Args:
         names: Its names, such as ``-n --namespace``.
         takes: The name of its value; empty for a switch, and for one of some words.
-        about: Its help.
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
+        const: What a switch adds to the list of ``dest``, instead of being true.
         words: The values that it may have.
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
-        hidden: Whether no help shows it: it is that of another command, or another name of ``dest``.
         key: The key of ``.draguard.yaml`` that sets it, or adds to it.
         value: The shape and description of that key.
     """
@@ -60,46 +73,36 @@ class Option:
         many: bool = False,
         then: str = "",
         default: Any = None,
+        const: Any = None,
         words: Sequence[str] = (),
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
         dest: str = "",
-        hidden: bool = False,
         key: str = "",
         value: Key | None = None,
     ) -> None:
         self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.hidden, self.key, self.value = number, hidden, key, value
-        self.dest = dest or max(self.names, key=len, default="").lstrip("-").replace("-", "_")
-        if many or (number == "*" and self.is_argument):
+        self.number, self.key, self.value, self.const = number, key, value, const
+        self.is_argument = not names.startswith("-")
+        """Whether it has no dashes."""
+        self.is_switch = not (takes or words)
+        """Whether it takes no value."""
+        longest = max(self.names, key=len, default="").lstrip("-").replace("-", "_")
+        self.dest = dest or longest
+        self.variable = PREFIX + longest.upper()
+        """The environment variable that sets it."""
+        if default is None and (many or (number == "*" and self.is_argument)):
             default = []
-        elif self.is_switch:
+        elif default is None and self.is_switch:
             default = False
         self.default = Default(default) if isinstance(default, str) else default
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether it takes no value."""
-        return not (self.takes or self.words or self.hidden)
-
-    @property
-    def is_argument(self) -> bool:
-        """Whether it has no dashes."""
-        return not self.names or not self.names[0].startswith("-")
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return PREFIX + max(self.names, key=len).lstrip("-").replace("-", "_").upper()
 
 
 class Group:
     """Arguments that the help shows under a title.
 
     Args:
-        title: The title.
-        *of: The arguments.
         about: What the help says of them.
     """
 
@@ -108,11 +111,7 @@ class Group:
 
 
 class Either:
-    """Options of which one may be given.
-
-    Args:
-        *of: The options.
-    """
+    """Options of which one may be given."""
 
     def __init__(self, *of: Option) -> None:
         self.of = of
@@ -123,7 +122,6 @@ class Command:
 
     Args:
         about: Its help in a line.
-        *of: Its arguments.
         actions: The commands below it, by name.
     """
 
@@ -135,15 +133,14 @@ class Command:
         """Its help as a sentence."""
         return f"{self.about[0].upper()}{self.about[1:]}."
 
-    def options(self) -> Iterator[Option]:
-        """Yield its arguments."""
-        left: list[Option | Group | Either] = [*reversed(self.of)]
-        while left:
-            each = left.pop()
-            if isinstance(each, Option):
-                yield each
-            else:
-                left += reversed(each.of)
+    def options(self) -> list[Option]:
+        """Return its arguments."""
+        return [*_options(self.of)]
+
+
+def _options(entries: Sequence[Option | Group | Either]) -> Iterator[Option]:
+    for each in entries:
+        yield from (each,) if isinstance(each, Option) else _options(each.of)
 
 
 PREFIX: Final = "DRAGUARD_"
@@ -186,14 +183,47 @@ def _gates(default: str) -> Option:
     )
 
 
-def _cluster(what: str) -> Option:
+_CLUSTERS: Final[list[str | Live]] = []
+"""The default of the options for a cluster."""
+
+
+def _files(what: str) -> Option:
     return Option(
         "--cluster",
         "PATH",
         f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
         "prints (`draguard snapshot` shows the command) or must-gather collects",
         many=True,
+        default=_CLUSTERS,
     )
+
+
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+"""The commands that are about a cluster."""
+LIVE: Final = (
+    Option(
+        "--live",
+        about="read these objects from the running cluster, by kubectl and its current context, or in a pod with the "
+        "token of its service account; its release and feature gates are asked for, too",
+        dest="cluster",
+        const=Live(),
+        default=_CLUSTERS,
+    ),
+    Option(
+        "--context",
+        "NAME",
+        "as --live, from the cluster of this context of kubectl's configuration",
+        dest="cluster",
+        many=True,
+        default=_CLUSTERS,
+        type=Live,
+    ),
+)
+
+
+def _cluster(what: str) -> tuple[Option, ...]:
+    """Return the options for the objects of a cluster."""
+    return (_files(what), *LIVE)
 
 
 def _terminal(what: str) -> tuple[Option, ...]:
@@ -334,6 +364,7 @@ STRICT: Final = Option(
     key="strict",
     value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
 )
+EXIT_ZERO: Final = Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found")
 IN_FILE: Final = (
     *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
     *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
@@ -469,7 +500,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
     ),
     PRESCHEDULED,
     Group("policies", *POLICIES),
-    _cluster("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
+    _files("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
 )
 LOG: Final = (
     _choice(
@@ -507,6 +538,7 @@ def _managed(prefix: str) -> Iterator[Option]:
 
 SCHEMAS: Final = {
     "report": ("webhook.report", "json.schema.json", "what --output json prints"),
+    "why": ("webhook.why", "answer.schema.json", "what draguard why --output json prints"),
     "match": ("webhook.deviceselectors", "match.schema.json", "what draguard match --output json prints"),
     "simulate": ("webhook.simulation", "answers.schema.json", "what draguard simulate --output json prints"),
     "profile": ("webhook.drivers", "profile.schema.json", "profiles of drivers"),
@@ -539,12 +571,12 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     ),
     Option("--new-only", about="report only findings that the revision does not have; needs --against"),
     _choice("--subresource", "judge updates of the status; needs --old", ("status",), ""),
-    _cluster("references of the manifests"),
+    *_cluster("references of the manifests"),
     ALL_PODS,
     POD_TEMPLATES,
     DRIVER_PROFILES,
     STRICT,
-    Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found"),
+    EXIT_ZERO,
     Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
     Option("--statistics", about="show how many findings each rule has, instead of the findings"),
@@ -566,57 +598,100 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
 """The arguments of ``draguard validate``, and of ``config show``."""
 _REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
 
-ALIASES: Final = {"why": "simulate"}
-"""Other names of commands."""
+_SIMULATED: Final[tuple[Option | Group, ...]] = (
+    _empty(),
+    *_cluster("the simulation"),
+    Option("--pending", about="schedule the pending pods of the cluster, too"),
+    Option(
+        "--fit",
+        about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
+    ),
+    Option("--without", "NODE", "simulate the cluster without this node", many=True),
+    Option(
+        "--release",
+        "[NAMESPACE/]CLAIM",
+        "simulate the cluster without this claim and the pods that use it",
+        many=True,
+    ),
+    Option(
+        "--timeout",
+        "SECONDS",
+        "end after this time, reading included, and list the pods that are left out (default: 300)",
+        type="seconds",
+        default=300.0,
+    ),
+    Option(
+        "-n --namespace",
+        "NAMESPACE",
+        "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
+        "pods are named in it, and of the pending pods of the cluster only its own are reported",
+        type="namespace",
+    ),
+    *SCHEDULER,
+)
+"""The arguments of ``draguard simulate``, and of ``draguard why`` for manifests."""
 COMMANDS: Final = {
     "validate": Command("find what the API server would refuse in manifests, and where", *VALIDATE),
+    "why": Command(
+        "explain why a pod, workload, claim or node of a cluster is as it is, and what to change",
+        *_paths(
+            "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
+            "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
+            "simulate`",
+        ),
+        *_SIMULATED,
+    ),
     "simulate": Command(
         "show on which nodes pods get their devices, or why they stay pending",
         *_paths(
             "manifests of pods and workloads: files, directories, globs, or - for standard input; or "
             "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
         ),
-        _empty(),
-        _cluster("the simulation"),
-        Option("--pending", about="schedule the pending pods of the cluster, too"),
-        Option(
-            "--fit",
-            about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
-        ),
-        Option("--without", "NODE", "simulate the cluster without this node", many=True),
-        Option(
-            "--release",
-            "[NAMESPACE/]CLAIM",
-            "simulate the cluster without this claim and the pods that use it",
-            many=True,
-        ),
-        Option(
-            "--timeout",
-            "SECONDS",
-            "end after this time, reading included, and list the pods that are left out (default: 300)",
-            type="seconds",
-            default=300.0,
-        ),
-        Option(
-            "-n --namespace",
-            "NAMESPACE",
-            "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
-            "pods are named in it, and of the pending pods of the cluster only its own are reported",
-            type="namespace",
-        ),
-        *SCHEDULER,
+        *_SIMULATED,
     ),
     "match": Command(
         "show which devices selectors match, and why the others do not",
         *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
         _empty(),
-        _cluster("their devices"),
+        *_cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *SCHEDULER,
     ),
+    "scan": Command(
+        "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
+        *_cluster("the scan"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        DRIVER_PROFILES,
+        STRICT,
+        EXIT_ZERO,
+        *REPORT,
+        SUPPRESSION,
+        CONFIGURED,
+    ),
+    "devices": Command(
+        "list the devices of a cluster: what they are, which classes select them, who holds them",
+        *_cluster("the devices"),
+        Option("--free", about="only those that claims can get"),
+        Option("--class", "NAME", "only those that this device class selects", dest="device_class"),
+        Option("--node", "NAME", "only those that this node can use"),
+        Option("--driver", "NAME", "only those of this driver"),
+        _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
+        Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json")),
+        *_terminal("the list"),
+    ),
     "snapshot": Command(
-        "print or run the command that collects the objects of a cluster",
-        Option("--run", about="run the command, and print its output"),
+        "print the command that collects the objects of a cluster, or the objects",
+        Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
+        Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
+        Option(
+            "--redact",
+            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
+        ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
         Option(
             "-n --namespace",
@@ -748,8 +823,9 @@ COMMANDS: Final = {
             "new": Command(
                 "write a policy to start from, with its suite",
                 Option("name", "NAME", "the policy's name, such as few-devices.example.com"),
-                Option("--dir", dest="directory", hidden=True),
-                Option("--directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"),
+                Option(
+                    "--dir --directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"
+                ),
                 Option("--mutating", about="a MutatingAdmissionPolicy (default: a validating one)"),
             ),
             "generate": Command(
@@ -780,6 +856,7 @@ COMMANDS: Final = {
         _choice("--endpoint", "answer as the validating (default) or the mutating webhook", ("validate", "mutate")),
         Option("--exit-code", about="exit with 1 if a request is refused"),
         *ANSWERS,
+        *LIVE,
     ),
     "serve": Command(
         "run the admission webhook",
@@ -881,8 +958,7 @@ COMMANDS: Final = {
             "localhost)",
             number="*",
         ),
-        Option("--directory", dest="dir", hidden=True),
-        Option("--dir", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
+        Option("--dir --directory", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
         Option("--days", "DAYS", "how long the serving certificate is valid (default: 365)", type=int),
         Option("--ca-days", "DAYS", "how long a new authority is valid (default: 3650)", type=int),
         Option("--force", about="replace existing files, also the authority's"),

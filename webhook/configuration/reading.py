@@ -1,4 +1,4 @@
-"""Reads the configuration file."""
+"""Reads the configuration file, whose keys the table of options has."""
 
 from __future__ import annotations
 
@@ -8,17 +8,51 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from webhook.configuration.keys import CONFIGURATION, texts
+from webhook.configuration.options import IN_FILE, Option
+from webhook.configuration.shapes import Key, Record
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import top_of
 from webhook.regular import read_up_to
-from webhook.suppression.levels import LEVELS, OFF
+from webhook.suppression.applying import LEVELS, OFF, PathIgnore
 from webhook.suppression.names import UnknownRuleError, check
-from webhook.suppression.paths import PathIgnore
 
-MAX_BYTES: Final = 1024 * 1024
+
+def _named(option: Option) -> str:
+    return f" ({max(option.names, key=len)})" if option.names else ""
+
+
+CONFIGURATION: Final = Record(
+    {each.key: Key(each.value.shape, f"{each.value.doc}{_named(each)}.") for each in IN_FILE if each.value}
+)
+"""All keys."""
+_ADDING: Final = frozenset({"exclude", "levels", "ignores"})
+"""The keys that add to their options."""
+OPTIONS: Final = {each.key: each.dest for each in IN_FILE if each.key not in _ADDING}
+"""The options that keys set."""
+
+
+def _texts(name: str, value: Any) -> Any:
+    """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
+    if name in {"featureGates", "runtimeConfig"}:
+        return [f"{each}={str(on).lower()}" for each, on in value.items()]
+    if name == "namespaceLabels":
+        return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
+    if name == "podTemplates":
+        return [f"{kind}={path}" for kind, paths in value.items() for path in paths]
+    return value
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the configuration file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "draguard configuration (.draguard.yaml)",
+    } | CONFIGURATION.schema()
+
+
+_MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""
 _GIT: Final = ".git"
 _FAULTS_MAX: Final = 20
@@ -29,7 +63,6 @@ class ConfigurationError(ValueError):
     """The configuration file cannot be used; the message says where, why, and how to fix it.
 
     Args:
-        message: The message.
         place: The line and column of the mistake, if it is one within the file.
     """
 
@@ -122,7 +155,7 @@ class Configuration:
             return [self.inside(path, (name, index)) for index, path in enumerate(value)]
         if name == "baseline":
             return self.inside(value, ("baseline",))
-        return texts(name, value)
+        return _texts(name, value)
 
     def path(self, name: str) -> str:
         """Make a path of the file relative to the working directory."""
@@ -214,9 +247,9 @@ def load(file: str) -> Configuration:
 
 def _bytes(file: str) -> bytes:
     try:
-        data = read_up_to(file, MAX_BYTES + 1)
+        data = read_up_to(file, _MAX_BYTES + 1)
     except OSError as error:
         raise ConfigurationError(f"{file}: {(error.strerror or str(error)).lower()}") from error
-    if len(data) > MAX_BYTES:
-        raise ConfigurationError(f"{file}: larger than {MAX_BYTES // 1024} KiB")
+    if len(data) > _MAX_BYTES:
+        raise ConfigurationError(f"{file}: larger than {_MAX_BYTES // 1024} KiB")
     return data

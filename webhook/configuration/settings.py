@@ -30,7 +30,6 @@ def configured(arguments: Any, file: str | None, sources: dict[str, str]) -> Set
     """Apply a configuration file to options that no source of higher precedence sets.
 
     Args:
-        arguments: The command's arguments.
         file: The configuration file; None if there is none.
         sources: The sources of the options that are set; those that the file sets are added.
 
@@ -54,7 +53,7 @@ def _configuration(file: str) -> Configuration:
 
 def _fill(arguments: Any, configuration: Configuration, sources: dict[str, str]) -> None:
     """Apply the configuration file to options that have no value of higher precedence."""
-    from webhook.configuration.keys import OPTIONS
+    from webhook.configuration.reading import OPTIONS
 
     for name, option in OPTIONS.items():
         if name not in configuration.values or not hasattr(arguments, option):

@@ -30,8 +30,6 @@ class ShapeFault(NamedTuple):
     """A value that does not have the shape that it should have.
 
     Args:
-        path: Its path.
-        message: The error.
         hint: How to fix it; empty if unclear.
     """
 
@@ -50,7 +48,6 @@ class Text(NamedTuple):
 
     Args:
         pattern: The pattern of the whole text; empty for any but the empty text.
-        example: A valid text.
     """
 
     pattern: str = ""
@@ -129,7 +126,6 @@ class ListOf(NamedTuple):
 
     Args:
         item: The shape of its items.
-        least: The fewest items.
     """
 
     item: Shape
@@ -181,7 +177,6 @@ class Key(NamedTuple):
 
     Args:
         shape: The shape of its value.
-        doc: Its description.
         required: For a required key, an example of its value as YAML writes it; empty for others.
     """
 
@@ -191,11 +186,7 @@ class Key(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A map with certain keys.
-
-    Args:
-        keys: The keys.
-    """
+    """A map with certain keys."""
 
     keys: Mapping[str, Key]
 

@@ -44,7 +44,6 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
     """Find the comments of a document that begin with a mark.
 
     Args:
-        source: The file.
         start: Where the document begins in it.
         end: Where it ends.
         mark: The text after ``#`` and white space, such as ``draguard:``.

@@ -1,8 +1,7 @@
 """Composes one YAML document into a JSON value, as Kubernetes does.
 
 Follows go-yaml v2 ``decode.go`` and sigs.k8s.io/yaml ``yaml.go``. It is driven by parser events rather than nodes and
-computes positions only for errors, which makes it twice as fast as PyYAML's loader. Simple documents are read by
-:mod:`~webhook.documents.blocks`.
+computes positions only for errors, which makes it twice as fast as PyYAML's loader.
 """
 
 from __future__ import annotations

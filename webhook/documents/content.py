@@ -49,7 +49,6 @@ def decoded(data: bytes, errors: str = "strict") -> str:
     """Decode a file's text.
 
     Args:
-        data: The file.
         errors: As for :meth:`bytes.decode`.
 
     Raises:
@@ -60,11 +59,6 @@ def decoded(data: bytes, errors: str = "strict") -> str:
 
 
 def encoded(text: str, data: bytes) -> bytes:
-    """Encode a text as a file is encoded.
-
-    Args:
-        text: The text.
-        data: The file.
-    """
+    """Encode a text as a file is encoded."""
     bom, encoding = _encoding_of(data)
     return bom + text.encode(encoding, "surrogatepass")

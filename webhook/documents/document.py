@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.blocks import offset_of
 from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
@@ -81,6 +80,11 @@ class Document:
         return self.origin.start, self.origin.end
 
     @property
+    def size(self) -> int:
+        """The length of the text in which the object is, as far as it is read to find a place in it."""
+        return self.origin.end - self.origin.start
+
+    @property
     def is_json(self) -> bool:
         """Whether the document is read as JSON, not as YAML."""
         return self.origin.is_json
@@ -132,6 +136,26 @@ def _built_from(data: Any) -> str:
     return path[1] if path else ""
 
 
+class First:
+    """What reads simple documents before others do: the same values and places, or None."""
+
+    read: Callable[[str], dict[str, Any] | None] | None = None
+    offset_of: Callable[[str, Sequence[str | int]], int | None] | None = None
+
+
+def read_first(
+    read: Callable[[str], dict[str, Any] | None] | None,
+    offset_of: Callable[[str, Sequence[str | int]], int | None] | None,
+) -> None:
+    """Let something else read documents first; None for nothing.
+
+    Args:
+        read: Returns the value of a document; None if it does not know.
+        offset_of: Returns where a field's key or a list's item begins in a document that it has read.
+    """
+    First.read, First.offset_of = read, offset_of
+
+
 class Origin:
     """The text of one document within its source."""
 
@@ -141,7 +165,7 @@ class Origin:
         self.end = end
         self.is_json = is_json
         self.is_simple = is_simple
-        """Whether :func:`~webhook.documents.blocks.read_blocks` has read it."""
+        """Whether what reads simple documents has read it."""
         self._asked = 0
 
     @cached_property
@@ -154,8 +178,8 @@ class Origin:
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
         self._asked += 1
-        is_quick = self.is_simple and self._asked <= _FEW
-        simple = offset_of(self.source.text[self.start : self.end], path) if is_quick else None
+        find = First.offset_of if self.is_simple and self._asked <= _FEW else None
+        simple = find(self.source.text[self.start : self.end], path) if find else None
         return self.source.position(self.start + (self._outline.locate(path) if simple is None else simple))
 
     def template(self) -> str:
@@ -204,7 +228,6 @@ def documents_of(value: Any, index: int, origin: Origin) -> Iterator[Document]:
     Args:
         value: The value of the document.
         index: Its index in its source.
-        origin: Its place there.
     """
     for item, within in expanded(value):
         yield Document(item, index, origin, within)

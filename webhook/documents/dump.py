@@ -43,7 +43,6 @@ def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
         lines: The lines written so far.
         lead: The text before the value: empty, or ending in ``:`` or ``-``.
         column: Where a map inside the value starts.
-        value: The value.
     """
     if not isinstance(value, dict | list) or not value:
         lines.extend(_scalar(lead, column, value))

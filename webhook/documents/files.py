@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import BinaryIO, Final
 
 from webhook.documents.document import Document
@@ -14,6 +15,28 @@ from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Select
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse, too_large
 from webhook.objects import is_object
+
+_TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
+_DESCRIBED: Final = re.compile(r"\A\s*Name: +\S+\n(?:Namespace|Labels|Roles|Annotations): ")
+_FIRST: Final = 1000
+"""The characters that are looked at."""
+
+
+def _hint_of_output(text: str) -> str:
+    """Suggest how to get manifests; empty if a text is neither kubectl's output for people nor a list.
+
+    Args:
+        text: The text without a manifest.
+    """
+    if text.lstrip().startswith(("[", "- ")):
+        return "a list is not a manifest: write its items as documents, or as the items of a List"
+    first = text[:_FIRST].replace("\r\n", "\n")
+    if _TABLE.match(first):
+        return "this looks like kubectl's table: add -o yaml"
+    if _DESCRIBED.match(first):
+        return "this looks like the output of kubectl describe: use kubectl get -o yaml"
+    return ""
+
 
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
@@ -62,36 +85,35 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     left = None if found.is_named else selection
-    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks):
+    kinds = selection.stored
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, stored=kinds):
         empty = False
         has_manifest = has_manifest or (
-            isinstance(document, Unreadable) or is_manifest(document.data, found.path) or selection.also(document.data)
+            isinstance(document, Unreadable) or _is_manifest(document.data, found.path) or selection.also(document.data)
         )
         yield document
     if not has_manifest and selection.left_out.total() == left_out:
-        yield from no_manifest(found, selection, empty=empty)
+        yield from _no_manifest(found, selection, empty=empty)
 
 
-def is_manifest(data: object, file: str) -> bool:
+def _is_manifest(data: object, file: str) -> bool:
     """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
     return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
 
 
-def no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
+def _no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
     """Report a file without a manifest if it is named, else count it unless it has other documents.
 
     Args:
-        found: The file.
-        selection: Counts it.
         empty: Whether it has no document at all.
     """
     if found.is_named and not selection.allow_empty:
-        yield without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
+        yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
     elif empty:
         selection.leave_out(EMPTY, found.path)
 
 
-def without_manifest(source: str, text: str, hint: str) -> Unreadable:
+def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
     """Report a file, or standard input, that holds no manifest.
 
     Args:
@@ -99,17 +121,17 @@ def without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: What else may help.
     """
-    from webhook.documents.kubectloutput import hint_of_output  # needed only for mistakes
+    from webhook.documents.files import _hint_of_output  # needed only for mistakes
 
     what = "standard input" if source == STDIN_NAME else "the file"
     others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
-    return Unreadable(source, 1, 1, f"{what} holds no manifest", hint_of_output(text) or f"{others}{hint}".strip("; "))
+    return Unreadable(source, 1, 1, f"{what} holds no manifest", _hint_of_output(text) or f"{others}{hint}".strip("; "))
 
 
 def _text_of(found: FoundFile) -> str:
     """Return the text of a file that was read before."""
     try:
-        return load(found).decode(errors="replace")
+        return _load(found).decode(errors="replace")
     except OSError:
         return ""
 
@@ -124,7 +146,8 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     skips = selection.skips if selection else None
-    documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+    kinds = selection.stored if selection else None
+    documents = _stored(data, name, kinds) or parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -135,7 +158,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield without_manifest(name or spelled(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
+        yield _without_manifest(name or spelled(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
 
 
 def _is_object(data: object) -> bool:
@@ -143,10 +166,15 @@ def _is_object(data: object) -> bool:
 
 
 def _read(
-    found: FoundFile, selection: Selection | None, *, skips: Skips | None = None, blocks: bool = False
+    found: FoundFile,
+    selection: Selection | None,
+    *,
+    skips: Skips | None = None,
+    blocks: bool = False,
+    stored: Container[str] | None = None,
 ) -> Iterator[Document | Unreadable]:
     try:
-        data = load(found)
+        data = _load(found)
     except OSError as error:
         yield unreadable(found.path, error)
         return
@@ -163,14 +191,22 @@ def _read(
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = parse(data, found.shown, skips=skips)
+    documents = _stored(data, found.shown, stored) or parse(data, found.shown, skips=skips)
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
 
 
-def load(found: FoundFile) -> bytes:
+def _stored(data: bytes, name: str, kinds: Container[str] | None) -> Iterator[Document | Unreadable] | None:
+    if kinds is None or not data.startswith((b"{", b"\n", b" ")):
+        return None
+    from webhook.documents.stored import stored  # only clusters have such lists
+
+    return stored(data, name, kinds)
+
+
+def _load(found: FoundFile) -> bytes:
     """Return a file's content, up to a little more than the size limit.
 
     Raises:
@@ -223,8 +259,6 @@ def only_manifests(
 
     Args:
         documents: The content of all files.
-        paths: The input paths.
-        selection: Receives the number.
     """
     every = list(documents)
     kept = {STDIN_NAME if path == STDIN else path for path in paths}
@@ -247,12 +281,12 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
     is_found = False
     for document in documents:
         source = document.source
-        if isinstance(document, Unreadable) or is_manifest(document.data, source) or document.within:
+        if isinstance(document, Unreadable) or _is_manifest(document.data, source) or document.within:
             left.pop(source, None)
             is_found = True
         else:
             others.setdefault(source, document.whole_text if source in left else "")
         yield document
-    yield from (without_manifest(source, text, "") for source, text in others.items() if source in left)
+    yield from (_without_manifest(source, text, "") for source, text in others.items() if source in left)
     if not is_found and not others.keys() <= left.keys():
         yield from (Unreadable(path, 0, 0, _NONE) for path in left if path not in others)

@@ -31,10 +31,6 @@ class PatternError(ValueError):
 class Globs:
     """Patterns of paths that belong to a directory.
 
-    Args:
-        patterns: The patterns.
-        directory: The directory.
-
     Raises:
         PatternError: A pattern is malformed, or there are too many.
     """

@@ -94,9 +94,6 @@ class Decoder:
     def decode(self, start: int) -> Decoded:
         """Read the value that starts at an offset.
 
-        Args:
-            start: The offset.
-
         Raises:
             ContentError: It is not JSON.
         """
@@ -111,7 +108,7 @@ class Decoder:
             raise ContentError(f"json: {error} is not a value", start) from None
         except RecursionError:
             return self._unusable(start)
-        if self._hooks.too_large or _is_deep(value, MAX_DEPTH):
+        if self._hooks.too_large or is_deep(value, MAX_DEPTH):
             return self._unusable(start)
         return Decoded(value, end, self._hooks.repeated)
 
@@ -146,8 +143,12 @@ def _is_too_large(token: str) -> bool:
     return _is_number(token) is not None and math.isinf(float(token))
 
 
-def _is_deep(value: Any, most: int) -> bool:
-    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack."""
+def is_deep(value: Any, most: int) -> bool:
+    """Tell whether maps and lists nest deeper than a limit; iteratively, to spare Python's stack.
+
+    Args:
+        most: The limit.
+    """
     level: list[Any] = [[value]]
     for _ in range(most + 1):
         level = [
@@ -159,6 +160,20 @@ def _is_deep(value: Any, most: int) -> bool:
         if not level:
             return False
     return True
+
+
+def pruned(text: str) -> str:
+    """Replace values that are nested deeper than :data:`MAX_DEPTH` in valid JSON by null."""
+    parts: list[str] = []
+    depth = 0
+    for token in TOKEN.findall(text):
+        change = _LEVELS.get(token, 0)
+        depth += change
+        if depth <= MAX_DEPTH and (change >= 0 or depth < MAX_DEPTH):
+            parts.append(token)
+        elif depth == MAX_DEPTH:
+            parts.append("null")
+    return "".join(parts)
 
 
 def _refuse_constant(text: str) -> None:

@@ -42,7 +42,6 @@ class Repeated:
     """A repeated key of a map.
 
     Args:
-        path: The key's field.
         first: Offset of the first occurrence.
         again: Offset of this occurrence.
     """
@@ -57,7 +56,6 @@ class Outline:
     """The positions of everything in a document.
 
     Args:
-        root: The whole value.
         repeated: The repeated keys of maps, in the order of the text.
     """
 

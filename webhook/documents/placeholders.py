@@ -27,7 +27,7 @@ PLACEHOLDER: Final = Pattern(_PLACEHOLDER)
 """A placeholder in a text."""
 _ALONE: Final = Pattern(rf"^[ \t]*+(?:- ++)?{_PLACEHOLDER}[ \t\r]*+$", re.MULTILINE)
 """A line that is a placeholder, such as one for further fields."""
-_DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{%|<%(?!=)|\#@)", re.MULTILINE)
+_DIRECTIVE: Final = Pattern(r"^[ \t]*+(?:- ++)?(?:\{\{|\{[%#]|<%(?!=)|\#@)", re.MULTILINE)
 """A line that says what to do with others, such as ``{{- if … }}``."""
 _HEADER: Final = Pattern(r"( *+(?>(?:- ++)*))(?!#)(?:[^\n]*[ \t])?[|>][-+1-9]{0,2}[ \t]*+(?:#[^\n]*)?\Z")
 """A line that a block scalar follows."""
@@ -119,7 +119,6 @@ class Filled(NamedTuple):
     """An object with other values in the place of its placeholders.
 
     Args:
-        object: The object.
         problems: Its problems that hold whatever is filled in.
         is_valid: Whether there are values that the API server accepts in the place of all placeholders.
     """
@@ -133,7 +132,6 @@ class Blanks:
     """The values of an object that are filled in later.
 
     Args:
-        data: The object.
         texts: The values, by their paths; the text that stands there.
     """
 
@@ -163,7 +161,6 @@ class Blanks:
         """Report them.
 
         Args:
-            rule: The rule.
             more: What else there is to say.
         """
         texts = [found[0] for each in self._texts.values() for found in PLACEHOLDER.finditer(each)]

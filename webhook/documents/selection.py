@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -74,6 +74,7 @@ class Selection:
         skips: Tells of which documents only apiVersion, kind and name are needed.
         blocks: Whether to read the YAML blocks of Markdown files.
         suffixes: The ends of the names of the files to read in directories.
+        stored: The kinds that are needed of files with what a cluster stores; None for manifests.
     """
 
     def __init__(
@@ -89,12 +90,13 @@ class Selection:
         skips: Skips | None = None,
         blocks: bool = False,
         suffixes: tuple[str, ...] = SUFFIXES,
+        stored: Container[str] | None = None,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty
         self.stdin_name = stdin_name
         self.git, self.also, self.skips = git, also, skips
-        self.blocks, self.suffixes = blocks, suffixes
+        self.blocks, self.suffixes, self.stored = blocks, suffixes, stored
         self.left_out: Counter[str] = Counter()
         self.unread: list[tuple[str, str]] = []
         """What was left out: paths, each with the reason."""
@@ -110,7 +112,6 @@ class Selection:
         """Count and record what is left out.
 
         Args:
-            reason: Why.
             path: The file or directory.
             count: The number of files, or documents.
         """
@@ -139,7 +140,6 @@ class Selection:
         """Return the entries of a directory to read.
 
         Args:
-            directory: The directory.
             names: The names of all its entries.
             entries: The entries that may be or contain manifests.
             ignored: The paths that git ignores; None if that does not matter.
@@ -168,7 +168,6 @@ class Selection:
         """Yield the files found below a directory, without the patches that a kustomization names.
 
         Args:
-            top: The directory.
             found: The names of files, or errors for missing ones.
         """
         files = list(found)  # a patch may come before the kustomization that names it
@@ -181,12 +180,7 @@ class Selection:
                 yield file
 
     def readable(self, data: bytes, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet.
-
-        Args:
-            data: The file.
-            documents: Its documents.
-        """
+        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet."""
         reason = "" if mentions_objects(data) else NO_OBJECT
         return self._readable(documents, reason)
 

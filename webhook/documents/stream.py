@@ -12,9 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import Any, Final
 
-from webhook.documents.blocks import read_blocks
 from webhook.documents.content import Composed, ContentError, decoded
-from webhook.documents.document import Document, Origin, documents_of
+from webhook.documents.document import Document, First, Origin, documents_of
 from webhook.documents.limits import MAX_BYTES
 from webhook.documents.source import Source, Unreadable
 from webhook.patterns import Pattern
@@ -78,7 +77,6 @@ def _text_of(data: bytes, source: str) -> str | Unreadable:
     """Return the text of a file, or an error if it is too large or not text.
 
     Args:
-        data: The file.
         source: What to call it.
     """
     if len(data) > MAX_BYTES:
@@ -142,8 +140,6 @@ def _yaml_documents(
     """Read YAML documents.
 
     Args:
-        source: The text.
-        indexes: Numbers the documents.
         start: Where they begin.
         not_json: Why the first is not JSON; if it is not YAML either, this may be the better reason.
         skips: As for :func:`parse`.
@@ -152,7 +148,7 @@ def _yaml_documents(
         value: Any = None
         if misplaced is None and skips and (about := skips(chunk)):
             value = {"apiVersion": about[0], "kind": about[1], "metadata": {"name": about[2]}}
-        if value is not None or (misplaced is None and (value := read_blocks(chunk)) is not None):
+        if value is not None or (misplaced is None and First.read and (value := First.read(chunk)) is not None):
             not_json = None
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
@@ -162,11 +158,14 @@ def _yaml_documents(
         if error is not None:
             next(indexes)
             unreadable = source.unreadable(error.offset, error.message, error.hint)
-            yield _template(unreadable, chunk) if misplaced is None and _is_template(chunk) else unreadable
+            whole = chunk if misplaced is None else source.text[error.offset + len(SEPARATOR) : begin] + chunk
+            yield _template(unreadable, whole) if _is_template(source, whole) else unreadable
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated and _is_template(chunk):
+            if composed.repeated and _is_template(source, chunk):
                 yield _template(next(origin.repeated()), chunk)
+            elif isinstance(composed.value, str) and _is_template(source, chunk):
+                yield _template(source.unreadable(begin, "an object must be a JSON object", ""), chunk)
             elif composed.repeated:
                 yield from origin.repeated()
             else:
@@ -177,10 +176,10 @@ def _yaml_documents(
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _is_template(chunk: str) -> bool:
+def _is_template(source: Source, chunk: str) -> bool:
     from webhook.documents.placeholders import is_unfilled  # most documents can be read
 
-    return "apiVersion" in chunk and is_unfilled(chunk)
+    return source.mentions("apiVersion") and is_unfilled(chunk)  # a part of a manifest may be a document of its own
 
 
 def _template(what: Unreadable, chunk: str) -> Unreadable:

@@ -39,7 +39,6 @@ def write_bytes(name: str, text: bytes) -> None:
 
     Args:
         name: The file's name; a symbolic link is followed, unless it leads out of a repository.
-        text: The content.
 
     Raises:
         OSError: The file cannot be written.
@@ -88,9 +87,7 @@ class Rewritten(NamedTuple):
     """A file to change.
 
     Args:
-        name: Its name.
         before: Its text, as it was read.
-        after: The new text.
     """
 
     name: str
@@ -100,9 +97,6 @@ class Rewritten(NamedTuple):
 
 def rewrite(files: Iterable[Rewritten]) -> None:
     """Change files, each in its own encoding: none unless all may be changed.
-
-    Args:
-        files: The files.
 
     Raises:
         UsageError: A file must not be changed, has been changed meanwhile, or cannot be written.
@@ -145,9 +139,6 @@ def read_regular(name: str) -> bytes:
 
 def check_inside(name: str) -> None:
     """Check that no link of a repository, whose content may be a stranger's, leads a file out of it or into git's own.
-
-    Args:
-        name: The file's name.
 
     Raises:
         PermissionError: A link does.
@@ -197,7 +188,6 @@ def check_writable(file: str, option: str) -> None:
     """Check that a file can be written, before the work begins.
 
     Args:
-        file: The file's name.
         option: The option that names it.
 
     Raises:

@@ -59,7 +59,6 @@ def hint_of(problem: str, line: str) -> str:
     """Suggest how to fix a YAML error; empty if that is unclear.
 
     Args:
-        problem: The parser's message.
         line: The line that the message is about.
     """
     if _DASHES.fullmatch(line.strip()):
@@ -79,7 +78,6 @@ def boolean_keys(text: str, *offsets: int) -> str:
     """Explain keys that YAML reads as booleans, such as ``n`` and ``on``; empty if there are none.
 
     Args:
-        text: A YAML text.
         offsets: Where the keys begin.
     """
     keys = dict.fromkeys(match[0] for offset in offsets if (match := _KEY.match(text, offset)))

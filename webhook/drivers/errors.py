@@ -30,7 +30,6 @@ class ProfilePlace(NamedTuple):
     """A place in a profile.
 
     Args:
-        path: Its path.
         name: Its name in texts; those of schemas leave out ``properties``.
     """
 
@@ -42,19 +41,13 @@ class ProfilePlace(NamedTuple):
         return self.below((str(key),), str(key))
 
     def below(self, steps: tuple[str | int, ...], name: str) -> ProfilePlace:
-        """Return a place further down.
-
-        Args:
-            steps: The steps to it.
-            name: Its name here.
-        """
+        """Return a place further down."""
         return ProfilePlace((*self.path, *steps), f"{self.name}.{name}" if self.name else name)
 
     def mistake(self, text: str, *keys: object) -> Mistake:
         """Return a mistake at this place, or further down.
 
         Args:
-            text: The mistake.
             keys: The keys to it, if it is further down; the text names them.
         """
         return Mistake((*self.path, *map(str, keys)), f"{self.name or 'the profile'}: {text}")
@@ -68,9 +61,7 @@ class Form(NamedTuple):
     """The values that a key takes.
 
     Args:
-        words: Their description.
         types: Their types; ``bool`` does not count as ``int``.
-        least: The least number.
     """
 
     words: str
@@ -104,7 +95,6 @@ def malformed(
 
     Args:
         where: The place of the object.
-        value: The object.
         forms: The values that its keys take.
     """
     for key, form in forms.items():
@@ -116,8 +106,6 @@ def malformed_items(where: ProfilePlace, value: Mapping[Any, Any], form: Form) -
     """List the mistakes of an object whose keys are names.
 
     Args:
-        where: Its place.
-        value: The object.
         form: The values that it has.
     """
     for name, each in value.items():
@@ -131,8 +119,6 @@ def unknown_keys(
     """List the mistakes of a value that is an object with known keys only.
 
     Args:
-        where: Its place.
-        value: The value.
         known: The keys that it may have.
         elsewhere: Keys that belong elsewhere, and where.
     """
@@ -150,7 +136,6 @@ def meant(name: Any, known: Collection[str], what: str = "known") -> str:
 
     Args:
         name: The name as written.
-        known: The known names.
         what: What they are, in the plural.
     """
     return did_you_mean(str(name), known, f"{what} are {', '.join(sorted(known))}")

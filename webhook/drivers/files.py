@@ -35,10 +35,8 @@ class _Schema(NamedTuple):
     """The schema of a kind in a CustomResourceDefinition.
 
     Args:
-        definition: The CustomResourceDefinition.
         path: The schema's path in it.
         api_version: The version that it describes, with its group.
-        content: The schema.
     """
 
     definition: Document
@@ -53,9 +51,6 @@ class _DefinitionError(ValueError):
 
 def option_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
     """Read the profiles of ``--driver-profile``; None if there are no files.
-
-    Args:
-        files: The files.
 
     Raises:
         UsageError: A file cannot be read, or profiles are malformed.

@@ -32,7 +32,6 @@ class ParameterFault(NamedTuple):
 
     Args:
         path: The path below the parameters.
-        message: The error.
         hint: How to fix it.
         gate: Whether a feature gate of the driver would allow it.
         fix: The fix, where it is clear.
@@ -57,10 +56,6 @@ _A_NAME: Final = 10
 
 def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
     """List the errors that the driver would report in its parameters.
-
-    Args:
-        profile: The driver's profile.
-        value: The parameters.
 
     Raises:
         BudgetExceededError: They take more work than may be done.
@@ -117,7 +112,6 @@ class _Walk:
     """Walks through parameters and their schema.
 
     Args:
-        profile: The driver's profile.
         is_lenient: Whether the driver ignores unknown fields.
     """
 

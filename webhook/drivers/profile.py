@@ -48,7 +48,6 @@ class Profile(NamedTuple):
     """The attributes, capacities and parameters of a driver.
 
     Args:
-        driver: Its name.
         about: Its purpose, in a sentence.
         source: The source of the profile, and its date.
         is_open: Whether its devices may have other attributes, too.

@@ -95,7 +95,6 @@ class Part(NamedTuple):
 
     Args:
         value: Its value, as rules see it.
-        path: Its path.
         misfits: The paths in its parameters that do not fit the driver's schema: rules that read such a field are left
             out, and errors of others are not reported.
     """
@@ -130,7 +129,6 @@ class Broken(NamedTuple):
 
     Args:
         path: The field that it is about.
-        message: What is wrong.
     """
 
     path: Steps

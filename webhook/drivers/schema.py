@@ -81,7 +81,6 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
     """List the mistakes of a profile's section about parameters.
 
     Args:
-        value: The section.
         gates: The feature gates of the driver.
     """
     yield from unknown_keys(_PARAMETERS, value, SECTION)
@@ -116,8 +115,6 @@ def mistakes_in_rule(where: ProfilePlace, value: Any, forms: Mapping[str, Form])
     """List the mistakes of a rule, but for those of its expressions.
 
     Args:
-        where: Its place.
-        value: The rule.
         forms: The values that its keys take.
     """
     yield from unknown_keys(where, value, forms)
@@ -135,8 +132,6 @@ def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_len
     """List the mistakes of a schema and those in it.
 
     Args:
-        where: The schema's place.
-        value: The schema.
         gates: The feature gates of the driver.
         is_lenient: Whether fields that the schema does not list are allowed.
     """

@@ -30,7 +30,6 @@ class BlockMap:
     """A map in block style.
 
     Args:
-        tree: The document.
         node: The map; it has entries.
 
     Raises:

@@ -24,7 +24,6 @@ def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     """Return the edits that change a value; none if the text cannot be changed in place.
 
     Args:
-        tree: The document.
         found: The value in its text.
         fix: The change, of this value alone.
     """
@@ -61,12 +60,7 @@ def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
 
 
 def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
-    """Return the edits that replace a map by its fields; None if that would lose text.
-
-    Args:
-        tree: The document.
-        found: The map.
-    """
+    """Return the edits that replace a map by its fields; None if that would lose text."""
     text, around, entry, inner = tree.text, found.around, found.entry, found.node
     if around is None or entry is None or not inner.entries or not inner.is_whole:
         return None
@@ -160,9 +154,7 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     """Return the edits that move fields into a map beside them, which is created if missing.
 
     Args:
-        tree: The document.
         around: The map that has the fields.
-        names: The fields.
         within: The field that holds the map.
     """
     entries = around.entries or []

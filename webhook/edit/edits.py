@@ -13,7 +13,6 @@ class Edit(NamedTuple):
     Args:
         start: Offset of the part's first character.
         end: Offset after its last character; ``start`` to insert.
-        text: The new text.
     """
 
     start: int
@@ -29,7 +28,6 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
     """Apply edits to a text; insertions at the same place keep their order.
 
     Args:
-        text: The text.
         edits: The edits, in any order; an edit given twice is made once.
 
     Raises:

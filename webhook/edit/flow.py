@@ -27,7 +27,6 @@ class FlowMap:
     """A map in flow style.
 
     Args:
-        tree: The document.
         node: The map; it has entries.
     """
 

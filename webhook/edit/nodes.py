@@ -75,7 +75,6 @@ class Entry:
     Args:
         name: The key; empty for the merge key.
         key: The key as it is written.
-        value: Its value.
     """
 
     name: str
@@ -102,7 +101,6 @@ def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list
     """Locate everything in a readable text.
 
     Args:
-        text: One document.
         is_json: Whether it is read as JSON.
         offset: The start of the document, from which places are counted.
 

@@ -81,7 +81,6 @@ def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
 
     Args:
         text: One document that can be read.
-        wanted: The value.
         is_json: Whether the text is read as JSON.
     """
     start = len(text) - len(text.lstrip()) if is_json else 0
@@ -101,7 +100,6 @@ def read_value(text: str, *, is_json: bool) -> Any:
     """Return the value of a document; None if a map in it has a key twice.
 
     Args:
-        text: The document.
         is_json: Whether it is read as JSON.
 
     Raises:
@@ -122,8 +120,6 @@ def _edited(text: str, wanted: Any, *, is_json: bool, careful: bool) -> str | No
     """Edit a text until it holds a value; None if that fails.
 
     Args:
-        text: The text.
-        wanted: The value.
         is_json: As for :func:`rewritten`.
         careful: Whether to move parts where possible; otherwise they are rewritten.
     """
@@ -146,7 +142,6 @@ class _Round:
     """One round of edits.
 
     Args:
-        tree: The document.
         careful: Whether to move parts where possible.
     """
 

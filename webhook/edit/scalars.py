@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents.compose import compose
 from webhook.documents.content import ContentError
 from webhook.edit.edits import Edit
-
-if TYPE_CHECKING:
-    from webhook.edit.nodes import Node
+from webhook.edit.nodes import Node
 
 _CHARACTERS: Final = {
     '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),
@@ -26,9 +24,7 @@ def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool
     """Return the edit that writes another value; None if it would change anything else.
 
     Args:
-        text: The file's text.
         node: The scalar to replace.
-        value: The value.
         in_braces: Whether it is in a map or list in braces, and where all is JSON.
     """
     if node.entries is not None or node.items is not None or not node.is_whole:
@@ -56,8 +52,6 @@ def wrapped(text: str, node: Node, field: str, *, is_json: bool) -> Edit | None:
     """Return the edit that puts a value into a map or a list in braces; None if it spans several lines.
 
     Args:
-        text: The file's text.
-        node: The value.
         field: The map's field, or the path to it through new maps; empty for a list.
         is_json: Whether the text is JSON.
     """

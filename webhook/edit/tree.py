@@ -25,7 +25,6 @@ class PlacedNode:
     """A value, and its container.
 
     Args:
-        node: The value.
         around: The map or list that it is in; None for the whole document.
         entry: Its entry, if the container is a map.
         place: Its index, if the container is a list.
@@ -48,7 +47,6 @@ class Tree:
 
     Args:
         text: The text that it is in.
-        root: Its value.
         is_json: Whether it was read as JSON.
     """
 
@@ -156,8 +154,6 @@ def dedented(text: str, column: int, wanted: int) -> str:
     """Move the text at a column, or right of it, to another column.
 
     Args:
-        text: Whole lines.
-        column: The column.
         wanted: The target column; text between the two columns goes there, too.
     """
     return "".join(_moved(line, column, wanted) for line in text.splitlines(keepends=True))

@@ -27,7 +27,6 @@ def made_invalid(
         changed: The object after mutating policies.
         sent: The object before them; None for a deletion.
         old: The stored object; None for a new one.
-        subresource: The updated subresource.
         kinds: The known kinds, and the release.
     """
     if sent is None or changed == sent or subresource not in _JUDGED:

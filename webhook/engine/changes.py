@@ -29,8 +29,6 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
 
     Args:
         problem: The finding that a field is immutable.
-        old: The stored object.
-        new: The updated object.
         kubernetes: The release that it was judged by, such as ``1.36``; None for the newest that serves the version.
 
     Returns:

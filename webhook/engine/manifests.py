@@ -73,7 +73,6 @@ def review(
         obj: The object as a client submits it; a value that is not a JSON object has no findings.
         old: The stored object, for an update.
         kubernetes: The release, such as ``"1.30"``; None for the newest that serves the object's version.
-        subresource: The updated subresource.
         feature_gates: Gates that differ from the release's defaults, by name.
         namespace_labels: The labels of the object's namespace; None if unknown.
         sender: Sends it to policies; None without policies.
@@ -218,8 +217,6 @@ def not_compared(old: Mapping[str, Any], api_version: str, resource: str) -> Pro
     """Warn that an object cannot be compared with its stored state, which is in another version.
 
     Args:
-        old: The stored state.
-        api_version: The object's version.
         resource: How kubectl gets the object in that version.
     """
     message = f"the old state is in {old['apiVersion']}, so the two are not compared"

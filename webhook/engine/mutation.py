@@ -1,4 +1,4 @@
-"""Mutating admission: mutating policies, and the rewrite of pre-scheduled pods.
+"""Mutating admission: mutating policies, and the rewrite of pre-scheduled pods; validating policies for a request.
 
 In the API server's order: mutating policies come first, webhooks, and so the rewrite, after them; if any of them has
 changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated once more.
@@ -6,14 +6,16 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from webhook.objects import JSONObject
 from webhook.policy.change import mutate as policy
+from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
-from webhook.policy.evaluation.authorizer import Authorizer
-from webhook.policy.evaluation.request import Request
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
+from webhook.policy.evaluation.request import Request, request_of_review
+from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.problem import Problem
 from webhook.records import NamedTuple
@@ -53,8 +55,6 @@ def mutate_request(
     """Change an object as admission does; the given object is left as it was.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         rewrite: Returns the rewrite of an object for the scheduler.
         complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.
@@ -75,3 +75,35 @@ def mutate_request(
 
     verdict = policy.mutate(request, policies, authorizer, rewritten, deadline=deadline)
     return Mutation(verdict, change)
+
+
+class Evaluator(NamedTuple):
+    """Policies, with the authorizer and deadline of their evaluation.
+
+    Args:
+        authorizer: Decides what users may do; None if unknown.
+        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
+    """
+
+    policies: PolicySet
+    authorizer: Authorizer | None = None
+    deadline: float | None = None
+
+    def validate(self, request: Mapping[str, Any]) -> Verdict:
+        """Evaluate the validating policies for the request of an AdmissionReview."""
+        review = request_of_review(request)
+        return validate(review, self.policies, self.authorizer or DENY_ALL, deadline=self.deadline)
+
+    def mutate(
+        self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
+    ) -> tuple[Mutation, list[dict[str, object]]]:
+        """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it.
+
+        Args:
+            request: The request of an AdmissionReview.
+            rewrite: Returns the rewrite of an object that policies have changed.
+        """
+        review = request_of_review(request)
+        done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
+        is_changed = done.verdict.allowed and done.object is not review.object
+        return done, difference(review.object, done.object) if is_changed else []

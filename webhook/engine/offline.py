@@ -38,10 +38,8 @@ class Change(NamedTuple):
 
     Args:
         request: The request, with the changed object as in the API server.
-        mutation: The mutation.
         manifest: The changed object, without the fields that only the API server has set.
         judged: The same, whose spec is completed if it is changed: what was set before may not fit any more.
-        policies: The evaluated policies.
     """
 
     request: Request
@@ -127,7 +125,6 @@ class Sender:
     """Sends manifests to policies, as kubectl would send them to an API server.
 
     Args:
-        policies: The policies.
         given: The objects from which they were loaded, to load them for other releases.
         authorizer: Decides what the user may do.
         user: The user who sends them.
@@ -177,9 +174,7 @@ class Sender:
         """Evaluate the mutating policies; None if the document is not an object.
 
         Args:
-            obj: The manifest.
             old: The stored object; None for a new one.
-            subresource: The updated subresource.
             rewrite: Returns the rewrite of an object that policies have changed.
             kubernetes: The release for which the object is meant; None for that of the policies, or the newest that
                 serves the object.
@@ -201,7 +196,6 @@ class Sender:
         """List why the API server cannot decode a manifest, so that no policy is asked about it.
 
         Args:
-            obj: The manifest.
             kubernetes: As for :meth:`change`.
         """
         if not isinstance(obj, dict):
@@ -265,9 +259,7 @@ def evaluate(
     Args:
         obj: The object; None to delete ``old``.
         old: The object as it is stored, for an update.
-        policies: The policies.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        subresource: The subresource.
         user: The requesting user: ``username``, ``groups``, ``uid``, ``extra``.
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.

@@ -16,7 +16,7 @@ believed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from webhook.api.templates import pod_template
 from webhook.formats import dns_subdomain, label_value
@@ -92,7 +92,6 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
     """Rewrite the manifest of a pod, or the pod template of a workload, as :func:`rewrite` does.
 
     Args:
-        obj: Any JSON value.
         options: Which pods, and how.
 
     Returns:
@@ -104,6 +103,36 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
         return None if at is None or (not at and _is_of_kubelet(obj)) else _rewrite(obj, options, at)
     except _MisshapenError:
         return None
+
+
+def rewritten(request: Mapping[str, Any], obj: Any, options: RewriteOptions) -> Rewrite | Problem | None:
+    """Return the rewrite of a new pre-scheduled pod, or why it must be refused; None for other objects.
+
+    Args:
+        request: The request of an AdmissionReview.
+        obj: Its object, as policies have changed it.
+        options: Which pods are rewritten, and how.
+    """
+    resource = request.get("resource")
+    is_pod = isinstance(resource, dict) and resource.get("resource") == "pods" and not resource.get("group")
+    if not is_pod or request["operation"] != "CREATE" or request.get("subResource"):
+        return None
+    return rewrite(obj, options, user=request.get("userInfo"))
+
+
+def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | None:
+    """Return the refusal of a new pod that bypasses the scheduler, as nothing has rewritten it; None for other objects.
+
+    Args:
+        request: The request of an AdmissionReview.
+        options: Which pods are rewritten.
+    """
+    obj = request.get("object")
+    if rewritten(request, obj, options) is None:
+        return None
+    has_claims = rewritten(request, obj, options._replace(pods="claims")) is not None
+    detail = NEVER_RUNS if has_claims else "bypasses the scheduler"
+    return forbidden(Path(("spec", "nodeName")), f"{detail}; name the node in a nodeSelector instead").named(RULE)
 
 
 class _MisshapenError(Exception):

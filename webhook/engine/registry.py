@@ -177,12 +177,13 @@ def _stored(obj: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
         "creationTimestamp": now,
         "managedFields": _managers(obj, now),
     }
+    dropped = _DROPPED
     if _counts_generations(obj, request, kinds):
-        set_["generation"] = 1
+        set_["generation"], dropped = 1, _DROPPED | {"generation"}
     if request.operation != CREATE:
         set_["resourceVersion"] = "1"
     else:
-        metadata = {name: value for name, value in metadata.items() if name not in _DROPPED}
+        metadata = {name: value for name, value in metadata.items() if name not in dropped}
     return {**obj, "metadata": set_ | {name: value for name, value in metadata.items() if value != ""}}
 
 

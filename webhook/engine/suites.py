@@ -31,11 +31,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.engine.acceptance import made_invalid
-from webhook.engine.allowing import why_allowed
 from webhook.engine.cases import (
     CASE_FIELDS,
     CASES,
@@ -51,16 +50,68 @@ from webhook.engine.cases import (
     patched,
     release_of_suite,
 )
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
+from webhook.policy.manifest.model import Policy, Validation
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
-from webhook.problem import ERROR, Path, shown
+from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.spelling import nearest
+
+_SHOWN: Final = 5
+_NOT_ASKED: Final = "does not match the request, or has no binding that does"
+
+
+def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> str:
+    """Explain which validation was expected to refuse a request, and why it did not.
+
+    Args:
+        verdict: The verdict of the policies.
+        message: The expected message; None for any message.
+    """
+    every = [(policy, validation) for policy in policies.policies for validation in policy.validations]
+    if not every:
+        return "no policy has validations"
+    expected = [each for each in every if each[1].message == message]
+    if message is not None and not expected:
+        expected = [each for each in every if each[1].message_expression]
+    reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
+    more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+    return f"{'; '.join(dict.fromkeys(reasons[:_SHOWN]))}{more}"
+
+
+def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:
+    path = validation.path / "expression"
+    decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
+    if decision is None:
+        return f"{policy.name} {_unbound(policy, policies) or _NOT_ASKED}"
+    return f"{path} of {policy.name} {_outcome(decision)}"
+
+
+def _unbound(policy: Policy, policies: PolicySet) -> str:
+    """Explain that no binding names a policy, and which one was probably meant to; empty if one does."""
+    found = {(id(each.given), each.problem.rule) for each in policies.findings}
+    if (id(policies.origins[policy]), "policy-without-binding") not in found:
+        return ""
+    for each in policies.findings:
+        named = value_at(each.given.object, each.problem.path)
+        if each.problem.rule == "binding-without-policy" and nearest(str(named), [policy.name]):
+            name = text(each.given.object, "metadata", "name")
+            return f'has no binding: binding "{name}" names "{named}" (did you mean "{policy.name}"?)'
+    return "has no binding"
+
+
+def _outcome(decision: Decision) -> str:
+    if decision.is_error:
+        return f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
+    if decision.denied:
+        return f"is false, but its binding only does {', '.join(decision.actions)}"
+    return "is true"
 
 
 class Failure(NamedTuple):
@@ -68,7 +119,6 @@ class Failure(NamedTuple):
 
     Args:
         path: The path in the suite.
-        text: The difference.
     """
 
     path: Path
@@ -79,7 +129,6 @@ class CaseResult(NamedTuple):
     """The result of one case.
 
     Args:
-        name: The case's name.
         found: The differences between the verdict and the expected one.
         verdict: The verdict of the policies; None if the case is malformed.
         place: Its place among the cases of its suite.
@@ -227,7 +276,7 @@ def _run_case(
             return CaseResult(name, tuple(found), verdict)
         found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
-            refusals = made_invalid(verdict.object, request.obj, request.old, request.subresource, policies.kinds)
+            refusals = made_invalid(verdict.judged, request.obj, request.old, request.subresource, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
             found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
@@ -242,7 +291,7 @@ def _differences(
     if verdict.allowed != expected["allowed"]:
         text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
         if verdict.allowed:
-            text = f"was allowed: {why_allowed(verdict, policies, expected.get('message'))}"
+            text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
         yield Failure(where / "allowed", text)
     elif not verdict.allowed:
         yield from _other_refusal(expected, verdict, where)

@@ -8,23 +8,26 @@ from itertools import chain
 from typing import Any, Final
 
 from webhook.api.conversion import ConversionError, convert
+from webhook.api.core import catalogue
 from webhook.budget import DOCUMENT, Budget
 from webhook.engine.acceptance import made_invalid
 from webhook.engine.offline import evaluate
 from webhook.later import cached_property
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
 from webhook.policy.manifest.model import MUTATING, Policy
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema import Array, Bool, Field, Int, Nested, Struct, Text
+from webhook.structural.schema import Structural
 
 _GROUP: Final = "resource.k8s.io"
 _REQUEST: Final = {"name": "device", "deviceClassName": "gpu.example.com"}
@@ -90,8 +93,14 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
     ("scheduling.k8s.io/v1", "PriorityClass"): {"value": 1},
     ("node.k8s.io/v1", "RuntimeClass"): {"handler": "runc"},
     ("coordination.k8s.io/v1", "Lease"): {"spec": {}},
+    ("resource.k8s.io/v1", "DeviceTaintRule"): {"spec": {"taint": {"key": "example.com/a", "effect": "NoSchedule"}}},
+    ("resource.k8s.io/v1alpha3", "ResourcePoolStatusRequest"): {"spec": {"driver": "gpu.example.com"}},
+    ("scheduling.k8s.io/v1beta1", "PodGroup"): {"spec": {"schedulingPolicy": {"basic": {}}}},
 }
 """The least that the API server accepts of other kinds."""
+_NEVER_UPDATED: Final = frozenset({"Binding", "ComponentStatus", "StorageVersion"})
+"""Kinds that nobody creates, or only below another object; of other groups, those that are questions, not objects."""
+_QUESTIONS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
@@ -99,6 +108,8 @@ _WORK: Final = DOCUMENT // 4
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
 _SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
+_LONGEST: Final = 256
+"""The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
 
 
@@ -106,16 +117,21 @@ class _Subject(NamedTuple):
     """An object to try.
 
     Args:
-        object: The object.
         distinction: What distinguishes it from a plain one, such as ``with a claim``; empty for a plain one.
+        is_derived: Whether it is made of its type alone, so that it may lack what the API server's rules ask for.
     """
 
     object: JSONObject
     distinction: str
+    is_derived: bool = False
 
     def __str__(self) -> str:
         kind = text(self.object, "kind")
         return f"a {kind} {self.distinction}" if self.distinction else f"a plain {kind}"
+
+    def may_lack(self, fault: Fault | None) -> bool:
+        """Tell whether an expression misses a field that valid objects may have."""
+        return self.is_derived and bool(_missing(fault)) and _missing(fault) not in _OF_METADATA
 
     def lacking(self, fault: Fault | None) -> str:
         """Describe it by the field that an expression misses in it."""
@@ -150,7 +166,6 @@ def try_policies(
     Policies with parameters are left out, as these are not known.
 
     Args:
-        policies: The policies.
         release: The Kubernetes release, as the minor of 1.x.
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
@@ -183,7 +198,6 @@ class _Trials:
     """Evaluates policies for small objects.
 
     Args:
-        policies: The policies.
         release: The Kubernetes release, as the minor of 1.x.
 
     Attributes:
@@ -209,7 +223,7 @@ class _Trials:
                 budget = Budget(DOCUMENT, is_offline=True)
                 verdict = evaluate(new, old, policies=alone, budget=budget)
                 for failure in _failures(policy, verdict.decisions, subject, doing):
-                    if failure.problem.path not in reported:
+                    if failure.problem.path not in reported and not subject.may_lack(failure.fault):
                         reported.add(failure.problem.path)
                         yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
@@ -330,14 +344,17 @@ def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
 
 def _objects(policies: PolicySet) -> Iterator[_Subject]:
     """Yield the objects in each version that the release serves."""
-    for distinction, obj in _plain():
+    plain = (_Subject(obj, each) for each, obj in _plain())
+    derived = (_Subject(obj, "", is_derived=True) for obj in _derived(policies.kinds))
+    yield from (_Subject(obj, "") for obj in _custom(policies.kinds))
+    for obj, distinction, is_derived in chain(plain, derived):
         kind = kind_of(obj["apiVersion"], obj["kind"])
         for version in policies.kinds.versions(kind):
             try:
                 converted = convert(obj, f"{kind.group}/{version}" if kind.group else version)
             except ConversionError:
                 continue
-            yield _Subject(converted, distinction)
+            yield _Subject(converted, distinction, is_derived)
 
 
 def _plain() -> Iterator[tuple[str, JSONObject]]:
@@ -358,6 +375,66 @@ def _plain() -> Iterator[tuple[str, JSONObject]]:
             yield distinction, _object(kind, version, spec=around(_template(pod)))
     for (version, kind), fields in _OTHERS.items():
         yield "", _object(kind, version, **fields)
+
+
+def _derived(kinds: Kinds) -> Iterator[JSONObject]:
+    """Yield the least of each other kind: the fields of its types that Go writes even if they are empty."""
+    known = {(obj["apiVersion"].rpartition("/")[0], obj["kind"]) for _, obj in _plain()}
+    for each in built_in():
+        versions = kinds.versions(Kind(each.group, "", each.kind))
+        if not versions or (each.group, each.kind) in known or each.group in _QUESTIONS or each.kind in _NEVER_UPDATED:
+            continue
+        version = Kind(each.group, versions[0], each.kind).api_version
+        if type_ := catalogue.kind(version, each.kind):
+            fields = _least_of(type_, kinds.release)
+            if isinstance(spec := type_.fields.get("spec"), Nested):
+                fields["spec"] = _least_of(spec.type, kinds.release)
+            yield _object(each.kind, version, **fields)
+
+
+def _custom(kinds: Kinds) -> Iterator[JSONObject]:
+    """Yield the least that the schema of each custom kind accepts: the fields that it requires."""
+    for known in (known for group in filter(kinds.defines, kinds.groups) for known in kinds.of_group(group)):
+        for version in kinds.versions(Kind(known.group, "", known.kind)):
+            kind = Kind(known.group, version, known.kind)
+            if custom := kinds.custom(kind):
+                fields = _least_by(custom.schema)
+                if "spec" in custom.schema.properties:
+                    fields["spec"] = _least_by(custom.schema.properties["spec"])
+                obj = _object(known.kind, kind.api_version, **fields)
+                if not custom.refusals(custom.completed(obj, kinds.release), None, kinds.release):
+                    yield obj
+
+
+def _least_by(schema: Structural) -> Any:
+    if schema.default is not None:
+        return schema.default
+    if values := schema.stated.get("enum"):
+        return values[0]
+    if schema.type == "array":
+        return [_least_by(schema.items)] if schema.items and schema.number("minItems") else []  # more would multiply
+    if schema.type == "string":
+        return "a" * min(schema.number("minLength") or 1, _LONGEST)
+    if schema.type in {"integer", "number"}:
+        return schema.number("minimum") or 1
+    names = texts(schema.stated, "required")
+    fields = {name: _least_by(schema.properties[name]) for name in names if name in schema.properties}
+    return {"boolean": False}.get(schema.type, fields)
+
+
+def _least_of(type_: type[Struct], release: Release) -> dict[str, Any]:
+    fields = ((name, each) for name, each in type_.fields.items() if each.written)
+    return {name: _least(each, release) for name, each in fields if each.since <= release <= (each.until or release)}
+
+
+def _least(field: Field, release: Release) -> Any:
+    if isinstance(field, Nested):
+        return _least_of(field.type, release)
+    if isinstance(field, Array):
+        return [_least(field.item, release)]
+    if isinstance(field, Text):
+        return "a"
+    return {Int: 1, Bool: False}.get(type(field), {})
 
 
 def _ending(template: JSONObject) -> JSONObject:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from functools import cache
 from typing import Final
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.explain.components import API_SERVER, COMPONENTS, Component
+from webhook.explain.places import Rule, kinds, rules
 from webhook.explain.query import UnknownNameError, explain, only_kind_with
-from webhook.explain.text import of_component
+from webhook.explain.text import example, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
+from webhook.references import every_rule
 from webhook.release import span
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
@@ -29,6 +34,17 @@ _MOST: Final = 5
 """The most fields of an answer, or of an event, that are described."""
 _LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
+_OURS: Final = re.compile(r"\b(?:error|warning|note) ([a-z0-9-]+): ")
+"""A finding as draguard prints it."""
+_REASON: Final = re.compile(
+    r"(?:\A|: )(?:(Forbidden|Required value|Internal error)|"
+    r"(Invalid value|Unsupported value|Duplicate value|Not found|Too many|Too long))(?:: |\Z)"
+)
+_VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
+_WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
+_ENOUGH: Final = 4
+"""How many words in a row tell that an answer is what a rule says."""
+_CODE: Final = ("webhook.api.", "webhook.references.", "webhook.formats.")
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
 
 
@@ -43,10 +59,17 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         UnknownNameError: It is not a text of a known component, and names neither a field nor a kind.
         ValueError: ``kubernetes`` is not a known version.
     """
-    answer = answer.rpartition(_EVENTS)[2][:_LONGEST]
+    answer = _unquoted(answer.rpartition(_EVENTS)[2][:_LONGEST].strip())
+    if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):
+        return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
-    if not parts:
-        parts = _described(_without_kind(answer, kubernetes), kubernetes)
+    try:
+        parts = parts or _described(_without_kind(answer, kubernetes), kubernetes)
+    except UnknownNameError:
+        parts = _of_rules(answer, kubernetes)
+        if not parts:
+            raise
+    parts = parts or _of_rules(answer, kubernetes)
     if not parts:
         what = "neither a name nor an answer of a component that is known, and names no field of a kind"
         raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
@@ -60,6 +83,72 @@ def explain_reason(reason: str) -> str:
         reason: The reason, such as ``UnexpectedAdmissionError``.
     """
     return "\n\n".join(_explained(reason[:_LONGEST], None))
+
+
+def _unquoted(answer: str) -> str:
+    """Take an answer out of the quotes around it, such as those of a log in JSON."""
+    if len(answer) < 2 or answer[0] != answer[-1] or answer[0] not in "\"'`":  # noqa: PLR2004 -- a pair of quotes
+        return answer
+    try:
+        return str(json.loads(answer))
+    except ValueError:
+        return answer[1:-1]
+
+
+def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
+    """Describe the rule that says an answer, or list those that do."""
+    known = _rules(kubernetes)
+    matcher = SequenceMatcher(None, b=_words(_detail(answer)), autojunk=False)
+    shared: dict[str, int] = {}
+    for name, texts_of_rule in _texts_of_rules().items():
+        for said in texts_of_rule if name in known else ():
+            matcher.set_seq1(said)
+            if (length := matcher.find_longest_match().size) >= min(_ENOUGH, len(said)):
+                shared[name] = max(length, shared.get(name, 0))
+    found = [name for name, length in shared.items() if length == max(shared.values())]
+    if len(found) == 1:
+        return [of_rule(found[0], known[found[0]])]
+    return [list_of_rules({name: known[name] for name in found}), _END] if found else []
+
+
+@cache
+def _rules(kubernetes: str | None) -> dict[str, Rule]:
+    release = release_of(kubernetes) if kubernetes else None
+    return rules(kinds(release), release)
+
+
+@cache
+def _texts_of_rules() -> dict[str, list[list[str]]]:
+    """Return the words of what each rule says: the messages of its example, and the texts in its code."""
+    said: dict[str, list[list[str]]] = {}
+    for name, rule in _rules(None).items():
+        shown, of_objects = example(name), every_rule().get(name)
+        for of, message in shown.messages() if shown else ():
+            said.setdefault(of or name, []).append(_words(_detail(message)))
+        functions = {stated.function for _, stated in rule.places} | {of_objects and of_objects.check}
+        constants = {constant for each in functions for constant in texts(each, _CODE)}
+        said.setdefault(name, []).extend(words for each in constants if len(words := _words(each)) >= _ENOUGH)
+    return said
+
+
+def _detail(message: str) -> str:
+    """Return what a message says after the reason and the value; the reason if that is all it says."""
+    found = _REASON.search(message)
+    if not found:
+        return message
+    rest = message[found.end() :]
+    if found[1]:
+        return rest or found[1]
+    try:
+        end = json.JSONDecoder().raw_decode(rest)[1]
+    except ValueError:
+        end = len(rest.partition(": ")[0])
+    return rest[end:].removeprefix(": ") or found[2]
+
+
+def _words(message: str) -> list[str]:
+    """Split a message into words; values are all the same."""
+    return _WORD.findall(_VALUE.sub(" * ", message.casefold()))
 
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:

@@ -34,10 +34,8 @@ class Component(NamedTuple):
     """A component of a cluster.
 
     Args:
-        name: Its name.
         head: Finds what all its texts have in common, such as the reasons of its events.
         general: The meaning and the cure of a text that is not among its sayings; empty if nothing can be said of it.
-        sayings: Its texts.
     """
 
     name: str
@@ -296,6 +294,7 @@ COMPONENTS: Final = (
         re.compile(
             r"\bFailed(?:Un)?[pP]repareDynamicResources\b|"
             r"(?i:\b(?:un)?prepare dynamic resources\b)|\bUnexpectedAdmissionError\b|"
+            r"\bunable to get claim info for ResourceClaim\b|"
             r"\bOutOf[\w./-]+|\bTopologyAffinityError\b|\bNode(?:Un)?[pP]repareResources\b|"
             r"\bPod was rejected: |\bFailedMount\b|\bMountVolume\.\w+ failed|\b[Bb]ack-off |"
             r"\bErrImagePull\b|\bImagePullBackOff\b|\bFailed to pull image\b|\bcontainers with unready status: "
@@ -369,6 +368,14 @@ COMPONENTS: Final = (
                     "Terminating until it does"
                 ),
                 _DRIVER_LOG,
+            ),
+            (
+                r"unable to get claim info for ResourceClaim ([\w.-]*\w)",
+                (
+                    r"kubelet has not prepared ResourceClaim \1 for this pod, which may be its own fault: where "
+                    "another pod of the node uses one of several claims, it forgets the others (kubernetes#135901)"
+                ),
+                "start the pod that uses all of these claims first, or give it claims of its own from a template",
             ),
             (
                 r"old ResourceClaim with same name (\S+)",
@@ -627,7 +634,7 @@ COMPONENTS: Final = (
     ),
     Component(
         "ResourceQuota of the API server",
-        re.compile(r"\b(?:exceeded|failed|status unknown for) quota: "),
+        re.compile(r"\b(?:exceeded|failed|status unknown for) quota: |\binsufficient quota to (?:match|consume)\b"),
         [
             (
                 "a ResourceQuota of the namespace refuses it",
@@ -643,6 +650,19 @@ COMPONENTS: Final = (
                     "used or not), or raise "
                     r"spec.hard of ResourceQuota \1"
                 ),
+            ),
+            (
+                r"insufficient quota to match these scopes: \[(.+?)\](?!\})",
+                r"kube-apiserver admits such pods only where a ResourceQuota is for them, and none here is: \1",
+                (
+                    "create a ResourceQuota in the namespace with that in spec.scopeSelector.matchExpressions, or give "
+                    "the pods another priorityClassName"
+                ),
+            ),
+            (
+                r"insufficient quota to consume: ([\w./,-]*\w)",
+                r"kube-apiserver admits \1 only where a ResourceQuota limits it, and none of the namespace does",
+                r"create a ResourceQuota in the namespace with spec.hard for \1",
             ),
             (
                 r"failed quota: ([\w.-]+): must specify ([^;]*?)(?= for: |;|$)",

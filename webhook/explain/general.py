@@ -6,10 +6,12 @@ The overview shows the first paragraph of each; the rest explains why, and how t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import getdoc
 from typing import Any
 
 from webhook.api.dra.opaque import RawObject
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
+from webhook.references.manifests import generation_lowered, misread_key, repeated_object
 
 
 def _paragraphs(*texts: str) -> str:
@@ -92,11 +94,7 @@ OF_UPDATES: Mapping[str, str] = {
         " judged as new. An object from standard input is not compared if several files of the revision have one of its"
         " name: name the directory of the chart or kustomization instead, or the file with `--stdin-filename`.",
     ),
-    "generation-lowered": _paragraphs(
-        "An update lowers the generation of a pool.",
-        "The API server accepts that. Schedulers use only the slices of a pool's highest generation, so they ignore"
-        " this one while another slice of the pool has the earlier generation.",
-    ),
+    "generation-lowered": getdoc(generation_lowered) or "",
     "name": "An update names a different object than the stored one.",
     "uid": "An update is meant for an earlier object of the same name.",
     "resource-version": _paragraphs(
@@ -138,11 +136,13 @@ OF_POLICIES: Mapping[str, str] = {
         "The value may be misspelt, such as the kind ResourceClaims or the operation Create, or the rules lack it.",
     ),
     "never-refuses": "A validation is true for every object.",
+    "never-removes": "An ApplyConfiguration leaves out items of a list that is merged by a key, so that they stay.",
     "unused-variable": "No expression of the policy uses the variable.",
     "type-check": "A validation does not type-check against a matched kind, as `status.typeChecking` will say.",
     "mistyped": _paragraphs(
         "An expression or a constant does not fit the matched kinds, such as a misspelt field or path in a mutation.",
-        "The API server does not look for it: it checks the types of validations only, and not for subresources.",
+        "The API server does not look for it: it checks the types of validations only, not for subresources, and not "
+        "where rules take any version.",
     ),
     "makes-invalid": _paragraphs(
         "A mutation makes a small valid object one that the API server refuses without further changes.",
@@ -210,16 +210,8 @@ EVERY_OBJECT: Mapping[str, str] = {
         "else. If the gate is on in your cluster, state it with --feature-gates. A field that the stored object "
         "already has is kept.",
     ),
-    "misread-key": _paragraphs(
-        "A key of labels, annotations or a selector is a boolean in YAML, such as on, no or y.",
-        "Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server "
-        "accepts. Quote it.",
-    ),
-    "repeated-object": _paragraphs(
-        "A file has an object twice: the same kind, namespace and name.",
-        "`kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the "
-        "second. Objects in different files are not compared: they may be alternatives, or for other clusters.",
-    ),
+    "misread-key": getdoc(misread_key) or "",
+    "repeated-object": getdoc(repeated_object) or "",
     "template": _paragraphs(
         "A manifest has placeholders, such as `{{ .Name }}`, `${NAME}`, `$NAME`, `{name}`, `%NAME%`, `@NAME@`, "
         "`__NAME__` or `<your-name>`, in fields that cannot hold them: it is applied once they are filled in.",

@@ -31,7 +31,7 @@ def needs(name: str) -> str:
 
     Returns:
         ``policies`` (evaluate policies), ``check`` or ``test`` (check policies themselves), ``old`` (know earlier
-        states), ``others`` (know the objects referred to).
+        states), ``others`` (know the objects referred to), ``scan`` (look at a cluster).
     """
     for need, names in _NEEDS.items():
         if name in names:
@@ -44,6 +44,10 @@ def needs(name: str) -> str:
 
     if name in every_rule():
         return "others"
+    from webhook.scan import every_rule as rules_of_clusters
+
+    if name in rules_of_clusters():
+        return "scan"
     from webhook.explain.places import rules_of_policies
 
     is_of_objects = name in EVERY_OBJECT or name in EVERY_FIELD or name in names_of_types()
@@ -70,6 +74,9 @@ def _groups() -> Iterator[Collection[str]]:
 
     yield RULES
     yield every_rule()  # those about selectors import the CEL engine
+    from webhook.scan import every_rule as rules_of_clusters
+
+    yield rules_of_clusters()
     from webhook.explain.places import rules_of_policies
 
     yield rules_of_policies()

@@ -51,9 +51,7 @@ class FieldPlace(NamedTuple):
     """A field somewhere in a kind, or the kind as a whole.
 
     Args:
-        kind: The kind.
         path: The names of the fields that lead here, none for the whole.
-        field: The field.
         type: The struct that is here, one or many; None for other fields.
         home: The path as the types of the newest version have it, so that places of two versions can be compared.
         above: The place around it; None for the whole.
@@ -98,14 +96,14 @@ class Stated(NamedTuple):
     """A rule as one place states it.
 
     Args:
-        name: The rule.
-        doc: Its text.
         declared: Where it applies, for a rule about several fields.
+        function: The function that applies it, if it is its own.
     """
 
     name: str
     doc: str
     declared: Declared | None = None
+    function: Callable[..., Any] | None = None
 
 
 class Rule(NamedTuple):
@@ -148,14 +146,20 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
 
 def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
-    references = {name: inspect.cleandoc(each.doc) for name, each in every_rule().items()}
-    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **references}.items()}
+    from webhook.scan import every_rule as rules_of_clusters  # needed only to explain rules
+
+    others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
+    others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
+    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
     for kind in among:
         left = [kind.place]
         while left:
             place = left.pop()
             for stated in rules_at(place, release):
                 found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+            for struct in filter(None, map(_struct, place.type.opaque.values() if place.type else ())):
+                own = (each for sort in _SORTS for each in declared(struct, sort))
+                found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
             left += reversed(list(children(place, release)))
     return dict(sorted(found.items()))
 
@@ -185,7 +189,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             continue
         seen.add(struct)
         for sort in sorts or _SORTS:
-            yield from (Stated(each.name, doc_of(each.rule), each) for each in declared(struct, sort))
+            yield from (Stated(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
             if inner := _struct(field):
@@ -206,7 +210,7 @@ def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
-                yield Stated(each.name, doc_of(each.rule), each)
+                yield Stated(each.name, doc_of(each.rule), each, each.rule)
 
 
 def _rules_of(field: Field) -> Iterator[Stated]:
@@ -216,7 +220,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
             yield Stated(name, doc)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
-            yield Stated(test.__name__.replace("_", "-"), doc_of(test))
+            yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
     if isinstance(field, Parsed):
         yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
     if isinstance(field, Array | Map):

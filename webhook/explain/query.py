@@ -4,17 +4,59 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from webhook.api.gates import GATES
 from webhook.api.versions import VERSIONS, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.counterparts import counterpart
-from webhook.explain.facts import gated
-from webhook.explain.kindnames import addressed, named
+from webhook.explain.facts import counterpart, gated
 from webhook.explain.places import FieldPlace, Kind, children, kinds, rules
 from webhook.release import Release
 from webhook.spelling import either, nearest
+
+_OTHER_NAMES: Final = {
+    "cj": "cronjob",
+    "deploy": "deployment",
+    "ds": "daemonset",
+    "po": "pod",
+    "rc": "replicationcontroller",
+    "rs": "replicaset",
+    "sts": "statefulset",
+    "claim": "resourceclaim",
+    "class": "deviceclass",
+    "slice": "resourceslice",
+}
+"""The short names of resources, as API servers state them, and the last words of kinds, as people say them."""
+
+
+def _named(among: Iterable[Kind], name: str) -> list[Kind]:
+    """Find a kind in all its versions, the newest first; its name may be short, and in the plural."""
+    singulars = [name.casefold().removesuffix(end) for end in ("", "s", "es")]
+    wanted = {_OTHER_NAMES.get(each, each) for each in singulars}
+    found = [kind for kind in among if kind.name.lower() in wanted]
+    return sorted(found, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
+
+
+def _addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], Sequence[str]]:
+    """Find the kind that a query begins with, such as ``resourceclaims.v1beta1.resource.k8s.io.spec``.
+
+    Args:
+        among: The kinds to look among.
+        steps: The parts of the query.
+
+    Returns:
+        The kind in each version that matches, empty for an unknown kind; and the path of the field.
+    """
+    found, path = _named(among, steps[0]), steps[1:]
+    for kind in found:
+        group = kind.group.split(".")
+        if kind.group and path[: len(group)] == group:
+            return [each for each in found if each.group == kind.group], path[len(group) :]
+        if kind.group and path[: len(group) + 1] == [kind.version, *group]:
+            return [kind], path[len(group) + 1 :]
+    return found, path
+
 
 __all__ = ["UnknownNameError", "explain", "only_kind_with"]
 
@@ -48,7 +90,7 @@ def explain(
     if query in built_in():
         return text_of(query)
     steps = _steps(query)
-    meant, path = addressed(among, steps)
+    meant, path = _addressed(among, steps)
     if meant:
         return text.of_place(_find(meant, path, release), release, recursive=recursive)
     known = rules(among, release)
@@ -56,7 +98,7 @@ def explain(
         return text.of_rule(rule, known[rule])
     if gate := _spelled(query, GATES):
         return text.of_gate(gate, gated(among, gate, release))
-    if elsewhere := named(kinds(), steps[0]):
+    if elsewhere := _named(kinds(), steps[0]):
         where = api_version or f"Kubernetes 1.{release}"
         there = f"{elsewhere[0].api_version}, Kubernetes {text.releases(elsewhere[0].served)}"
         raise UnknownNameError(f"{where} has no {elsewhere[0].name}: it is in {there}")
@@ -97,7 +139,7 @@ def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | No
     for place in (steps, steps[:-1]):
         names = {kind.name for kind in among if not isinstance(_walk(kind, place, release), str)}
         if names:
-            newest = named(among, min(names))[0]
+            newest = _named(among, min(names))[0]
             return (newest.name, newest.api_version) if len(names) == 1 else None
     return None
 
@@ -214,7 +256,7 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
 
 def _other_path(kind: Kind, path: Sequence[str]) -> str:
     """Name the field of a version that another version has at this path."""
-    for other in named(kinds(), kind.name):
+    for other in _named(kinds(), kind.name):
         place = _walk(other, path, None) if other.group == kind.group else ""
         if not isinstance(place, str):
             here = counterpart(place, kind, None)

@@ -5,22 +5,144 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from functools import cache
+from importlib import resources
+from types import CodeType, FunctionType
+from typing import Final, TypeVar
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served
-from webhook.explain.counterparts import counterparts
-from webhook.explain.examples import example
-from webhook.explain.facts import gates_of, limits
+from webhook.explain.facts import counterparts, gates_of, limits
 from webhook.explain.links import page
-from webhook.explain.places import FieldPlace, Kind, Rule, children, doc_of
-from webhook.explain.readers import Reader, readers
+from webhook.explain.places import FieldPlace, Kind, Rule, Stated, children, declared_at, doc_of, rules_at
+from webhook.records import NamedTuple
 from webhook.release import Release, span
-from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, Declared, Field
+from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field
+
+_TYPES: Final = "webhook.api."
+
+
+class _Reader(NamedTuple):
+    """A rule that reads a place.
+
+    Args:
+        place: The place that states it: this one, or one around it.
+    """
+
+    stated: Stated
+    place: FieldPlace
+
+
+def _readers(place: FieldPlace, release: Release | None) -> Iterator[_Reader]:
+    """List the rules that a place states, then those of the places around it that read it, the nearest first."""
+    for stated in rules_at(place, release):
+        yield _Reader(stated, place)
+    for around in place.lineage:
+        if around is place:
+            continue
+        if around.field.immutable:
+            yield from (_Reader(each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
+        steps = set(place.home[len(around.home) :])
+        for stated in declared_at(around, release):
+            if stated.declared and steps <= _fields(stated.declared):
+                yield _Reader(stated, around)
+
+
+def _fields(declared: Declared) -> frozenset[str]:
+    """List the fields that a rule reads, at any depth below its struct, among other names."""
+    return declared.given | declared.members | _names(declared.rule)
+
+
+@cache
+def _names(rule: object) -> frozenset[str]:
+    """Collect the names and texts in the code of a rule."""
+    functions = _functions(rule, (_TYPES,))
+    return frozenset(name for _, code in functions for name in code.co_names) | texts(rule)
+
+
+@cache
+def texts(rule: object, packages: tuple[str, ...] = (_TYPES,)) -> frozenset[str]:
+    """Collect the texts in the code of a rule.
+
+    Args:
+        rule: The function.
+        packages: Beginnings of the names of modules whose functions belong to it if it calls them.
+    """
+    return frozenset(
+        constant
+        for function, code in _functions(rule, packages)
+        for constant in (*code.co_consts, *map(function.__globals__.get, code.co_names))
+        if isinstance(constant, str) and constant != function.__doc__
+    )
+
+
+def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionType, CodeType]]:
+    """List the code of a rule, of functions inside it, and of those that it calls, each with the function around it."""
+    functions, found = [rule], []
+    for each in functions:
+        if not isinstance(each, FunctionType):
+            continue
+        codes = [each.__code__]
+        for code in codes:
+            codes += (constant for constant in code.co_consts if isinstance(constant, CodeType))
+            functions += (
+                one
+                for one in map(each.__globals__.get, code.co_names)
+                if isinstance(one, FunctionType) and one.__module__.startswith(packages) and one not in functions
+            )
+        found += [(each, code) for code in codes]
+    return found
+
+
+_HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
+_RUN: Final = "# run: "
+_FINDING: Final = re.compile(r"#!\s+(?:\[([\w-]+)\]\s+)?(.*?)\s*(?=#!|$)", re.MULTILINE)
+
+
+class Example(NamedTuple):
+    """A rule, shown by manifests.
+
+    Args:
+        run: The command that checks them, with its options, such as ``validate --kubernetes-version 1.30``.
+        fails: Manifests that break the rule; the findings are after ``#!``.
+        before: The objects as they are stored, for rules about updates.
+        policies: The policies to evaluate.
+    """
+
+    run: str
+    fails: str
+    passes: str
+    before: str = ""
+    policies: str = ""
+
+    def sections(self) -> Iterator[tuple[str, str]]:
+        """Return the manifests, each with a heading."""
+        checked = f" (draguard {self.run})" if self.run != "validate" else ""
+        if self.policies:
+            yield "POLICIES", self.policies
+        if self.before:
+            yield "STORED", self.before
+        yield f"FAILS{checked}", self.fails
+        yield "PASSES", self.passes
+
+    def messages(self) -> Iterator[tuple[str, str]]:
+        """Return the messages of its findings, or how they begin, each with its rule; empty for the rule itself."""
+        yield from ((found[1] or "", found[2].partition("…")[0]) for found in _FINDING.finditer(self.fails))
+
+
+def example(rule: str) -> Example | None:
+    """Return the example of a rule; None if there is none."""
+    file = resources.files("webhook.explain") / "examples" / f"{rule}.yaml"
+    if not file.is_file():
+        return None
+    head, *parts = _HEADING.split(file.read_text(encoding="utf-8"))
+    run = head.removeprefix(_RUN).strip() or "validate"
+    return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
+
 
 _T = TypeVar("_T")
 
-WIDTH = 100
+_WIDTH = 100
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -35,15 +157,21 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
             f"    {kind.name:{width}}  {releases(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    width = max(map(len, known))
-    lines += ["", "RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())]
     return "\n".join(
         [
             *lines,
             "",
+            list_of_rules(known),
+            "",
             "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate.",
         ]
     )
+
+
+def list_of_rules(known: Mapping[str, Rule]) -> str:
+    """List rules, on a line each."""
+    width = max(map(len, known))
+    return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
 
 
 def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> str:
@@ -71,7 +199,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
-        "RULES": [line for reader in readers(place, release) for line in _of_reader(reader, place)],
+        "RULES": [line for reader in _readers(place, release) for line in _of_reader(reader, place)],
     }
     for title, content in sections.items():
         if content:
@@ -110,7 +238,6 @@ def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
     """Describe what a component says.
 
     Args:
-        name: The component.
         said: Why it says so, and what to do, for each of its texts.
     """
     parts = [[*_labelled("MEANING", meaning), *_labelled("TRY", cure)] for meaning, cure in said]
@@ -119,7 +246,7 @@ def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
 
 def _labelled(label: str, text: str) -> list[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=f"{label + ':':13}", subsequent_indent=" " * 13, break_on_hyphens=False
+        text, _WIDTH, initial_indent=f"{label + ':':13}", subsequent_indent=" " * 13, break_on_hyphens=False
     )
 
 
@@ -150,7 +277,7 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     yield from _wrapped(place.field.doc, 4)
 
 
-def _of_reader(reader: Reader, place: FieldPlace) -> Iterator[str]:
+def _of_reader(reader: _Reader, place: FieldPlace) -> Iterator[str]:
     stated = reader.stated
     where = f"  at {'.'.join(reader.place.path) or reader.place}" if reader.place != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
@@ -216,11 +343,7 @@ def _window(what: Field | Declared, served: Served) -> list[str]:
 
 
 def type_name(field: Field) -> str:
-    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages.
-
-    Args:
-        field: The field.
-    """
+    """Name a field's type as Kubernetes' own ``explain`` does, without Go packages."""
     return re.sub(r"\b\w+\.", "", field.type_name("api"))
 
 
@@ -230,7 +353,7 @@ def _first_line(doc: str) -> str:
 
 def _wrapped(text: str, indent: int) -> list[str]:
     space = " " * indent
-    return textwrap.wrap(_unmarked(text), WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
+    return textwrap.wrap(_unmarked(text), _WIDTH, initial_indent=space, subsequent_indent=space, break_on_hyphens=False)
 
 
 def _unmarked(doc: str) -> str:

@@ -7,50 +7,153 @@ and rules about several fields, if it has the fields that they are about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
-from msgspec import Meta, convert, defstruct
+from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
 
-from webhook.extent import ITEMS, Extent
-from webhook.fast.decoded import Decoded
-from webhook.fast.known import remember
-from webhook.fast.scalars import ITEMS_WRONG, NAME, VALUES_WRONG, Planned, of_parsed, of_scalar, remembered
-from webhook.fast.source import Source
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct
 from webhook.schema.declarations import Declared
-from webhook.schema.fields import CompiledField, Field
+from webhook.schema.fields import CompiledField, Field, Format
 from webhook.schema.nested import Nested
-from webhook.schema.scalars import Anything, Parsed, Scalar
+from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
-if TYPE_CHECKING:
-    from webhook.fast.scalars import Write, Wrong
+_T = TypeVar("_T", bound=Hashable)
 
+_NAME_MAX: Final = 256
+"""The most characters of a cached name; all formats of names allow fewer."""
+_LITERAL_MAX: Final = 32
+"""The most characters of a cached quantity or time."""
+
+_ONE: Final = "{wrong}({value})"
+"""The source of a check of one value; it is true of a wrong one."""
+ITEMS_WRONG: Final = "any(map({wrong}, {value}))"
+VALUES_WRONG: Final = "any(map({wrong}, {value}.values()))"
+"""The same for all values of a map, as the one before for all items of a list."""
+_KNOWN: Final[Mapping[str, str]] = {
+    _ONE: "{value} not in {fine}",
+    ITEMS_WRONG: "not {fine}.issuperset({value})",
+    VALUES_WRONG: "not {fine}.issuperset({value}.values())",
+}
+"""How values that were fine before are recognized, which takes half as long."""
+
+NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
+"""The type of names; those that are too long for any format need a closer look."""
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
-_NOT_NULL: Final = bool | int | float | str | list[Any] | dict[str, Any]
-"""The type of all values of JSON but null."""
-
-_NOTHING: Final = Extent()
-_WHOLE: Final = Extent()
-_WHOLE.whole = True
-
-
-_REMEMBERED: Final = 4096
+_STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
+_REMEMBERED: Final = 1024
+"""The most values in a set of those that are remembered."""
+
+Wrong = Callable[[Any], object]
+"""Returns a truthy result for a value that is not known to be fine."""
 
 
-class ReadAsWholeError(Exception):
-    """A struct is read as a whole, and so cannot be held as an object with attributes."""
+class Decoded(Struct, gc=False, omit_defaults=True):
+    """A decoded map; rules read it like any other one."""
+
+    get = object.__getattribute__
+    """Returns the value of a field; rules read no others."""
+
+
+class Source:
+    """The source of the function that recognizes valid values, under construction.
+
+    It is one function for the value and all structs in it: a call for each takes several times as long, and a slice has
+    thousands of structs. Only names of declared fields become part of the source.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth, self._locals = 2, 0
+        self._scope: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+
+    def local(self, expression: str = "") -> str:
+        """Return the name of a new local variable, and assign it the value of an expression."""
+        self._locals += 1
+        name = f"v{self._locals}"
+        if expression:
+            self.line(f"{name} = {expression}")
+        return name
+
+    def given(self, value: object) -> str:
+        """Return the name under which the function knows a value."""
+        name = self._names.setdefault(id(value), f"given{len(self._names)}")
+        self._scope[name] = value
+        return name
+
+    def refuse(self, condition: str) -> None:
+        """Write a condition that is true of a value that needs a closer look."""
+        self.line(f"if {condition}: return False")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Write a block."""
+        self.line(header)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def line(self, text: str) -> None:
+        """Write a statement."""
+        self._lines.append(f"{' ' * self._depth}{text}\n")
+
+    def function(self) -> Callable[[object], bool]:
+        """Return the function of `value`."""
+        # A rule may read what is not planned, or not as it is held.
+        errors = self.given((MsgspecError, ValueError, TypeError, LookupError, AttributeError, RecursionError))
+        lines = ("def is_fine(value):\n try:\n", *self._lines, f"  return True\n except {errors}: return False\n")
+        exec("".join(lines), self._scope)  # noqa: S102 - see above
+        is_fine: Callable[[object], bool] = self._scope["is_fine"]
+        return is_fine
+
+
+Write = Callable[[Source, str], None]
+"""Writes the checks of the value of a local variable."""
+_Remembered = tuple[Wrong, str, set[Any]]
+"""A check, how it applies, and values in which it finds nothing."""
+
+
+class Planned(NamedTuple):
+    """How to recognize a valid value of a field.
+
+    Args:
+        type: The msgspec type of the value.
+        wrong: A check that must find nothing in a value of that type; None if there is none.
+        whole: How the check applies to the value, or to all its items.
+        fine: Values in which the check finds nothing; None if they are not remembered.
+        inner: Writes the checks of the structs in the value; None if there are none.
+        plan: The plan of a struct; None for other values.
+    """
+
+    type: Any
+    wrong: Wrong | None = None
+    whole: str = _ONE
+    fine: set[Any] | None = None
+    inner: Write | None = None
+    plan: Any = None
+
+    def test(self, source: Source, value: str) -> str:
+        """Return the expression that is true of a wrong value."""
+        names = {"wrong": source.given(self.wrong), "fine": source.given(self.fine), "value": value}
+        return (self.whole if self.fine is None else f"{_KNOWN[self.whole]} and {self.whole}").format_map(names)
+
+    @property
+    def asks_one(self) -> bool:
+        """Whether the check applies to a single value."""
+        return self.wrong is None or self.whole not in {ITEMS_WRONG, VALUES_WRONG}
 
 
 class _Plan(NamedTuple):
@@ -83,22 +186,18 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
 
 
 def planned_decoding(
-    struct: CompiledStruct, extent: Extent, constants: Mapping[str, str]
+    struct: CompiledStruct, constants: Mapping[str, str]
 ) -> tuple[type[Decoded], Callable[[object], bool]] | None:
-    """Make a type for decoding only those parts of values that are read, and the predicate for such values.
+    """Make a type for decoding only those parts of values that are checked, and the predicate for such values.
 
     Args:
         struct: The type that the value should have.
-        extent: What else than validation reads of it.
         constants: The values of fields that all values share.
 
     Returns:
         None if only the walk can tell.
-
-    Raises:
-        ReadAsWholeError: A struct is read as a whole.
     """
-    if (plan := _plan_of(struct, extent, constants)) is None:
+    if (plan := _plan_of(struct, constants)) is None:
         return None
     source = Source()
     if write := plan.checks("", remembers=True):
@@ -111,77 +210,53 @@ def _plan_of_all(struct: CompiledStruct) -> _Plan | None:
     return _plan_of(struct, None)
 
 
-def _plan_of(struct: CompiledStruct, extent: Extent | None, constants: Mapping[str, str] | None = None) -> _Plan | None:
+@cache
+def _plan_of_decoded(struct: CompiledStruct) -> _Plan | None:
+    return _plan_of(struct, {})
+
+
+def _plan_of(struct: CompiledStruct, constants: Mapping[str, str] | None) -> _Plan | None:
     """Plan how to recognize structs without findings; None if only a walk can tell.
 
     Args:
         struct: The type.
-        extent: What else than validation reads of decoded structs; None to convert plain maps.
-        constants: As for :func:`planned_decoding`.
-
-    Raises:
-        ReadAsWholeError: As there.
+        constants: The values of some fields of decoded structs; None to convert plain maps, with all their fields.
     """
-    if extent and (extent.whole or ITEMS in extent.parts):  # the items of a map are its keys
-        raise ReadAsWholeError
     inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
     parts = [struct, *inlined]
     # An inlined struct with a field that may not be missing is there in all that is planned.
     if not all(part.absent for part in inlined):
         return None
-    known = {name: plan for part in parts for name, plan in _fields(part, extent)}
+    decodes = constants is not None
+    known = {name: plan for part in parts for name, plan in _fields(part, decodes=decodes)}
     left_out = {name for part in parts for name in part.stated if name in part.gated}
     plans = {name: plan for name, plan in known.items() if name not in left_out}
     needed = {name for part in parts for name, _ in part.absent}
-    types = _types(parts, plans, needed, known.keys() & left_out, extent)
-    namespace: dict[str, Any] = {}
+    types = _types(parts, plans, needed, known.keys() & left_out)
     others = {name for part in parts for name in part.type.fields} - known.keys() - struct.inline
     make = partial(defstruct, struct.type.__name__, bases=(Decoded,), kw_only=True, gc=False)
-    if extent is None:
+    if constants is None:
         # Fields of other releases are None: no planned value has them.
-        namespace |= dict.fromkeys(others)
-        type_ = make(_defined(types), namespace=namespace, forbid_unknown_fields=struct.target.strict)
+        type_ = make(_defined(types), namespace=dict.fromkeys(others), forbid_unknown_fields=struct.target.strict)
     else:
         types |= dict.fromkeys(others, (_NONE, None))
-        types |= {name: (Literal[value],) for name, value in (constants or {}).items()}
-        type_ = _decoded(partial(make, namespace=namespace), types, extent.parts.keys() - types.keys())
+        type_ = make(_defined(types | {name: (Literal[value],) for name, value in constants.items()}))
     return _Plan(type_, plans, partial(_examination, parts, plans, needed))
 
 
-def _decoded(make: Callable[..., type], types: Mapping[str, tuple[Any, ...]], unknown: Iterable[str]) -> type:
-    """Make the type of decoded structs, which have fields that only others know; their names may be any text.
-
-    Raises:
-        ReadAsWholeError: msgspec cannot look for such a name.
-    """
-    names = {f"_{place}": name for place, name in enumerate(sorted(unknown))}
-    fields = _defined({**types, **dict.fromkeys(names, (_NOT_NULL, None))})
-    try:
-        return make(fields, rename=names)
-    except ValueError as error:
-        raise ReadAsWholeError from error
-
-
 def _types(
-    parts: Sequence[CompiledStruct],
-    plans: Mapping[str, Planned],
-    needed: Container[str],
-    left_out: Iterable[str],
-    extent: Extent | None,
+    parts: Sequence[CompiledStruct], plans: Mapping[str, Planned], needed: Container[str], left_out: Iterable[str]
 ) -> dict[str, tuple[Any, ...]]:
     """Return the types of the fields of planned structs, with the default where one may be absent."""
     members = frozenset().union(*(union.members for part in parts for union in part.rules("unions")))
-    # What else is read is not null, as that is another value than an absent one.
-    read = extent.parts.keys() if extent else frozenset()
     types: dict[str, tuple[Any, ...]] = {}
     for name, plan in plans.items():
-        type_ = _NOT_NULL if name in read and plan.type is Any else plan.type
         if name in needed:
-            types[name] = (type_,)
+            types[name] = (plan.type,)
         else:
-            types[name] = type_ if name in members or name in read else type_ | None, None
+            types[name] = plan.type if name in members else plan.type | None, None
     # Fields that are left out may be null, as clients write them: metadata has creationTimestamp: null.
-    return types | {name: (_NONE if name in members or name in read else None, None) for name in left_out}
+    return types | {name: (_NONE if name in members else None, None) for name in left_out}
 
 
 def _defined(types: Mapping[str, tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -250,37 +325,36 @@ def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, 
         key = source.local(f"{source.given(encode)}({given})")
         with source.block(f"if {key} not in {source.given(known)}:"):
             plan.inner(source, given)
-            source.line(f"if len({key}) <= {_REMEMBERED}: {source.given(remember)}({key}, {source.given(known)})")
+            source.line(f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)})")
 
 
 def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
     return not rule.given or not rule.given.isdisjoint(planned_fields)
 
 
-def _fields(struct: CompiledStruct, extent: Extent | None) -> Iterator[tuple[str, Planned]]:
+def _fields(struct: CompiledStruct, *, decodes: bool) -> Iterator[tuple[str, Planned]]:
     known = struct.target
     for name, field in struct.stated.items():
         if name not in struct.inline:
-            read = extent and extent.parts.get(name, _NOTHING)
-            yield name, _planned(field, known if struct.checks(name) else known.decoding, struct.names, read)
+            target = known if struct.checks(name) else known.decoding
+            yield name, _planned(field, target, struct.names, decodes=decodes)
     for name, field in struct.type.opaque.items():
-        if extent is None or name in extent.parts:
-            yield name, _planned(field, known, struct.names) if known.thorough else Planned(Any)
+        if known.thorough:
+            yield name, _planned(field, known, struct.names)
+        elif not decodes:
+            yield name, Planned(Any)
 
 
-def _planned(field: Field, target: Target, names: tuple[str, str], extent: Extent | None = None) -> Planned:
+def _planned(field: Field, target: Target, names: tuple[str, str], *, decodes: bool = False) -> Planned:
     compiled = field.compile(target, *names)
     if compiled.passes:
         return Planned(compiled.passes)
     plan = _PLANS.get(type(field).compile)
-    return plan(field, compiled, target, names, extent) if plan else Planned(Any, compiled.walk)
+    return plan(field, compiled, target, names, decodes=decodes) if plan else Planned(Any, compiled.walk)
 
 
-def _array(
-    field: Array, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None
-) -> Planned:
-    read = extent and (extent if extent.whole else extent.parts.get(ITEMS, _NOTHING))
-    item = _planned(field.item.stated(target), target, names, read)
+def _array(field: Array, compiled: CompiledField, target: Target, names: tuple[str, str], *, decodes: bool) -> Planned:
+    item = _planned(field.item.stated(target), target, names, decodes=decodes)
     type_ = _sized(GenericAlias(list, item.type), field, compiled.walk([]), target)
     unique = field.unique if target.validates else None
     if unique is None and item.asks_one:
@@ -324,9 +398,9 @@ def _each(inner: Write | None, values: str = "") -> Write | None:
     return write
 
 
-def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], extent: Extent | None) -> Planned:
-    read = extent and (_WHOLE if extent.whole or extent.parts else _NOTHING)
-    item, key = _planned(field.item.stated(target), target, names, read), field.key if target.validates else None
+def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, str], *, decodes: bool) -> Planned:
+    key = field.key if target.validates else None
+    item = _planned(field.item.stated(target), target, names, decodes=decodes)
     of_key = NAME if key else str
     type_ = _sized(GenericAlias(dict, (of_key, item.type)), field, compiled.walk({}), target)
     inner = _each(item.inner, ".values()")
@@ -338,18 +412,94 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
     return Planned(type_, wrong, ITEMS_WRONG, fine, inner)
 
 
-def _nested(
-    _field: Nested, compiled: CompiledField, _target: Target, _names: tuple[str, str], extent: Extent | None
-) -> Planned:
-    struct = cast("CompiledStruct", compiled.struct)
-    plan = _plan_of_all(struct) if extent is None else _plan_of(struct, extent)
+def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: object, *, decodes: bool) -> Planned:
+    plan = (_plan_of_decoded if decodes else _plan_of_all)(cast("CompiledStruct", compiled.struct))
     return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
 
 
 def _anything(
-    field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str], _extent: Extent | None
+    field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str], **_: object
 ) -> Planned:
     return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else Planned(Any)
+
+
+def of_scalar(field: Scalar, compiled: CompiledField, target: Target, *_: object, **__: object) -> Planned:
+    """Plan a text, number or bool."""
+    if isinstance(field, Text):
+        return _text(field, compiled, target)
+    type_: Any = field.python
+    if isinstance(field, Int):
+        top = 1 << (field.bits - 1)
+        type_ = Annotated[int, Meta(ge=-top, le=top - 1)]
+    return Planned(type_, compiled.walk if target.validates and field.checker(target) else None)
+
+
+def _text(field: Text, compiled: CompiledField, target: Target) -> Planned:
+    tests = list(field.tests(target)) if target.validates else []
+    if not tests and field.required:
+        return Planned(Annotated[str, Meta(min_length=1)])
+    if len(tests) == 1 and (values := target.pick(field.one_of)):
+        return Planned(Literal[tuple(each for each in ("", *values) if not compiled.walk(each))])
+    if len(tests) == len(field.formats) == 1:
+        return Planned(NAME, *of_format(field.formats[0], target.release))
+    if len(tests) == 1 and (limit := target.pick(field.max_length) or field.max_bytes):
+        return Planned(str, tests[0], f"len({{value}}) > {limit // WIDEST} and {_ONE}")
+    return Planned(str, tests[0] if len(tests) == 1 else compiled.walk)
+
+
+@cache
+def of_format(format_: Format, release: Release) -> _Remembered:
+    """Make the check of a format; it is the same for all fields, so that they remember the same names."""
+    return remembered(format_, release)
+
+
+def remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
+    """Make a check of single values that remembers some of the fine ones.
+
+    Args:
+        wrong: Returns a truthy result for a value that is not known to be fine.
+        *known: What it takes besides the value.
+    """
+    fine: set[Any] = set()
+
+    def look(value: Any) -> bool:
+        if wrong(value, *known):
+            return True
+        remember(value, fine)
+        return False
+
+    return look, _ONE, fine
+
+
+def of_parsed(field: Parsed, compiled: CompiledField, target: Target, *_: object, **__: object) -> Planned:
+    """Plan a literal, such as a quantity or a time."""
+    if target.validates and field.checker(target):
+        return Planned(Any, compiled.walk)
+    literal = Annotated[str, Meta(max_length=_LITERAL_MAX)] | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+    return Planned(literal, *_unparsable(field.parse))
+
+
+@cache
+def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
+    def wrong(value: str | int) -> bool:
+        try:
+            parse(value)
+        except (ValueError, TypeError):
+            return True
+        return False
+
+    return remembered(wrong)
+
+
+def remember(value: _T, known: set[_T]) -> None:
+    """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
+
+    Args:
+        known: What is remembered; emptied once there is much.
+    """
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known.add(value)
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {

@@ -1,11 +1,271 @@
-"""Answers for bodies of requests."""
+"""Admits usual requests by those parts of them that matter: valid new objects that no policy refuses.
+
+What rules do not read, such as the environment of a container, is skipped by the decoder; a second one reads what
+policies do. A request that may have another answer is left to be read and answered as a whole.
+"""
 
 from __future__ import annotations
 
-from webhook.admission.decisions import read_first
-from webhook.fast.shortcut import Shortcut
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_args
+
+import msgspec
+
+from webhook.admission.decisions import ReviewOptions, read_first
+from webhook.admission.record import ALLOWED, Call, Endpoint, Record
+from webhook.admission.requests import API_VERSION, MAX_UID, Request
+from webhook.admission.responses import assuming
+from webhook.api.judgement import namespace_refusals, plan_of
+from webhook.api.versions import find
+from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
+from webhook.engine import prescheduled
+from webhook.fast.extents import Extent, type_of
+from webhook.fast.plan import planned_decoding
+from webhook.fast.policies import Passed, Place, QuickPolicies
+from webhook.policy.manifest.model import MUTATING, VALIDATING
+from webhook.schema import CREATE, CompiledStruct
+
+OFTEN: Final = 16
+"""How many requests of a kind are answered as a whole before a decoder is made for them."""
+_MOST: Final = 64
+"""The largest number of kinds, as they are written, that are remembered."""
+_MOST_MISSES: Final = 256
+"""How many more requests of a kind may have to be read again than are admitted."""
+_CREATE: Final = b'"CREATE"'
+_HEAD: Final = 4096
+"""In how many bytes the operation must be found; longer names than that are invalid."""
+_GROUP: Final = b'"group"'
+"""The first field of a request's kind, which API servers write before other groups."""
+_UNKNOWN: Final = object()
+_PLACE: Final = ("kind", "resource", "requestKind", "requestResource", "subResource", "requestSubResource", "operation")
+"""The fields of a request that decide, with its namespace, which rules and policies may apply."""
+_NAMED_BY: Final = ("group", "version", "kind", "resource")
+"""The fields of kinds and resources."""
+_REVIEW: Final = {"apiVersion": API_VERSION, "kind": "AdmissionReview"}
+_TEXT: Final = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 def install() -> None:
-    """Answer before bodies are read as a whole."""
-    read_first(Shortcut.of)
+    """Look at requests before they are read as a whole, and before policies are evaluated."""
+    read_first(Shortcut)
+
+
+class _Usual:
+    """How to admit requests of a kind.
+
+    Args:
+        struct: The type of the objects.
+        read: Reads a request with those parts of its object that rules read.
+        is_fine: Recognizes valid objects.
+        place: The place of the requests among policies, and what reads a request for these; None without policies.
+    """
+
+    __slots__ = ("is_fine", "misses", "place", "read", "struct")
+
+    def __init__(
+        self,
+        struct: CompiledStruct,
+        read: Callable[[bytes], dict[str, Any]],
+        is_fine: Callable[[object], bool],
+        place: tuple[Place, Callable[[bytes], Any]] | None,
+    ) -> None:
+        self.struct, self.read, self.is_fine, self.place = struct, read, is_fine, place
+        self.misses = 0
+        """How many more requests had to be read again than were admitted."""
+
+
+class Shortcut:
+    """Admits usual requests.
+
+    Args:
+        options: How reviews are answered.
+    """
+
+    def __init__(self, options: ReviewOptions) -> None:
+        self._options = options
+        self._reads_parts = options.surroundings is None and prescheduled.RULE not in options.enforcement.rules
+        """Whether no more of each object must be looked at."""
+        self._met: dict[bytes, int] = {}
+        self._usual: dict[bytes, _Usual | None] = {}
+        """The kinds that were met often, as they are written; None if all of their objects is read."""
+        policies = options.policies
+        self._policies = policies and {
+            "validate": QuickPolicies(policies, VALIDATING),
+            "mutate": QuickPolicies(policies, MUTATING),
+        }
+
+    def _kind_in(self, body: bytes) -> bytes:
+        """Return the kind of a request as it is written; empty if such requests are always answered as a whole."""
+        operation = body.find(_CREATE, 0, _HEAD)
+        at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
+        if at < 0 or not self._reads_parts:
+            return b""
+        kind = body[at : body.find(b"}", at, operation)]
+        return b"" if self._usual.get(kind, _UNKNOWN) is None else kind
+
+    def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
+        """Return the response to a usual request, and its record; None if it must be answered as a whole.
+
+        Args:
+            body: An AdmissionReview as JSON.
+            call: How the webhook was called.
+
+        Raises:
+            BudgetExceededError: The call is inline, and too much work for that.
+        """
+        usual = self._usual.get(self._kind_in(body))
+        if usual is None or call.is_late:
+            return None
+        admitted = None
+        before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
+        try:
+            admitted = self._admitted(usual, body, call)
+        except (ValueError, RecursionError, DeadlineExceededError):
+            pass
+        except BudgetExceededError:
+            if call.is_inline:
+                raise
+        finally:
+            leave(before)
+        if admitted and usual.misses > 0:
+            usual.misses -= 1
+        return admitted
+
+    def _admitted(self, usual: _Usual, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
+        request = usual.read(body)
+        obj = request["object"]
+        enforcement = self._options.enforcement
+        if not usual.is_fine(obj) or namespace_refusals(usual.struct, obj) or enforcement.exempts(request):
+            return None
+        if not request.get("name") and obj.metadata.name:  # API servers send it, too
+            return None
+        passed: Passed | None = (0, ())
+        if self._policies and usual.place:
+            place, read = usual.place
+            seen = request | read(body)["request"]
+            passed = self._policies["validate"].evaluate_in(place, seen, call.deadline)
+        if passed is None:
+            return None
+        cost, notes = passed
+        return assuming(notes), Record(call.endpoint, request=request, cost=cost)
+
+    def passes(self, endpoint: Endpoint, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
+        """Tell that no policy refuses or changes an object: the cost, and the assumptions made; None if not known.
+
+        Args:
+            endpoint: Which policies are asked.
+            request: The request of an AdmissionReview.
+            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
+
+        Raises:
+            DeadlineExceededError: The deadline has passed.
+            BudgetExceededError: The work exceeds the budget in force.
+        """
+        return self._policies[endpoint].evaluate(request, deadline) if self._policies else None
+
+    def learn(self, body: bytes, record: Record) -> None:
+        """Note a request that was answered as a whole.
+
+        If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
+        whole from then on.
+
+        Args:
+            body: The request.
+            record: The record of its answer.
+        """
+        kind = self._kind_in(body)
+        if not kind or record.decision != ALLOWED or record.found or record.warnings:
+            return
+        request, usual = record.request, self._usual.get(kind)
+        if usual:
+            usual.misses += 1
+            if usual.misses > _MOST_MISSES:
+                self._usual[kind] = None
+        if kind in self._usual or len(self._usual) >= _MOST:
+            return
+        if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
+            return
+        if len(self._met) >= _MOST and kind not in self._met:
+            self._met.clear()
+        self._met[kind] = self._met.get(kind, 0) + 1
+        if self._met[kind] >= OFTEN:
+            del self._met[kind]
+            self._usual[kind] = self._made(request)
+
+    def _made(self, request: Mapping[str, Any]) -> _Usual | None:
+        """Make the decoder for requests like one; None if all of their objects is read."""
+        obj, gates = request["object"], self._options.feature_gates
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if find(version, kind) is None:
+            return None
+        stated = None if gates is None else frozenset(gates.items())
+        struct, _ = plan_of(version, kind, CREATE, self._options.kubernetes, stated)
+        found = planned_decoding(struct, {"apiVersion": version, "kind": kind})
+        if found is None:
+            return None
+        type_, is_fine = found
+        place = None
+        if self._policies:
+            validating, extent = self._policies["validate"], Extent()
+            validating.extend(extent, request)
+            seen = _map("Review", {"request": _map("Request", {"object": type_of(extent)})})
+            place = validating.place_of(request), msgspec.json.Decoder(seen).decode
+        return _Usual(struct, _reading_like(request, type_), is_fine, place)
+
+
+def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], dict[str, Any]]:
+    """Make a function that returns the request of an AdmissionReview if it differs from one only in names and objects.
+
+    For others, the function raises a :class:`ValueError` or :class:`RecursionError`.
+
+    Args:
+        request: The request, which creates an object.
+        type_: The type of those parts of an object that rules read.
+    """
+    own = _fields(_map_type(Request)) | _like(request, *_PLACE)
+    uid = Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]]
+    namespace = Required[_TEXT] if request.get("namespace") else Literal[""] | None
+    own |= {"uid": uid, "namespace": namespace, "object": Required[type_], "oldObject": None, "options": Any}
+    review = _map("AdmissionReview", _like(_REVIEW, *_REVIEW) | {"request": Required[_map("Request", own)]})
+    decode = msgspec.json.Decoder(review).decode
+
+    def read(body: bytes) -> dict[str, Any]:
+        if not body.isascii():
+            body.decode()  # the decoder checks no text that it skips; nor numbers, but no API server writes 1e999
+        found: dict[str, Any] = decode(body)["request"]
+        return found
+
+    return read
+
+
+def _like(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the types of some fields of a map that has the same values in them."""
+    return {name: _exactly(value.get(name)) for name in names}
+
+
+def _exactly(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Required[_map("Same", _like(value, *_NAMED_BY))]
+    return None if value is None else Required[Literal[value]]
+
+
+def _map(name: str, fields: Mapping[str, Any]) -> Any:
+    """Return the type of maps with some of the fields, none of which is required by itself; others are skipped."""
+    return TypedDict(name, fields, total=False)  # type: ignore[operator]
+
+
+def _fields(type_: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = type_.__annotations__
+    return fields
+
+
+def _map_type(type_: Any) -> Any:
+    """Return a type with maps in place of structs."""
+    if isinstance(type_, UnionType):
+        return reduce(or_, map(_map_type, get_args(type_)))
+    if not (isinstance(type_, type) and issubclass(type_, msgspec.Struct)):
+        return type_
+    return _map(type_.__name__, {each.name: _map_type(each.type) for each in msgspec.structs.fields(type_)})

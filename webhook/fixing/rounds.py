@@ -10,9 +10,24 @@ from typing import Final
 from webhook.documents import Document, Unreadable
 from webhook.findings import Finding
 from webhook.fixing.planning import UNREAD, Plan, Planner, applied
-from webhook.fixing.progress import is_further
-from webhook.problem import ERROR, NOT_DECODED, NOTE
+from webhook.problem import ERROR, NOT_DECODED, NOTE, Problem
 from webhook.records import NamedTuple
+
+
+def _is_further(found: Problem, fixed: Problem) -> bool:
+    """Tell whether only errors of an expression are left that the compiler reported before, too.
+
+    Args:
+        found: The errors that are left.
+        fixed: The errors, one of which was fixed.
+    """
+    return (found.rule, found.path) == (fixed.rule, fixed.path) and set() < _errors(found) < _errors(fixed)
+
+
+def _errors(problem: Problem) -> set[tuple[int, int, str]]:
+    """Return the line and the text of each error, and its place from the end: a fix changes what is before others."""
+    return {(each.line, each.rest, each.message) for each in problem.issues if each.line > 0}
+
 
 _ROUNDS: Final = 10
 _JUDGEMENTS: Final = 100
@@ -41,7 +56,6 @@ class State(NamedTuple):
     Args:
         texts: The texts of the files that can be changed, by name.
         documents: The documents of these and all other files.
-        findings: The findings.
         unwritable: Why other files cannot be changed, by name.
     """
 
@@ -81,11 +95,7 @@ class Fixing:
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe) if not each.obstacle)
 
     def left(self, state: State) -> Iterator[tuple[Finding, str]]:
-        """Yield the findings whose fixes were not applied, each with the reason.
-
-        Args:
-            state: The fixed files.
-        """
+        """Yield the findings whose fixes were not applied, each with the reason."""
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
         for each in wanted:
@@ -191,7 +201,7 @@ class _Ignored:
         level, rule = finding.problem.level, finding.problem.rule
         place, whole = (finding.file, finding.document), (finding.file, 0)
         if level == ERROR:
-            if any(is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
+            if any(_is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
                 return True
             return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
         if rule in _UNCOVERED or not self._had_errors.isdisjoint((place, whole)):
@@ -249,7 +259,7 @@ def gone(before: State, after: State) -> int:
     """Count the findings of one state that are missing in another, and those of which only some errors are left."""
     missing = Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))
     left = {_place(each): each.problem for each in after.findings}
-    lesser = [each for each in before.findings if is_further(left.get(_place(each), each.problem), each.problem)]
+    lesser = [each for each in before.findings if _is_further(left.get(_place(each), each.problem), each.problem)]
     return missing.total() + len(lesser)
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.formats.names import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.problem import quoted
-
-if TYPE_CHECKING:
-    from webhook.release import Release
+from webhook.release import Release
 
 _CANONICAL_SINCE = 33
 """The first release that requires the canonical form."""

@@ -6,12 +6,8 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.patterns import Pattern
-
-if TYPE_CHECKING:
-    from webhook.release import Release
+from webhook.release import Release
 
 Messages = tuple[str, ...]
 

@@ -64,9 +64,18 @@ class ExtendedResources:
             self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
 
     @property
+    def classes(self) -> Mapping[str, str]:
+        """The class that provides each resource."""
+        return self._classes
+
+    @property
     def names(self) -> Collection[str]:
         """The resources that classes provide."""
         return self._classes.keys()
+
+    def class_of(self, resource: str) -> str:
+        """Return the class that provides a resource; empty if none does."""
+        return self._classes.get(resource, "")
 
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""

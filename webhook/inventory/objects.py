@@ -7,11 +7,67 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.api import conversion
+from webhook.api.core.meta import Metadata, Object
+from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
-from webhook.api.versions import VERSIONS, find
+from webhook.api.versions import NEWEST, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR, Problem
+from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
+from webhook.schema.decoding import apart, as_reported
+
+_EFFECTS: Final = ("NoExecute", "NoSchedule", "PreferNoSchedule")
+
+
+class Taint(V1Struct):
+    """What keeps pods away that do not tolerate it."""
+
+    key = Text("What is wrong.")
+    value = Text("More about it.")
+    effect = Text("What happens to pods that do not tolerate it.", go="TaintEffect", one_of=_EFFECTS)
+
+
+class NodeSpec(V1Struct):
+    """What keeps pods away."""
+
+    taints = Array(Nested(Taint), "The taints.")
+    unschedulable = Bool("Whether it takes no new pods.")
+
+
+class NodeStatus(V1Struct):
+    """The resources of a node."""
+
+    allocatable = Map(Quantity(), "What pods can have.")
+    capacity = Map(Quantity(), "What there is.")
+
+
+class Node(Object):
+    """A machine that runs pods."""
+
+    package = "v1"
+
+    metadata = Nested(Metadata, "Its name and labels.")
+    spec = Nested(NodeSpec, "What keeps pods away.")
+    status = Nested(NodeStatus, "Its resources.")
+
+
+@cache
+def _struct() -> CompiledStruct:
+    return compile_struct(Node, Target("v1", NEWEST, CREATE, strict=False))
+
+
+def refused(node: JSONObject) -> Problem | None:
+    """Return why no API server would have stored a Node, if it is a matter of the parts that count; None if it would.
+
+    Args:
+        node: The Node, without null values; its other fields are not looked at.
+    """
+    misfits, problems = apart(_struct().walk(node))
+    if misfits:
+        return as_reported(misfits)[0].problem()
+    return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)
+
 
 DRA: Final = "resource.k8s.io"
 
@@ -32,6 +88,18 @@ KINDS: Final = {
     "ClusterRole": "rbac.authorization.k8s.io",
 }
 """The kinds that an inventory holds, and their groups."""
+
+AROUND: Final = {
+    "Event": "",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+    "PersistentVolumeClaim": "",
+}
+"""The kinds that tell what became of pods, all of them in namespaces; they are held as they are, without decoding."""
 
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices, the only ones whose defaults matter to the scheduler."""
@@ -91,6 +159,9 @@ class Inventory:
         version = obj.get("apiVersion")
         if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
             return None
+        if AROUND.get(kind) == (version or "").rpartition("/")[0]:
+            self._kinds.setdefault(kind, {})[namespace_of(obj), name_of(obj)] = obj
+            return obj
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return None
@@ -140,10 +211,11 @@ class Inventory:
         namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
-    def note(self, kind: str, name: str, namespace: str = "") -> None:
-        """Note the existence of an object whose content is unknown, see :func:`is_noted`."""
+    def note(self, kind: str, name: str, namespace: str = "", driver: str = "") -> None:
+        """Note the existence of an object whose content is unknown, except the driver of a slice: :func:`is_noted`."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
-        self._kinds.setdefault(kind, {}).setdefault((namespace, name), {"kind": kind, "metadata": metadata, "spec": {}})
+        noted = {"kind": kind, "metadata": metadata, "spec": {"driver": driver} if driver else {}}
+        self._kinds.setdefault(kind, {}).setdefault((namespace, name), noted)
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""
@@ -290,7 +362,7 @@ def _stored_node(node: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it.
     """
-    from webhook.inventory.nodes import refused  # only clusters have nodes
+    from webhook.inventory.objects import refused  # only clusters have nodes
 
     if problem := refused(free_of_nulls(node)):
         raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
@@ -310,7 +382,7 @@ def _vouched(obj: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
-    obj = without_nulls(obj)
+    obj = free_of_nulls(obj)
     with limited(Budget(REVIEW, current().deadline, is_offline=True)):
         for each in _parts(obj):
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):

@@ -7,12 +7,13 @@ quota limits is not checked, as a LimitRange may state it for them.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
-from webhook.formats import whole_quantity
+from webhook.formats import decode_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI
 from webhook.inventory.objects import Inventory
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
@@ -24,8 +25,11 @@ _PODS: Final = "count/pods"
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _HUGE: Final = "hugepages-"
+_DIGITS: Final = 18
+"""The most digits of an amount that is compared as it is."""
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
+IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
 EXTENDED_SINCE: Final = 35
 """From this release on, devices count as extended resources, too, if classes provide these."""
 
@@ -76,6 +80,21 @@ class Quotas:
             pod: The object, if it is a pod; only pods are in scopes.
             is_alone: Whether nothing else uses any of the quota.
         """
+        return next((why for _, why in self._refusals(namespace, wanted, pod, is_alone=is_alone)), "")
+
+    def too_small(self, claim: JSONObject, *, extended: bool) -> Iterator[tuple[JSONObject, str]]:
+        """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason.
+
+        Args:
+            claim: The claim, with its namespace.
+            extended: Whether its devices count as extended resources, too.
+        """
+        return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
+
+    def _refusals(
+        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool
+    ) -> Iterator[tuple[JSONObject, str]]:
+        """Yield the quotas that leave too little for an object; the arguments are those of `_exceeded`."""
         more = self._more.get(namespace, Counter())
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
             if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in _scopes(quota)):
@@ -91,8 +110,7 @@ class Quotas:
                     ("limited", {key: hard[key] for key in over}),
                 )
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts)
-                return f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
-        return ""
+                yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
     def charge_pod(self, pod: JSONObject) -> None:
         """Count a pod that was made since the quotas' status."""
@@ -129,10 +147,17 @@ class Quotas:
         """Return the keys of quotas that limit the devices of a class."""
         yield f"{class_name}{QUOTA_SUFFIX}"
         if extended:
-            yield f"{_REQUESTS}{IMPLICIT_PREFIX}{class_name}"
+            yield f"{IMPLICIT_KEY}{class_name}"
             device_class = self._inventory.find("DeviceClass", class_name) or {}
             if name := text(device_class, "spec", "extendedResourceName"):
                 yield f"{_REQUESTS}{name}"
+
+
+def class_in(key: str) -> str:
+    """Return the class whose devices a key limits; empty if it limits something else."""
+    if key.endswith(QUOTA_SUFFIX):
+        return key.removesuffix(QUOTA_SUFFIX)
+    return key.removeprefix(IMPLICIT_KEY) if key.startswith(IMPLICIT_KEY) else ""
 
 
 def _usage_of_pod(pod: JSONObject) -> Counter[str]:
@@ -170,8 +195,26 @@ def _is_in(scope: JSONObject, pod: JSONObject) -> bool:
 
 
 def _amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Read the quantities of a quota; cpu in millicores."""
-    return {key: amounts({_resource(key): value}).get(_resource(key), 0) for key, value in quantities.items()}
+    """Read the quantities of a quota, cpu in millicores; no API server stores what is none."""
+    return {key: amount for key, value in quantities.items() if (amount := amount_of(key, value)) is not None}
+
+
+def amount_of(key: str, value: object) -> int | None:
+    """Read a quantity of a quota, which is compared whatever its size; None if it is none.
+
+    Args:
+        key: The key of the quota.
+        value: Its value; null is zero in Go.
+    """
+    if isinstance(value, dict | list | bool):
+        return None
+    try:
+        quantity = decode_quantity("0" if value is None else str(value))
+    except ValueError:
+        return None
+    if quantity.length > _DIGITS:
+        return quantity.sign * sys.maxsize
+    return amounts({_resource(key): value or 0})[_resource(key)]
 
 
 def _resource(key: str) -> str:

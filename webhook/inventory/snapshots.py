@@ -1,15 +1,25 @@
-"""The resources that a snapshot of a cluster has, as kubectl names them."""
+"""The kinds that a snapshot of a cluster has, and their resources, as kubectl names them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from webhook.inventory.objects import DRA, KINDS
+from webhook.inventory.objects import AROUND, KINDS
 from webhook.policy.manifest.kinds import guess_resource
 
-_LEFT_OUT: Final = ("scheduling.k8s.io", "rbac.authorization.k8s.io")
-"""The groups that a snapshot leaves out: pods in a cluster state their priority, and roles are manifests."""
-RESOURCES: Final = tuple(guess_resource(kind) for kind, group in KINDS.items() if group not in _LEFT_OUT)
-"""The resources that a simulation reads, and APIServices, which tell what the cluster serves."""
-OPTIONAL: Final = {guess_resource(kind) for kind, group in KINDS.items() if group == DRA}
-"""The resources that a cluster may not serve: the release or a gate decides."""
+_REFUSING: Final = {
+    "LimitRange": "",
+    "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "ValidatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
+    "MutatingAdmissionPolicy": "admissionregistration.k8s.io",
+    "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
+}
+"""The kinds that explain why an object is not there, or is not as it was sent."""
+GROUPS: Final = {**KINDS, **AROUND, **_REFUSING}
+"""The groups of all kinds that are read of a cluster."""
+OF_SNAPSHOT: Final = tuple(kind for kind, group in GROUPS.items() if group != "rbac.authorization.k8s.io")
+"""The kinds that a snapshot has; roles are manifests. APIServices tell what the cluster serves."""
+RESOURCES: Final = {guess_resource(kind): kind for kind in OF_SNAPSHOT}
+"""The kinds by their resources."""
+OPTIONAL: Final = {"podgroups", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+"""The resources that few clusters serve by default."""

@@ -2,24 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+from copy import deepcopy
 from typing import Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
+from webhook.api.templates import pod_template
 from webhook.api.versions import GROUP, VERSIONS, find, served, target
 from webhook.migration.classic import from_classic, lost
 from webhook.migration.parameters import VERSION as CLASSIC
 from webhook.migration.parameters import Parameters
-from webhook.migration.pods import with_flat_claims
 from webhook.migration.wanted import Wanted
 from webhook.objects import JSONObject
-from webhook.problem import ERROR, Path, Problem
+from webhook.problem import ERROR, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
+from webhook.workloads import Locations, pods_in
 
-OLDER: Final = "older-version"
+_Steps = tuple["str | int", ...]
+
+_CLAIMS = ("spec", "resourceClaims")
+
+
+def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[_Steps]]:
+    """Return an object whose pods name their claims without ``source``.
+
+    Args:
+        obj: A pod, or an object that makes pods; it is not changed.
+        locations: Where workloads keep their pods, besides the known places.
+
+    Returns:
+        The object, and the entries that had a ``source``.
+    """
+    found = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
+    if not found:
+        return obj, []
+    changed = deepcopy(obj)
+    for steps, entry in found:
+        value_at(changed, steps[:-1])[steps[-1]] = {
+            name: value
+            for key, each in entry.items()
+            for name, value in (each.items() if key == "source" else ((key, each),))
+        }
+    return changed, [steps for steps, _ in found]
+
+
+def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[_Steps, Any]]:
+    """Yield the entries of ``resourceClaims`` of all pods in an object."""
+    template = pod_template(obj)
+    if template is not None:
+        places: list[_Steps] = [(*template, *_CLAIMS)]
+    else:
+        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
+    for place in dict.fromkeys(places):
+        claims = value_at(obj, place)
+        if isinstance(claims, list):
+            yield from (((*place, index), entry) for index, entry in enumerate(claims))
+
+
+def _is_nested(entry: Any) -> bool:
+    source = entry.get("source") if isinstance(entry, dict) else None
+    return isinstance(source, dict) and bool(source) and source.keys().isdisjoint(entry)
+
+
+_OLDER: Final = "older-version"
 """The rule for parts that can be converted."""
 
 
@@ -53,7 +102,7 @@ def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
 
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
-        changed, entries = with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
+        changed, entries = _with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
         return Converted(changed, [_nested(Path((*steps, "source"))) for steps in entries], [])
     if own != CLASSIC:
         return _converted(obj, obj, wanted)
@@ -90,7 +139,7 @@ def _without_version(kind: str, own: str, newer: str, wanted: Wanted) -> Problem
 
 
 def _older(path: Path, message: str) -> Problem:
-    return Problem(ERROR, OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+    return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
 
 
 def _nested(path: Path) -> Problem:
@@ -99,12 +148,21 @@ def _nested(path: Path) -> Problem:
 
 def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
     """Find the fields that one version has and the other lacks."""
-    known = {path[-1:] for path in _unknown_of(before, None)}
+    if known := _unknown_of(before, None):
+        after = convert(_without(before, known, Path()), after["apiVersion"])
     return [
         lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
         for path, hint in _unknown_of(after, wanted).items()
-        if path[-1:] not in known
     ]
+
+
+def _without(value: Any, paths: Container[Path], at: Path) -> Any:
+    """Return a value without the fields at some paths."""
+    if isinstance(value, list):
+        return [_without(each, paths, at / index) for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without(each, paths, at / name) for name, each in value.items() if at / name not in paths}
 
 
 def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:

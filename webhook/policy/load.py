@@ -10,7 +10,6 @@ from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.quick import quick_of
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
 from webhook.policy.manifest.programs import compile_policy
@@ -33,7 +32,6 @@ def load(
     Args:
         given: Policies, bindings, and the objects that policies read: parameters, namespaces,
             CustomResourceDefinitions.
-        release: The Kubernetes release, as the minor of 1.x.
         strongest: Returns the strongest action that a policy, given by name, may lead to: Deny, Warn or Audit.
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
@@ -53,7 +51,6 @@ class _Read:
     """The objects of manifests, sorted: policies, bindings, and the objects that policies read.
 
     Args:
-        release: The Kubernetes release.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         by_cluster: Whether a cluster of that release evaluates the policies.
     """
@@ -139,7 +136,7 @@ class _Read:
             bound = [each for each in self._bindings.values() if (each.kind, each.policy) == (kind, policy.name)]
             if policy.kind == kind and bound:
                 programs = compile_policy(policy, self._served_by(self._origins[policy].object))
-                yield Hook(policy, programs, tuple(bound), programs.uses, quick_of(policy, programs))
+                yield Hook(policy, programs, tuple(bound), programs.uses)
 
 
 def _intended_policy(obj: JSONObject) -> Name:

@@ -6,7 +6,7 @@ pod then stays pending. Each rule here checks one object against the objects aro
 
 from __future__ import annotations
 
-from webhook.references import claims, classes, parameters, typos
+from webhook.references import claims, constraints, parameters, typos
 from webhook.references.alike import ReferenceFindings
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import RULES, Context, Rule
@@ -17,7 +17,7 @@ __all__ = [
     "ReferenceFindings",
     "Rule",
     "claims",
-    "classes",
+    "constraints",
     "every_rule",
     "look",
     "parameters",

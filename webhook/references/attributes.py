@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import Read, read_of
+from webhook.drivers import Devices, Profile
 from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
@@ -25,9 +26,6 @@ from webhook.references.selecting import (
     text_comparisons,
 )
 from webhook.spelling import nearest
-
-if TYPE_CHECKING:
-    from webhook.drivers import Devices, Profile
 
 
 class _Known(NamedTuple):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
+from webhook.drivers import Profile
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
@@ -14,9 +15,6 @@ from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
 from webhook.references.requests import class_of, drivers_of, requests_of
 from webhook.references.rules import Context, finding, instead, rule
-
-if TYPE_CHECKING:
-    from webhook.drivers import Profile
 
 
 @rule("capacity-not-of-driver", *CLAIMS, of_field=True)

@@ -1,4 +1,4 @@
-"""References of claims and templates: classes, drivers, requests."""
+"""Rules about claims and templates, and about device classes: their selectors, drivers and names."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Path, Problem
 from webhook.references.requests import class_of, drivers_of, drivers_of_request, requests_of, wrong_drivers
-from webhook.references.rules import Context, finding, in_expression, in_place, rule
+from webhook.references.rules import Context, finding, in_expression, in_place, listed, rule
 
 
-@rule("class-not-found", *CLAIMS, needs=("DeviceClass", "ResourceSlice"), of_field=True)
+@rule("class-not-found", *CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
 def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
-    """A request names a DeviceClass that does not exist, or that is not among the manifests.
+    """A request or a quota names a DeviceClass that does not exist, or that is not among the manifests.
 
-    The scheduler rejects such a pod before it tries any node. One missing class in firstAvailable is enough: the other
-    alternatives are not tried. Without --cluster, a class counts as missing where the same file has other classes,
-    unless it comes with a known driver. With --cluster, such a class counts as missing, too, if DeviceClasses or
-    ResourceSlices of the cluster are given.
+    A quota then limits nothing. The scheduler rejects such a pod before it tries any node. One missing class in
+    firstAvailable is enough: the other alternatives are not tried. Without --cluster, a class counts as missing
+    where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
+    as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
     for request in requests_of(claim):
         name = text(request.content, "deviceClassName")
@@ -30,6 +30,20 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
                 message += ", whatever the other alternatives are"
             hint = context.or_in_cluster(in_place(name, known, "device classes"))
             yield finding((*request.path, "deviceClassName"), message, hint)
+    if claim["kind"] not in CLAIMS:
+        yield from _classes_of_quota(claim, context)
+
+
+def _classes_of_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
+    from webhook.inventory.quotas import class_in  # few inventories have quotas
+
+    for key in mapping(quota, "spec", "hard"):
+        name = class_in(key)
+        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+            message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
+            known = [each for _, each in context.inventory.names("DeviceClass")]
+            hint = context.or_in_cluster(in_place(name, known, "device classes"))
+            yield finding(("spec", "hard", key), message, hint.hint)
 
 
 def _is_installed(name: str, context: Context) -> bool:
@@ -187,3 +201,32 @@ def _quota_refusal(claim: JSONObject, context: Context) -> str:
 
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
     return context.quotas.refusal(made, extended=extended)
+
+
+@rule("extended-resource-ambiguous", "DeviceClass")
+def extended_resource_ambiguous(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Two device classes state the same extendedResourceName: the newest gets all pods.
+
+    Of classes with the same age, the first by name wins. The devices of the others are never used for that resource,
+    and quota is charged to the winner.
+    """
+    name = text(device_class, "spec", "extendedResourceName")
+    others = [
+        name_of(each)
+        for each in context.inventory.all("DeviceClass")
+        if name and text(each, "spec", "extendedResourceName") == name and name_of(each) != name_of(device_class)
+    ]
+    if others:
+        message = f'extended resource "{name}" is that of device class {listed(sorted(others))}, too'
+        hint = "only the newest class provides it: give each class its own name"
+        yield finding(("spec", "extendedResourceName"), message, hint, "Ambiguous")
+
+
+@rule("config-for-other-driver", "DeviceClass")
+def config_for_other_driver(device_class: JSONObject, context: Context) -> Iterator[Problem]:
+    """Configuration is for a driver whose devices cannot be selected, so it is never read.
+
+    A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
+    """
+    known = drivers_of(items(device_class, "spec", "selectors"), context)
+    yield from wrong_drivers(items(device_class, "spec", "config"), known, ("spec", "config"), "the class selects")

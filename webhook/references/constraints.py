@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from webhook.drivers import Profile
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
@@ -12,9 +13,6 @@ from webhook.records import NamedTuple
 from webhook.references.requests import Request, class_of, drivers_of_request, requests_of
 from webhook.references.rules import Context, finding, listed, rule
 from webhook.spelling import nearest
-
-if TYPE_CHECKING:
-    from webhook.drivers import Profile
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")
 """The fields that name an attribute; the scheduler reads the first of those set."""

@@ -6,19 +6,16 @@ What fails on every device, other rules report first: only an expression that ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import Read
 from webhook.deviceselectors.reads import tested_origins
+from webhook.drivers import Devices
 from webhook.objects import JSONObject
 from webhook.problem import NOTE, Problem
 from webhook.references.attributes import Around, is_published, unmatched_selectors
 from webhook.references.rules import Context, ask_first, finding, rule
 from webhook.references.selecting import SELECTING, reads_of
-
-if TYPE_CHECKING:
-    from webhook.drivers import Devices
 
 
 @rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)

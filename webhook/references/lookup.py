@@ -9,7 +9,7 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
-from webhook.inventory import CLAIMS, devices_path
+from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping
 from webhook.problem import Fix, Path, Problem
 from webhook.references.requests import requests_of
@@ -22,29 +22,28 @@ Lookup = tuple[str, Path]
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
 
-_OF_CONSTRAINTS: Final = ("constraints",)
-"""The modules with rules about constraints, which few claims have."""
+_ALWAYS: Final = ("claims", "parameters", "typos", "constraints")
+"""The modules with rules that are imported with this package: they import little else."""
 _OF_CAPACITY: Final = ("capacities",)
-"""Those about the capacities that few requests ask for."""
-_OF_TOLERATIONS: Final = ("tolerations",)
+"""Those about the capacities that few requests ask for; they import the allocator, as do the next."""
+_OF_TOLERATIONS: Final = ("taints",)
 """Those about the taints of devices that few requests tolerate."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
-    "ResourceSlice": ("counters", "slices"),
+    "ResourceSlice": ("slices",),
     "Pod": ("pods",),
     "PodGroup": ("pods",),
-    "DeviceTaintRule": ("taints",),
+    "DeviceTaintRule": _OF_TOLERATIONS,
     "Role": ("roles",),
     "ClusterRole": ("roles",),
+    "ResourceQuota": ("quotas",),
 }
 """Those about the other kinds, which a claim or class does not need."""
 _OF_SELECTORS: Final = ("attributes", "selectors", "guards")
 """Those about selectors; they import the CEL engine, which most objects do not need."""
 _OF_DEVICES: Final = ("devices", "allocation")
 """Those about published devices; they import the allocator."""
-_ALWAYS: Final = ("claims", "classes", "parameters", "typos")
-"""Those about what nearly every object has."""
 _ORDER: Final = (
-    *(_ALWAYS + _OF_CONSTRAINTS + _OF_CAPACITY + _OF_TOLERATIONS),
+    *(_ALWAYS + _OF_CAPACITY + _OF_TOLERATIONS),
     *dict.fromkeys(chain.from_iterable(_OF_OTHERS.values())),
     *(_OF_SELECTORS + _OF_DEVICES),
 )
@@ -114,8 +113,6 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
     if kind not in _SELECTING:
         _declare(_OF_OTHERS.get(kind, ()))
         return
-    if items(obj, *devices_path(obj), "constraints"):
-        _declare(_OF_CONSTRAINTS)
     contents = [each.content for each in requests_of(obj)] if kind in CLAIMS else []
     if any(mapping(each, "capacity") for each in contents):
         _declare(_OF_CAPACITY)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
+from webhook.drivers import Profile
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
-from webhook.problem import Advice, Problem
+from webhook.problem import NOTE, Advice, Problem
 from webhook.references.requests import claim_or_template, class_of, drivers_of_request, requests_of
 from webhook.references.rules import Context, finding, listed, rule
 from webhook.references.views import CONTAINERS
 
 if TYPE_CHECKING:
-    from webhook.drivers import Profile
     from webhook.drivers.parameters import ParameterFault
     from webhook.drivers.rules import Broken, Part, Subject
 
@@ -43,11 +43,11 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, Advice(fault.hint, fault.fix), "Refused")
 
 
-@rule("driver-gate", *_CONFIGURED, of_field=True)
+@rule("driver-gate", *_CONFIGURED, level=NOTE, of_field=True)
 def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters need a feature gate of the driver that is off by default.
 
-    The driver refuses them unless its installation enables the gate. If yours does, set the rule to off.
+    The driver refuses them unless its installation enables the gate, which manifests that need it usually go with.
     """
     for fault, path in _faults(obj, context):
         if fault.gate:

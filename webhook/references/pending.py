@@ -19,8 +19,9 @@ from webhook.references.rules import Context
 from webhook.simulation import Cluster
 from webhook.simulation.scheduler import Placement, requested_classes
 
+_ABSENT: Final = "claim-not-found"
 _CAUSES: Final = (
-    "claim-not-found",
+    _ABSENT,
     "template-not-found",
     "class-not-found",
     "extended-resource-unknown",
@@ -52,6 +53,7 @@ class References:
         settings = cluster.settings
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
+        self._refused = cluster.refused
         self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
 
     def annotate(self, answer: JSONObject, placement: Placement) -> None:
@@ -106,7 +108,9 @@ class References:
             for rule in map(every_rule().__getitem__, _CAUSES):
                 if kind in rule.kinds:
                     for problem in rule.check(obj, self._context):
-                        yield _text(problem)
+                        named = namespace_of(obj), str(value_at(obj, problem.path))
+                        if rule.name != _ABSENT or named not in self._refused:  # a note says why that is not there
+                            yield _text(problem)
 
 
 def _text(problem: Problem) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.api.versions import VERSIONS
 from webhook.inventory.objects import DRA
 from webhook.objects import JSONObject, items, texts
-from webhook.problem import Problem
+from webhook.policy.manifest.kinds import guess_resource
+from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.references.rules import Context, finding, rule
+from webhook.spelling import nearest
 
 ROLES: Final = ("ClusterRole", "Role")
 _GATE: Final = "DRAResourceClaimGranularStatusAuthorization"
@@ -57,3 +60,62 @@ def _allows_parts(context: Context) -> bool:
         for each in rules
         for part, verbs in _NEEDED.items()
     )
+
+
+_RESOURCES: Final = frozenset(
+    guess_resource(kind) for name, version in VERSIONS.items() if name.startswith(f"{DRA}/") for kind in version.kinds
+)
+_SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
+
+
+@rule("role-for-nothing", *ROLES, of_field=True)
+def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
+    """A rule of a role names a resource that its API groups do not have, so it allows nothing.
+
+    RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
+    the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups.
+    """
+    for index, each in enumerate(items(role, "rules")):
+        groups, path = texts(each, "apiGroups"), ("rules", index)
+        if _ANY in groups:
+            continue
+        if DRA in groups:
+            for place, resource in enumerate(texts(each, "resources")):
+                if meant := _meant(resource, is_only=len(groups) == 1):
+                    message = f'API group "{DRA}" has no resource "{resource}", so that the rule allows nothing of it'
+                    yield finding((*path, "resources", place), message, meant, "Unknown")
+        elif resource := next(filter(_is_of_dra, texts(each, "resources")), ""):
+            message = (
+                f'{resource} are of API group "{DRA}", which the rule does not name, so that it allows none of them'
+            )
+            for place, group in enumerate(groups):
+                if nearest(group, [DRA]):
+                    advice = Advice(Meant(f'did you mean "{DRA}"?'), Fix("replace", DRA, safe=False))
+                    yield finding((*path, "apiGroups", place), message, advice, "Unknown")
+                    break
+            else:
+                if groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
+                    hint = f"add a rule with apiGroups: [{DRA}]"
+                    yield finding(
+                        (*path, "resources", texts(each, "resources").index(resource)), message, hint, "Unknown"
+                    )
+
+
+def _is_of_dra(resource: str) -> bool:
+    return resource.partition("/")[0] in _RESOURCES
+
+
+def _meant(resource: str, *, is_only: bool) -> str | Advice:
+    """Return what a resource that DRA does not have stands for; empty if it has it, or another group may.
+
+    Args:
+        is_only: Whether the rule names no other group.
+    """
+    name, slash, subresource = resource.partition("/")
+    near = name if name in {_ANY, *_RESOURCES} else nearest(name, _RESOURCES)
+    if slash and near:
+        known = subresource in {_ANY, *_SUBRESOURCES}
+        near += f"/{subresource if known else nearest(subresource, _SUBRESOURCES) or subresource}"
+    if near:
+        return "" if near == resource else Advice(Meant(f'did you mean "{near}"?'), Fix("replace", near, safe=False))
+    return "it has " + ", ".join(sorted(_RESOURCES)) if is_only else ""

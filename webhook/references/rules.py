@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.budget import current, work
+from webhook.budget import Budget, current, work
+from webhook.drivers import Profile
+from webhook.inventory import Inventory
 from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
 from webhook.later import cached_property
-from webhook.objects import items, mapping, text
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.alike import Alike
+from webhook.release import Release
 from webhook.spelling import near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from typing import Any, Final
-
     from webhook.allocation.devices import Catalog
-    from webhook.budget import Budget
     from webhook.deviceselectors.fleet import Fleet
-    from webhook.drivers import Profile
-    from webhook.inventory import Inventory
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
-    from webhook.objects import JSONObject
     from webhook.references.scene import Scene
-    from webhook.release import Release
 
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
@@ -129,6 +126,11 @@ class Context:
         return not any(map(is_noted, self.inventory.all("ResourceSlice")))
 
     @cached_property
+    def noted_drivers(self) -> AbstractSet[str]:
+        """The drivers of slices with errors, whose devices are unknown."""
+        return {text(each, "spec", "driver") for each in self.inventory.all("ResourceSlice") if is_noted(each)} - {""}
+
+    @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
         """The slices of each pool, by its driver and name."""
         found: dict[tuple[str, str], list[JSONObject]] = {}
@@ -184,6 +186,11 @@ class Context:
     def profiled(self) -> Collection[str]:
         """The drivers with a profile of the user's own."""
         return self._profiles.keys()
+
+    def knows_driver(self, name: str) -> bool:
+        """Tell whether a driver has a profile or a slice, even one with errors."""
+        published = self.inventory.all("ResourceSlice")
+        return self.profile(name) is not None or any(text(each, "spec", "driver") == name for each in published)
 
     def profile(self, driver: str) -> Profile | None:
         """Return the profile of a driver; None if there is none."""

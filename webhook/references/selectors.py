@@ -385,6 +385,8 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
             if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
                 continue
             if near := nearest(read.domain, known):
+                if context.knows_driver(read.domain) and not context.knows_driver(near):
+                    continue  # the class is misspelt
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 advice = in_expression(each.expression, read.domain, [near], "")
                 yield finding(each.path, message, advice, "Misspelt", read.domain_offset)

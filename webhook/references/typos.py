@@ -68,7 +68,7 @@ def _in_selector(name: str, path: tuple[str | int, ...], expression: str, contex
 
 def _is_used(name: str, obj: JSONObject, context: Context) -> bool:
     """Tell whether anything but selectors uses a driver's name."""
-    return name == name_of(obj) or name in context.configured or _is_published(name, context)
+    return name == name_of(obj) or name in context.configured or context.knows_driver(name)
 
 
 def _in_domain(name: str) -> list[str]:
@@ -97,7 +97,7 @@ def _built_in() -> tuple[str, ...]:
 
 def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known, own = _built_in(), context.profiled
+    known, own = _built_in(), {*context.profiled, *context.noted_drivers}
     if name in known or name in own:
         return ""
     if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):
@@ -112,13 +112,7 @@ def _is_known(name: str, context: Context) -> bool:
     """Tell whether a class or driver of a name exists, so that it is a custom driver."""
     inventory = context.inventory
     return (
-        _is_published(name, context)
+        context.knows_driver(name)
         or inventory.find("DeviceClass", name) is not None
         or any(name in drivers_of(items(each, "spec", "selectors"), context) for each in inventory.all("DeviceClass"))
     )
-
-
-def _is_published(name: str, context: Context) -> bool:
-    """Tell whether a driver has a profile or a slice."""
-    published = context.inventory.all("ResourceSlice")
-    return context.profile(name) is not None or any(text(each, "spec", "driver") == name for each in published)

@@ -56,6 +56,7 @@ FORMATS: Mapping[str, str] = {
     "gitlab": "GitLab",
     "markdown": "Markdown",
     "html": "Html",
+    "openreports": "OpenReports",
 }
 """The classes of the formats; each is in the module with the format's name."""
 

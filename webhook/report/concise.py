@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from webhook.report import Format
 from webhook.report.excerpt import object_of, place_of, printable, stated, uncommanded
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
+from webhook.report.model import Report
 
 
 class Concise(Format):

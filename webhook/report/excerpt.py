@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.documents.source import MARKDOWN, STDIN_NAME
+from webhook.findings import Finding, Origin
 from webhook.problem import Fix, Remark
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding, Origin
 
 MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""

@@ -6,15 +6,13 @@ The syntax and its escapes are those of the runner (actions/toolkit ``packages/c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.excerpt import end_column, full_text, line_of, printable_lines, relative, uncommanded
+from webhook.report.model import Report
 from webhook.report.summary import noted, summary
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.report import Format
 from webhook.report.excerpt import as_json, full_text, line_of, relative
 from webhook.report.identifiers import identified
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
+from webhook.report.model import Report
 
 _SEVERITIES: Final = {"error": "major", "warning": "minor", "note": "info"}
 

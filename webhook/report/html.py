@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.explain.links import page
 from webhook.explain.rules import texts
+from webhook.findings import Finding, Origin
 from webhook.report import Format
 from webhook.report.excerpt import (
     as_markup,
@@ -29,11 +30,8 @@ from webhook.report.excerpt import (
     stated,
 )
 from webhook.report.matrix import cells
+from webhook.report.model import Report, Tested
 from webhook.report.summary import closing, counted
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding, Origin
-    from webhook.report.model import Report, Tested
 
 _LEVELS: Final = ("error", "warning", "note")
 _FILES_MAX: Final = 20

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from webhook.findings import Finding
+from webhook.findings import Finding
 
 _DIGITS = 32
 

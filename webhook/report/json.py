@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.documents.search import spelled
 from webhook.explain.links import page
+from webhook.findings import Finding
 from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.excerpt import as_json, fix_of
 from webhook.report.identifiers import identified
+from webhook.report.model import Report, Tested
 from webhook.report.summary import by_number, noted
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report, Tested
 
 VERSION: Final = 1
 """The version of the schema."""
@@ -63,7 +61,7 @@ def _summary(report: Report) -> JSONObject:
 
 def _paths(report: Report, reason: str) -> JSONObject:
     """Return what was not read for a reason, if that is requested."""
-    return {} if report.unread is None else {"paths": [spelled(path) for path, why in report.unread if why == reason]}
+    return {"paths": [spelled(path) for path, why in report.unread if why == reason]} if report.lists_files else {}
 
 
 def _of_tests(report: Report, tested: Tested) -> JSONObject:

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import filterfalse
-from typing import TYPE_CHECKING
 
+from webhook.findings import Finding, Identity
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.report import Format
 from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
+from webhook.report.model import Report, Tested
 from webhook.report.summary import noted
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding, Identity
-    from webhook.report.model import Report, Tested
 
 
 class _Case(NamedTuple):

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.explain.links import page
+from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.excerpt import (
     caret,
@@ -24,12 +25,9 @@ from webhook.report.excerpt import (
     stated,
     uncommanded,
 )
+from webhook.report.model import Report
 from webhook.report.summary import closing
 from webhook.report.text import folded
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report
 
 MAX_FINDINGS: Final = 200
 """The most findings to show: a comment may have 65,536 characters, a job summary 1 MiB."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.api.versions import release_of
+from webhook.findings import Finding
 from webhook.problem import Remark
 from webhook.report.excerpt import place_of
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report
+from webhook.report.model import Report
 
 _NOT_SAID: Final = "-"
 _PRODUCT: Final = "Kubernetes"

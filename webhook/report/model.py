@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from webhook.documents import Document
 from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.documents import Document
     from webhook.engine.suites import SuiteResult
     from webhook.policy.tools.coverage import Covered
 
@@ -20,6 +20,8 @@ class Report:
     """The result of a command: what was read, and the findings."""
 
     def __init__(self) -> None:
+        self.paths: Sequence[str] = ()
+        """The paths that the user named."""
         self.files: dict[str, None] = {}
         self.documents = 0
         self.judged: list[Judged] = []
@@ -30,8 +32,10 @@ class Report:
         """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
         self.left_out: Mapping[str, int] = {}
         """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
-        self.unread: Sequence[tuple[str, str]] | None = None
-        """What was not read: paths, each with the reason; None unless requested."""
+        self.unread: Sequence[tuple[str, str]] = ()
+        """What was not read: paths, each with the reason."""
+        self.lists_files = False
+        """Whether to list what was read and what was not."""
         self.renders = True
         """Whether the command renders charts that are named."""
         self.releases: list[str] = []

@@ -18,11 +18,11 @@ from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, relative
 from webhook.report.identifiers import identified
+from webhook.report.model import Report
 from webhook.report.summary import noted
 
 if TYPE_CHECKING:
     from webhook.edit.edits import Edit
-    from webhook.report.model import Report
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _IN_SOURCE: Final = frozenset({"inline", "annotation"})

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from webhook.problem import ERROR, WARNING
 from webhook.report import Format
 from webhook.report.excerpt import fix_of, printable, uncommanded
+from webhook.report.model import Report
 from webhook.report.summary import closing
-
-if TYPE_CHECKING:
-    from webhook.report.model import Report
 
 _FIRST = (ERROR, WARNING)
 

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from webhook.documents.search import spelled
 from webhook.documents.selection import (
@@ -20,16 +19,16 @@ from webhook.documents.selection import (
     TEMPLATE,
     VENDORED,
 )
+from webhook.findings import Finding
 from webhook.problem import ERROR
 from webhook.report.excerpt import fix_of, printable
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report, Tested
+from webhook.report.model import Report, Tested
 
 _NOTE = "note: "
 _DIRECTORIES = 3
 """How many directories with errors are named."""
+_TEMPLATES = 3
+"""How many of the templates that are not read are named."""
 MAX_KINDS = 8
 """How many of the skipped kinds are named."""
 
@@ -47,7 +46,7 @@ def closing(report: Report, shown: Sequence[Finding]) -> list[str]:
 
 def _files(report: Report) -> Iterable[str]:
     """List what was read and what was not, if that is requested."""
-    if report.unread is None:
+    if not report.lists_files:
         return []
     texts = _LEFT_OUT if report.renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
     reasons = {reason: text[0].format(1).removeprefix("1 ") for reason, text in texts.items()}
@@ -72,7 +71,7 @@ def noted(report: Report) -> list[str]:
 def summary(report: Report) -> str:
     """Summarize in a line the objects read, found and left out, or the results of tests."""
     suppressed = f"; {len(report.suppressed)} suppressed ({_suppressed(report)})" if report.suppressed else ""
-    left_out = f"\n{not_read(report.left_out, renders=report.renders)}" if report.left_out else ""
+    left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
     levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
@@ -107,7 +106,8 @@ def directories(report: Report) -> str:
     while len(found := Counter("/".join(each[:depth]) for each in below)) > _DIRECTORIES and depth > 1:
         depth -= 1
     named = {os.path.relpath(f"{top}/{each}"): count for each, count in found.most_common(_DIRECTORIES)}
-    beside = named.keys() - {os.path.relpath(top)}  # without the directory of all files
+    asked = [f"{os.path.relpath(each)}/" for each in (top, *report.paths)]
+    beside = {each for each in named if not any(path.startswith(f"{each}/") for path in asked)}
     more = f" and {len(found) - _DIRECTORIES} more" if len(found) > _DIRECTORIES else ""
     text = f"errors in: {', '.join(f'{printable(each)} ({count})' for each, count in named.items())}{more}"
     example = next((each for each in named if each in beside and each.partition("/")[0] not in {".", ".."}), "")
@@ -125,16 +125,20 @@ def _fixable(report: Report) -> str:
     return f"fixable: {found}" if found else ""
 
 
-def not_read(left_out: Mapping[str, int], *, renders: bool) -> str:
-    """Count the files of directories that were not read, by reason.
+def not_read(left_out: Mapping[str, int], unread: Iterable[tuple[str, str]], *, renders: bool) -> str:
+    """Count the files of directories that were not read, by reason, and name the first templates.
 
     Args:
         left_out: Their number, by reason.
+        unread: Their paths, each with the reason.
         renders: Whether named charts are rendered.
     """
     texts = _LEFT_OUT if renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
-    reasons = (texts[reason][count > 1].format(count) for reason, count in left_out.items())
-    return f"not read: {', '.join(reasons)}"
+    reasons = {reason: texts[reason][count > 1].format(count) for reason, count in left_out.items()}
+    if TEMPLATE in reasons:
+        names = [printable(each) for each in dict.fromkeys(spelled(path) for path, why in unread if why == TEMPLATE)]
+        reasons[TEMPLATE] += f" ({', '.join([*names[:_TEMPLATES], *['…'] * (len(names) > _TEMPLATES)])})"
+    return f"not read: {', '.join(reasons.values())}"
 
 
 def _suppressed(report: Report) -> str:

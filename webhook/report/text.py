@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from webhook.findings import Finding
 from webhook.problem import Path
 from webhook.report import Format
 from webhook.report.excerpt import (
@@ -19,11 +20,8 @@ from webhook.report.excerpt import (
     stated,
     uncommanded,
 )
+from webhook.report.model import Report
 from webhook.report.summary import by_release, closing, counted, directories
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 _NARROWEST = 20

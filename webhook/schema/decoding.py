@@ -118,7 +118,6 @@ def wrong_type(value: object, owner: str, go_type: str, got: str = "", advice: A
     """Report a value that is not of a field's type.
 
     Args:
-        value: The JSON value as submitted.
         owner: The Go struct that holds the field.
         go_type: The field's Go type, such as ``[]string``.
         got: A description of the value, where its JSON type is not enough.
@@ -251,7 +250,6 @@ def holds_one(value: object, field: str | int) -> bool:
     """Tell whether a value is a list or map whose single text, number or boolean is certainly the field's.
 
     Args:
-        value: The value.
         field: The field, whose name may be repeated as the map's key; any other key may have a meaning.
     """
     if isinstance(value, dict) and not value.keys() <= {*_SAYS_NOTHING, field}:

@@ -24,7 +24,6 @@ def merged(
     Args:
         found: The findings in fields, in their order.
         of_rules: The findings of rules about several fields, in the order of the rules.
-        struct: The struct.
         before: Where the findings of each rule come, by its name; see :func:`webhook.schema.check`.
     """
     placed: list[tuple[Place, Problem]] = []

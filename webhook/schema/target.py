@@ -31,7 +31,6 @@ class Target:
 
     Args:
         version: The API version, such as ``v1alpha2``; error texts spell Go's types with it.
-        release: The Kubernetes release, as the minor of 1.x.
         operation: ``CREATE``, ``UPDATE`` or ``UPDATE_STATUS``.
         gates: The feature gates that are on.
         admin_namespace: Whether the object's namespace is labelled for admin access; None if unknown.

@@ -16,7 +16,6 @@ def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
 
     Args:
         pod: The pod; one with a UID was accepted once.
-        cluster: The cluster.
 
     Returns:
         The reason; empty if the pod is accepted.

@@ -65,7 +65,7 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
     namespace, _, claim_name = name.partition("/")
     claim = cluster.claim(claim_name, namespace)
     others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
-    state = "" if others else _state(cluster, claim)
+    state = _state(cluster, claim)
     return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
 
 
@@ -81,7 +81,7 @@ def used_by(held: JSONObject) -> str:
         held: The claim, as :func:`holder` describes it.
     """
     pods, others, state = _listed(held["pods"]), _listed(held["others"]), held["state"]
-    said = ", ".join(filter(None, (pods and f"pod {pods}", others, state)))
+    said = ", ".join(filter(None, (pods and f"pod {pods}", state, others)))
     return f" ({said})" if said else ""
 
 
@@ -90,14 +90,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _state(cluster: Cluster, claim: JSONObject | None) -> str:
-    """Return why a claim of pods may soon be released, or never is; empty for one in ordinary use."""
+    """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
     if claim is None:
         return ""
     consumers = items(claim, "status", "reservedFor")
     if not consumers:
         return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
-    states = {_state_of(cluster, each, namespace_of(claim)) for each in consumers}
-    return states.pop() if len(states) == 1 else ""
+    pods: defaultdict[str, list[str]] = defaultdict(list)
+    for each in filter(is_pod, consumers):
+        pods[_state_of(cluster, each, namespace_of(claim))].append(text(each, "name"))
+    if len(pods) == 1:
+        return next(iter(pods))
+    return ", ".join(f"{_listed(names)} {state}" for state, names in pods.items() if state)
 
 
 def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:

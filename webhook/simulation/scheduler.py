@@ -123,7 +123,8 @@ class Scheduler:
         """Return the devices of claims whose binding conditions are not met."""
         if not self.cluster.settings.has_binding_conditions:
             return ()
-        return tuple(device for claim in claims for device in binding.awaited(claim, self.cluster.now))
+        allocated = filter(allocation_of, claims)
+        return tuple(device for claim in allocated for device in binding.awaited(claim, self.cluster.now))
 
     def _waiting(self, placement: Placement, claims: Iterable[JSONObject], node: str) -> Placement:
         """Return the placement of a pod that waits for devices of claims."""

@@ -43,6 +43,10 @@ class ProgramError(Exception):
     """A program failed; the message is the program's."""
 
 
+class TooLongError(ProgramError):
+    """A program printed more than it may."""
+
+
 def run(command: Sequence[str], progress: Progress) -> str:
     """Run a program, and return its output.
 
@@ -71,7 +75,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
             deliver()
             _limit_memory(process.pid)
             with progress() as tell:
-                out, errors = _output(process, tell)
+                out, errors = output_of(process, tell)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -128,9 +132,28 @@ def _limit_memory(pid: int) -> None:
         resource.prlimit(pid, resource.RLIMIT_DATA, (limit, most))
 
 
-def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tuple[bytes, bytes]:
-    """Read standard output and standard error until both end."""
-    start = monotonic()
+def output_of(
+    process: subprocess.Popen[bytes],
+    tell: Callable[[int], None],
+    *,
+    most: int = 0,
+    seconds: float = 0,
+    hear: Callable[[bytes], None] | None = None,
+) -> tuple[bytes, bytes]:
+    """Read standard output and standard error until both end.
+
+    Args:
+        process: The program, which the caller ends after an error.
+        tell: Receives the seconds that it has run, several times a second.
+        most: How many bytes it may print; 0 for as many as a file may have.
+        seconds: How long it may take; 0 for as long as rendering may.
+        hear: Receives all that it has complained about so far, while it waits.
+
+    Raises:
+        TooLongError: It prints more.
+        ProgramError: It takes longer.
+    """
+    start, most, seconds = monotonic(), most or MAX_BYTES, seconds or SECONDS
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     assert process.stderr is not None  # noqa: S101 - as above
     read = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
@@ -141,14 +164,16 @@ def _output(process: subprocess.Popen[bytes], tell: Callable[[int], None]) -> tu
             ready = waiting.select(_EVERY)
             passed = monotonic() - start
             tell(int(passed))
-            if passed > SECONDS:
-                raise ProgramError(f"took longer than {SECONDS:g} seconds")
+            if hear and not ready:
+                hear(bytes(read[process.stderr.fileno()]))
+            if passed > seconds:
+                raise ProgramError(f"took longer than {seconds:g} seconds")
             for key, _ in ready:
                 data = os.read(key.fd, _CHUNK)
                 if not data:
                     waiting.unregister(key.fd)
                 read[key.fd] += data
-            if len(read[process.stdout.fileno()]) > MAX_BYTES:
-                raise ProgramError(f"rendered more than {MAX_BYTES // (1024 * 1024)} MiB")
+            if len(read[process.stdout.fileno()]) > most:
+                raise TooLongError(f"printed more than {most // (1024 * 1024)} MiB")
             del read[process.stderr.fileno()][_MAX_ERRORS:]
     return bytes(read[process.stdout.fileno()]), bytes(read[process.stderr.fileno()])

@@ -49,7 +49,6 @@ def read_trees(
         rendered: Those that are rendered themselves.
         stdin: The content of ``-``.
         selection: The files of directories to leave out.
-        options: The options of rendering.
 
     Raises:
         SourceError: The program for rendering a named path is missing, or the options do not fit.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.budget import work
-
-if TYPE_CHECKING:
-    from webhook.structural.schema import Structural
+from webhook.structural.schema import Structural
 
 ABSENT: Final = object()
 """Stands for an absent earlier value."""
@@ -35,7 +33,6 @@ class Correlated:
 
     Args:
         schema: The schema of the list; without keys, no earlier item is known.
-        old: The list before.
     """
 
     def __init__(self, schema: Structural, old: Any) -> None:

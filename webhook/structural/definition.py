@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.conversion import with_defaults
+from webhook.api.core.meta import ObjectMeta
+from webhook.budget import work
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, is_definition, items, mapping, text
@@ -18,13 +20,206 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema import STATUS
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD
+from webhook.schema.derive.shape import (
+    ATOMIC,
+    BOOLEAN,
+    BYTES,
+    DURATION,
+    INT_OR_STRING,
+    INTEGER,
+    MERGED,
+    NUMBER,
+    SET,
+    STRING,
+    TIMESTAMP,
+    Anything,
+    ListOf,
+    MapOf,
+    Scalar,
+    Shape,
+    Structure,
+)
 from webhook.spelling import nearest
 from webhook.structural import SCHEMA
 from webhook.structural.comparison import ABSENT
-from webhook.structural.decoding import decoded, defaulted
-from webhook.structural.schema import Structural
-from webhook.structural.shapes import SchemaStructure
+from webhook.structural.schema import META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
+
+_SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
+_TEXTS: Final[Mapping[str, str]] = {
+    "byte": BYTES,
+    "duration": DURATION,
+    "date": TIMESTAMP,
+    "date-time": TIMESTAMP,
+}
+_MERGING: Final[Mapping[str, str]] = {"set": SET, "map": MERGED}
+_OF_OBJECTS: Final[Mapping[str, Shape]] = {
+    "apiVersion": Scalar(STRING),
+    "kind": Scalar(STRING),
+    "metadata": Structure(ObjectMeta, {}),
+}
+
+
+class SchemaStructure(Structure):
+    """The shape of objects that a structural schema describes.
+
+    Args:
+        name: The name of the type.
+        is_resource: Whether they are whole objects, with version, kind and metadata.
+    """
+
+    def __init__(self, schema: Structural, name: str, *, is_resource: bool = False) -> None:
+        self.name, self.is_atomic = name, _is_atomic(schema)
+        self._schema = schema
+        self._known: dict[str, Shape | None] = dict(_OF_OBJECTS) if is_resource or schema.is_embedded else {}
+        self.is_open, self.is_pruned = schema.preserves_unknown, True
+        self.field = self._field
+
+    def _field(self, name: str) -> Shape | None:
+        if name not in self._known:
+            schema = self._schema.properties.get(name)
+            if schema is None:
+                return Anything() if self.is_open else None
+            self._known[name] = shape_of(schema, f"{self.name}.{name}")
+        return self._known[name]
+
+    def fields(self, _release: Release | None = None) -> Iterator[tuple[str, Shape]]:
+        """List the fields that expressions can read."""
+        for name in self._known.keys() | self._schema.properties.keys():
+            shape = self._field(name)
+            if shape is not None and shape != Anything():
+                yield name, shape
+
+
+def shape_of(schema: Structural, name: str) -> Shape:
+    """Return the shape of a schema's values.
+
+    Args:
+        name: The name of its type, if it has fields.
+    """
+    if schema.is_int_or_string:
+        return Scalar(INT_OR_STRING)
+    if schema.type == "object":
+        if schema.values is not None and not schema.properties:
+            return MapOf(shape_of(schema.values, f"{name}.@elem"), _is_atomic(schema))
+        return SchemaStructure(schema, name) if schema.properties else Anything(is_object=True)
+    if schema.type == "array" and schema.items is not None:
+        keys = tuple((key, _default(schema.items, key)) for key in schema.list_map_keys)
+        return ListOf(shape_of(schema.items, f"{name}.@idx"), _MERGING.get(schema.list_type, ATOMIC), keys)
+    if schema.type == "string":
+        return Scalar(_TEXTS.get(text(schema.stated, "format"), STRING), nullable=schema.nullable)
+    return Scalar(_SCALARS[schema.type], nullable=schema.nullable) if schema.type in _SCALARS else Anything()
+
+
+def _is_atomic(schema: Structural) -> bool:
+    return text(schema.stated, "x-kubernetes-map-type") == ATOMIC
+
+
+def _default(items: Structural, key: str) -> object:
+    field = items.properties.get(key)
+    return None if field is None else field.default
+
+
+def decoded(obj: Any, schema: Structural) -> tuple[Any, list[Path]]:
+    """Return an object without what the API server prunes, and the paths of its unknown fields.
+
+    Args:
+        schema: The schema of its version.
+    """
+    unknown: list[Path] = []
+    pruned = _pruned(obj, schema, Path(), unknown, is_resource=True)
+    return _without_nulls(pruned, schema), sorted(unknown, key=str)
+
+
+def defaulted(value: Any, schema: Structural | None) -> Any:
+    """Return a value with the defaults of its schema; null counts as absent where it is not allowed."""
+    if schema is None or not isinstance(value, dict | list):
+        return value
+    work(1 + len(value))
+    if isinstance(value, list):
+        return [_item(each, schema.items) for each in value]
+    work(len(schema.properties))
+    missing = {
+        name: _copied(each.default)
+        for name, each in schema.properties.items()
+        if each.default is not None and (name not in value or (value[name] is None and not each.nullable))
+    }
+    return {
+        name: defaulted(each, schema.properties[name]) if name in schema.properties else _item(each, schema.values)
+        for name, each in {**value, **missing}.items()
+    }
+
+
+def _copied(default: Any) -> Any:
+    """Return a copy of a default, so that no two objects share it."""
+    if isinstance(default, dict):
+        work(1 + len(default))
+        return {name: _copied(each) for name, each in default.items()}
+    if isinstance(default, list):
+        work(1 + len(default))
+        return [_copied(each) for each in default]
+    return default
+
+
+def _item(value: Any, schema: Structural | None) -> Any:
+    if value is None and schema is not None and not schema.nullable:
+        value = _copied(schema.default)
+    return defaulted(value, schema)
+
+
+def _pruned(
+    value: Any,
+    schema: Structural | None,
+    path: Path,
+    unknown: list[Path],
+    *,
+    is_resource: bool = False,
+    is_kept: bool = False,
+) -> Any:
+    """Return a value without the fields that its schema does not know; without a schema, none is known.
+
+    Args:
+        unknown: Receives the paths of unknown fields.
+        is_resource: Whether it is a whole object, with metadata.
+        is_kept: Whether it is an item of a list whose unknown fields are preserved.
+    """
+    if not isinstance(value, dict | list):
+        return value
+    is_kept = is_kept or (schema is not None and schema.preserves_unknown)
+    if is_kept and schema is None:
+        return value
+    work(1 + len(value))
+    if isinstance(value, list):
+        items = schema.items if schema is not None else None
+        return [_pruned(each, items, path / index, unknown, is_kept=is_kept) for index, each in enumerate(value)]
+    kept = {}
+    for name, each in value.items():
+        if schema is not None and (schema.is_embedded or is_resource) and name in META_FIELDS:
+            kept[name] = each
+        elif schema is not None and (name in schema.properties or schema.takes_any_field):
+            kept[name] = _pruned(each, schema.field(name), path / name, unknown)
+        elif is_kept:
+            kept[name] = each
+        else:
+            unknown.append(path / name)
+    return kept
+
+
+def _without_nulls(value: Any, schema: Structural | None) -> Any:
+    """Return a value without fields that are null, but may not be and have no default."""
+    if isinstance(value, list):
+        items = schema.items if schema is not None else None
+        return [_without_nulls(each, items) for each in value]
+    if not isinstance(value, dict):
+        return value
+    work(1 + len(value))
+    kept = {}
+    for name, each in value.items():
+        field = schema.field(name) if schema is not None else None
+        if each is not None or field is None or field.nullable or field.default is not None:
+            kept[name] = _without_nulls(each, field)
+    return kept
+
 
 _INT32_MAX: Final = 2**31 - 1
 _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
@@ -34,7 +229,6 @@ class CustomVersion:
     """A version of a kind that a CustomResourceDefinition defines.
 
     Args:
-        kind: The kind.
         stated: The version, as the definition states it.
     """
 
@@ -81,7 +275,6 @@ class CustomVersion:
 
         Args:
             obj: The object as submitted.
-            release: The Kubernetes release.
         """
         completed = self.completed(obj, release)
         is_refused = self.unknown_fields(obj) or self.refusals(completed, None, release)
@@ -93,10 +286,7 @@ class CustomVersion:
         """List why the API server refuses to store an object.
 
         Args:
-            obj: The object, completed.
             old: The stored object, completed; None for a new one.
-            release: The Kubernetes release.
-            subresource: The updated subresource.
         """
         before = ABSENT if old is None else old
         if subresource == STATUS:
@@ -146,8 +336,6 @@ class Definition(NamedTuple):
     """A kind that a CustomResourceDefinition defines.
 
     Args:
-        group: Its group.
-        kind: Its name.
         resource: The name of its resource.
         namespaced: Whether its objects are in namespaces.
         versions: The served versions, by name.

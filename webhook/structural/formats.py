@@ -6,16 +6,14 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook import formats
 from webhook.cel.kubernetes.format import named
 from webhook.cel.runtime.temporal import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
-
-if TYPE_CHECKING:
-    from webhook.release import Release
+from webhook.release import Release
 
 _SINCE_NAMES: Final = 34
 """The first release with the formats ``k8s-short-name`` and ``k8s-long-name``."""
@@ -55,7 +53,6 @@ def has_format(text: str, name: str, release: Release) -> bool:
     """Tell whether a text has a format.
 
     Args:
-        text: The text.
         name: The format, one of those that :class:`webhook.structural.schema.Structural` knows.
         release: The Kubernetes release; older ones do not check all formats.
     """

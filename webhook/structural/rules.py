@@ -6,13 +6,26 @@ Follows apiextensions-apiserver ``pkg/apiserver/schema/cel`` (compilation.go, va
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import base64
+import binascii
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel import CompileError, CostLimitExceededError, EvaluationError, Library, Meter, ProgramError
+from webhook.cel import (
+    CompileError,
+    CostLimitExceededError,
+    Environment,
+    EvaluationError,
+    Library,
+    Meter,
+    Program,
+    ProgramError,
+    StructType,
+)
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
+from webhook.cel.runtime.temporal import parse_timestamp
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
@@ -22,11 +35,123 @@ from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbi
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal
-from webhook.structural.declarations import type_of, value_of
+from webhook.structural.formats import read_duration
+from webhook.structural.schema import Structural
 
-if TYPE_CHECKING:
-    from webhook.cel import Environment, Program, StructType
-    from webhook.structural.schema import Structural
+_RESERVED: Final = frozenset(
+    {
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
+        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    }
+)
+_PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")
+_ESCAPABLE: Final = Pattern("[a-zA-Z_./-][a-zA-Z0-9_./-]*")
+_ESCAPED: Final = Pattern("__|[-./]")
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_SCALARS: Final[Mapping[str, Type]] = {
+    "boolean": types.BOOL,
+    "number": types.DOUBLE,
+    "integer": types.INT,
+    "string": types.STRING,
+}
+_TEXTS: Final[Mapping[str, Type]] = {
+    "byte": types.BYTES,
+    "duration": types.DURATION,
+    "date": types.TIMESTAMP,
+    "date-time": types.TIMESTAMP,
+}
+
+
+def escaped(name: str) -> str:
+    """Return the name of a field in expressions; empty if they cannot read it."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if "__" not in name and _PLAIN.fullmatch(name):
+        return name
+    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name) if _ESCAPABLE.fullmatch(name) else ""
+
+
+def type_of(schema: Structural, name: str, declared: dict[str, StructType]) -> Type | None:
+    """Return the type of a schema's values in expressions; None if they cannot read them.
+
+    Args:
+        schema: The schema; of an object with metadata, that which rules see.
+        name: The name of its type, if it has fields.
+        declared: Receives the types with fields.
+    """
+    if schema.is_int_or_string:
+        return types.DYN
+    if schema.is_embedded:
+        schema = schema.of_resource
+    if schema.type == "array":
+        item = None if schema.items is None else type_of(schema.items, f"{name}.@idx", declared)
+        return None if item is None else types.list_of(item)
+    if schema.type == "object":
+        if schema.values is not None:
+            value = type_of(schema.values, f"{name}.@elem", declared)
+            return None if value is None else types.map_of(types.STRING, value)
+        work(1 + len(schema.properties))
+        fields = {
+            escaped(field): type_of(each, f"{name}.{escaped(field)}", declared)
+            for field, each in schema.properties.items()
+        }
+        type_ = types.struct(name)
+        declared[name] = StructType(type_, {field: each for field, each in fields.items() if field and each})
+        return type_
+    if schema.type == "string":
+        return _TEXTS.get(text(schema.stated, "format"), types.STRING)
+    return _SCALARS.get(schema.type)
+
+
+def value_of(value: Any, schema: Structural) -> Any:
+    """Return a value as expressions see it: fields by their names there, texts with a format by their meaning.
+
+    Args:
+        value: The value, which fits the schema.
+        schema: The schema; of an object with metadata, that which rules see.
+    """
+    if value is None or schema.is_int_or_string:
+        return value
+    if schema.is_embedded:
+        schema = schema.of_resource
+    if isinstance(value, dict) and schema.type == "object":
+        work(1 + len(value))
+        if schema.values is not None and not schema.properties:
+            return {key: value_of(each, schema.values) for key, each in value.items()}
+        return {
+            escaped(name): value_of(each, schema.properties[name])
+            for name, each in value.items()
+            if each is not None and name in schema.properties
+        }
+    if isinstance(value, list) and schema.items is not None:
+        work(1 + len(value))
+        return [value_of(each, schema.items) for each in value]
+    return _scalar(value, schema)
+
+
+def _scalar(value: Any, schema: Structural) -> Any:
+    if isinstance(value, str) and schema.type == "string":
+        read = _READ.get(text(schema.stated, "format"))
+        return value if read is None else read(value)
+    if schema.type == "number" and isinstance(value, int | float):
+        return float(value)
+    return int(value) if isinstance(value, float) and schema.type == "integer" else value
+
+
+def _bytes(encoded: str) -> Any:
+    try:
+        return base64.b64decode(encoded, altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return encoded
+
+
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {
+    "byte": _bytes,
+    "duration": read_duration,
+    "date": lambda date: parse_timestamp(f"{date}T00:00:00Z"),
+    "date-time": lambda time: parse_timestamp(time) or parse_timestamp(f"{time}Z"),
+}
+
 
 _OUT_OF_BUDGET: Final = "failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
@@ -42,7 +167,6 @@ class Rule(NamedTuple):
 
     Args:
         stated: The rule, as the schema states it.
-        program: Its expression.
         message: The expression that makes its message.
         has_old: Whether the expression reads the earlier value.
         path: The field that it is about, below the value.
@@ -81,7 +205,6 @@ class _Place(NamedTuple):
     Args:
         source: What has the rules: the schema, or one that it combines by ``allOf``.
         schema: The schema, which tells the types.
-        path: The path.
         old: The value as it was; ``ABSENT`` if it is new, or cannot be told from others.
         before: The nearest value around that is known from before, and what it was.
     """
@@ -106,8 +229,6 @@ def check_rules(
 
     Args:
         value: The value, which fits the schema otherwise.
-        schema: The schema.
-        release: The Kubernetes release.
         old: The value that it replaces; ``ABSENT`` for a new one.
         ratchets: Whether rules about values that are as they were only warn.
         misfits: The values that do not fit the schema, where one may not: rules that read them are left out, and errors
@@ -148,9 +269,6 @@ class Evaluation:
 
     Args:
         reports_errors: Whether errors of evaluation are findings.
-
-    Attributes:
-        found: The findings.
     """
 
     def __init__(self, *, reports_errors: bool = True) -> None:
@@ -161,8 +279,6 @@ class Evaluation:
         """Return why a rule does not hold; empty if it holds. An error is a finding, and no reason.
 
         Args:
-            rule: The rule.
-            bindings: The variables.
             path: The path of the value, for findings.
             type_: Its type, for findings.
 
@@ -227,7 +343,6 @@ class _Walk(Evaluation):
     """Walks through a value, and evaluates the rules on its way.
 
     Args:
-        release: The Kubernetes release.
         ratchets: Whether rules about values that are as they were only warn.
         misfits: The values that do not fit the schema.
     """
@@ -334,7 +449,6 @@ def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Rule:
     """Compile a rule.
 
     Args:
-        stated: The rule.
         known: Its variables and functions.
         path: The field that it is about, below the value.
     """

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.later import cached_property
 from webhook.objects import JSONObject, items, mapping, number, text, texts
-
-if TYPE_CHECKING:
-    from webhook.release import Release
+from webhook.release import Release
 
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 """The fields that every object has, whatever its schema says."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel import EvaluationError
@@ -34,9 +34,7 @@ from webhook.release import Release
 from webhook.structural.comparison import ABSENT, Correlated, equal, key_of
 from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules
-
-if TYPE_CHECKING:
-    from webhook.structural.schema import Structural
+from webhook.structural.schema import Structural
 
 NO_PATH: Final = Path(("<nil>",))
 """How the API server spells the path of errors that name none."""
@@ -68,12 +66,10 @@ def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT
     """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
 
     This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.decoding`); unknown fields are ignored here. Paths are relative to the value.
+    (:mod:`webhook.structural.definition`); unknown fields are ignored here. Paths are relative to the value.
 
     Args:
-        value: The value.
         schema: The schema, with ``x-kubernetes-validations`` anywhere in it.
-        release: The Kubernetes release.
         old: The value that it replaces; rules about transitions need it.
 
     Raises:
@@ -102,9 +98,6 @@ def by_rules(
     """List the errors of a value by the rules of its schema; one that says why they are not evaluated.
 
     Args:
-        value: The value.
-        schema: The schema.
-        release: The Kubernetes release.
         found: The errors so far.
         old: The value that it replaces.
         is_resource: Whether it is a whole object, whose version, kind and name rules may read.
@@ -143,11 +136,7 @@ class _Result:
 
 
 class _Walk:
-    """Walks through a value and its schema.
-
-    Args:
-        release: The Kubernetes release.
-    """
+    """Walks through a value and its schema."""
 
     def __init__(self, release: Release) -> None:
         self._release = release

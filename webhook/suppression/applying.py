@@ -1,23 +1,170 @@
-"""Removes suppressed findings from a report."""
+"""Suppresses findings: levels of rules, paths, statements and baselines, applied to a report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from webhook.documents import Document, Unreadable
-from webhook.findings import INTERNAL, Finding, Fingerprint, Suppression, by_place, identity
+from webhook.documents.globs import Globs
+from webhook.findings import INTERNAL, UNREADABLE, Finding, Fingerprint, Suppression, by_place, identity
+from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem
+from webhook.records import NamedTuple
+from webhook.report.model import Report
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
-from webhook.suppression.levels import OFF, Decision, Levels
-from webhook.suppression.names import called
-from webhook.suppression.paths import PathIgnore, PathIgnores
-from webhook.suppression.statements import Statement, Statements
+from webhook.suppression.names import any_names, called, check, names, names_in
+from webhook.suppression.statements import UNUSED, Statement, Statements, finding_at
 
-if TYPE_CHECKING:
-    from webhook.report.model import Report
+OFF: Final = "off"
+"""The level of a rule whose findings are not reported."""
+LEVELS: Final = {
+    "off": OFF,
+    "note": NOTE,
+    "warn": WARNING,
+    "error": ERROR,
+    "audit": NOTE,
+    "warning": WARNING,
+    "deny": ERROR,
+}
+"""The words for levels, those of ``draguard serve --enforce`` included."""
+_BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
 
-OPTION: Final = "option"
+
+class _Decision(NamedTuple):
+    """The level of a finding, and the setting that decides it."""
+
+    level: str
+    source: str
+
+
+_NOTHING: Final[Mapping[str, str]] = {}
+
+
+class Levels(NamedTuple):
+    """Levels of rules, by the names that :mod:`webhook.suppression.names` describes.
+
+    Args:
+        selected: The only rules whose findings are reported; all of them if empty. Unreadable inputs are reported
+            regardless.
+        ignored: Rules whose findings are not reported.
+        stated: The levels of the command line, by name; under the empty name, the highest level of all other rules.
+        configured: The levels of the configuration file, which the command line overrides.
+        file: The name of the configuration file.
+    """
+
+    selected: Sequence[str] = ()
+    ignored: Sequence[str] = ()
+    stated: Mapping[str, str] = _NOTHING
+    configured: Mapping[str, str] = _NOTHING
+    file: str = ""
+
+    def __bool__(self) -> bool:
+        """Tell whether any rule has a level of its own."""
+        return bool(self.selected or self.ignored or self.stated or self.configured)
+
+    def check(self) -> None:
+        """Check the names of rules.
+
+        Raises:
+            UnknownRuleError: A rule does not exist.
+        """
+        check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
+
+    def of(self, finding: Finding) -> _Decision | None:
+        """Decide the level of a finding; None if its rule has no level of its own."""
+        if name := _naming(self.ignored, finding):
+            return _Decision(OFF, f"--ignore {name}")
+        chosen = _naming(self.selected, finding)
+        if self.selected and not chosen and finding.problem.rule != UNREADABLE:
+            return _Decision(OFF, "--select")
+        if (name := _naming(self.stated, finding)) is not None:
+            return _Decision(self.stated[name], f"--level {name}={self.stated[name]}")
+        if not chosen and (name := _naming(self.configured, finding)) is not None:
+            return _Decision(self.configured[name], f"levels.{name} in {self.file}")
+        most = self.stated.get("")
+        if most and _BY_STRENGTH.index(most) < _BY_STRENGTH.index(finding.problem.level):
+            return _Decision(most, f"--level {most}")
+        return None
+
+
+def levels(texts: Iterable[str]) -> dict[str, str]:
+    """Read texts such as ``unknown-field=warn``, or ``warn`` for all other rules.
+
+    Raises:
+        ValueError: A text is malformed.
+    """
+    stated = {}
+    for text in texts:
+        for each in names_in(text):
+            name, _, word = each.rpartition("=")
+            if word not in LEVELS or ("=" in each and not name):
+                raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
+            stated[name] = LEVELS[word]
+    return stated
+
+
+def _naming(stated: Iterable[str], finding: Finding) -> str | None:
+    """Return the name that matches the rule of a finding; a full name rather than a pattern, and then the last."""
+    matching = [name for name in stated if name and names(name, finding)]
+    return max(enumerate(matching), key=lambda each: ("*" not in each[1], each[0]))[1] if matching else None
+
+
+_PATH: Final = "path"
+
+
+class PathIgnore(NamedTuple):
+    """Rules to ignore in files that match patterns.
+
+    Args:
+        patterns: The patterns, as written.
+        rules: The names of the rules.
+        reason: Why they are ignored.
+        file: The file with the setting.
+        used: The rules of which it has suppressed a finding.
+    """
+
+    patterns: Sequence[str]
+    globs: Globs
+    rules: Sequence[str]
+    reason: str
+    file: str
+    line: int
+    text: str
+    used: set[str]
+
+    def suppresses(self, finding: Finding) -> Suppression | None:
+        """Suppress a finding of its rules."""
+        return Suppression(_PATH, self.reason) if any_names(self.rules, finding, self.used) else None
+
+    def unused(self) -> Iterator[Finding]:
+        """Report the rules of which it has suppressed no finding."""
+        unused = [name for name in self.rules if name not in self.used]
+        if unused:
+            # Positions in the list would change with other entries, and a baseline goes by the path.
+            path = Path(("ignores", Key(", ".join(self.patterns)), Key(", ".join(unused))))
+            where = Finding(Problem(WARNING, "", "", path, ""), self.file, self.line, 1, self.text)
+            yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
+
+
+class PathIgnores:
+    """All settings for paths."""
+
+    def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
+        self.all = ignores
+        self._of_file: dict[str, list[PathIgnore]] = {}
+
+    def about(self, finding: Finding) -> Sequence[PathIgnore]:
+        """Find the setting for the file of a finding."""
+        if not self.all:
+            return ()
+        found = self._of_file.get(finding.file)
+        if found is None:
+            found = self._of_file[finding.file] = [each for each in self.all if each.globs.has(finding.file)]
+        return found
+
+
+_OPTION: Final = "option"
 _SHOWN: Final = 5
 _HINTED: Final = 20
 """For how many comments that draguard cannot read the rules are sought that they may mean."""
@@ -51,7 +198,7 @@ class Suppressions:
         self.matters, self.is_whole, self.compares = matters, is_whole, compares
         self._statements = Statements()
         self._objects: set[tuple[str, str, str]] = set()
-        self._decisions: dict[tuple[str, str | None, str], Decision | None] = {}
+        self._decisions: dict[tuple[str, str | None, str], _Decision | None] = {}
 
     def leave_out(
         self,
@@ -124,12 +271,12 @@ class Suppressions:
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
         seen = [(known, known.see(finding)) for known in self.known]
-        if not finding.line or finding.problem.rule == INTERNAL:  # what was not judged is always reported
+        if not finding.is_of_object or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
         suppression = _stated(finding, self._statements, self.paths)
         decision = self._decision(finding) if self.levels and not suppression else None
         if decision and decision.level == OFF:
-            suppression = Suppression(OPTION, decision.source)
+            suppression = Suppression(_OPTION, decision.source)
         elif decision and decision.level != finding.problem.level:
             finding = finding._replace(problem=finding.problem._replace(level=decision.level))
         suppression = suppression or next(filter(None, (known.suppresses(each) for known, each in seen)), None)
@@ -138,7 +285,7 @@ class Suppressions:
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
 
-    def _decision(self, finding: Finding) -> Decision | None:
+    def _decision(self, finding: Finding) -> _Decision | None:
         """Decide once for all findings of a rule."""
         key = finding.problem.rule, finding.origin and finding.origin.name, finding.problem.level
         if key not in self._decisions:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from webhook.findings import Finding
 from webhook.spelling import did_you_mean
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
 
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from webhook.documents import Document
 from webhook.findings import Finding, Identity, Suppression, found, identity
 from webhook.limits import MOST_FINDINGS
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
 from webhook.suppression.names import any_names, is_known, names_in, suggestion
-
-if TYPE_CHECKING:
-    from webhook.documents import Document
 
 MARK: Final = "draguard:"
 """Begins a comment to draguard."""

@@ -2,10 +2,175 @@
 
 from __future__ import annotations
 
-from webhook.workloads.embedded import PodsIn
-from webhook.workloads.pods import Locations, pods_in
-from webhook.workloads.projects import lost, made_templates
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from webhook.objects import JSONObject, items, text, texts
+from webhook.problem import value_at
+from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
+from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, Times
+from webhook.workloads.projects import PODS, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
+
+Locations = dict[tuple[str, str], tuple[str, ...]]
+
+_SPEC: Final = ("template", "spec")
+_SOURCES: Final = frozenset({"resourceClaimName", "resourceClaimTemplateName", "source"})
+_UNKNOWN: Final = "how many such pods it makes is not known"
+
+
+def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
+    """Find the pods that an object of another project makes.
+
+    Args:
+        obj: An object of a kind that Kubernetes does not serve.
+        more: Further paths, which replace those of :data:`LOCATIONS`. If an object has nothing there, its pods are
+            guessed, as those of unknown kinds are.
+    """
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return
+    group = version.rpartition("/")[0]
+    stated, known = (more or {}).get((group, kind)), LOCATIONS.get((group, kind))
+    if stated:
+        found = [each._replace(unsure=_UNKNOWN) for each in _stated(obj, map(Place, stated), is_partial=True)]
+    else:
+        found = list(_stated(obj, known or (), is_partial=group in PARTIAL))
+    if known is not None and not stated and group in PODS:
+        found += PODS[group](obj)
+    yield from found
+    if not found and (stated or known is None):
+        yield from _guessed(obj)
+
+
+def _stated(obj: JSONObject, places: Iterable[Place], *, is_partial: bool) -> Iterator[PodsIn]:
+    for place in places:
+        for steps, value in _at(obj, place.path.split(".")):
+            if found := as_template(obj, value, steps, is_partial=is_partial):
+                number = _number(obj, place.times, steps)
+                scaled = place.scaled and _read(obj, place.scaled, steps)
+                is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= number)
+                unsure = "" if is_fixed else f"{place.scaled} lets an autoscaler change their number"
+                yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=number, unsure=unsure)
+
+
+def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, is_known: bool = True) -> PodsIn | None:
+    """Make a PodTemplate of a pod template or a pod spec; None if the value is neither.
+
+    Args:
+        obj: The object that has it.
+        value: The template or spec.
+        is_partial: Whether the pod spec is mixed with other fields, or lacks some that its controller adds.
+        is_known: Whether the object's kind is known to keep pods there.
+    """
+    if not isinstance(value, dict):
+        return None
+    if "containers" not in value and "spec" in value:
+        spec = value["spec"]
+        filled = {**value, "spec": _pod_spec(spec)} if is_partial and isinstance(spec, dict) else value
+        return PodsIn(manifest(obj, filled), ((("template",), steps),), is_known)
+    if is_partial:
+        value = _pod_spec(value)
+    if "containers" not in value and "resourceClaims" not in value:
+        return None
+    return PodsIn(manifest(obj, {"spec": value}), ((_SPEC, steps),), is_known)
+
+
+def _pod_spec(value: JSONObject) -> JSONObject:
+    """Return the fields of a pod spec; placeholders stand for containers and images that a controller adds."""
+    from webhook.api.core.podspec import PodSpec  # few kinds need it
+
+    spec = {name: field for name, field in value.items() if name in PodSpec.fields}
+    if spec.get("resourceClaims") and "containers" not in spec:
+        names = dict.fromkeys(text(each, "name") for each in items(spec, "resourceClaims"))
+        uses = [{"name": name} for name in names if name]
+        spec["containers"] = [{"name": "main", "resources": {"claims": uses}}]
+    if isinstance(spec.get("containers"), list):
+        spec["containers"] = [
+            {"image": "unknown", **each} if isinstance(each, dict) else each for each in spec["containers"]
+        ]
+    return spec
+
+
+def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
+    """Find the values at a path with wildcards, and their paths."""
+    if not path:
+        yield steps, value
+        return
+    step, rest = path[0], path[1:]
+    if step == "*":
+        inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, inner in inside:
+            yield from _at(inner, rest, (*steps, key))
+    elif isinstance(value, dict):
+        name = step.removesuffix("[]")
+        if name == step:
+            yield from _at(value.get(name), rest, (*steps, name))
+        elif isinstance(inner := value.get(name), list):
+            yield from _at(inner, ["*", *rest], (*steps, name))
+
+
+def _number(obj: JSONObject, times: Iterable[Times], steps: Steps) -> int:
+    """Return how many pods an object makes of the template at a place."""
+    product = 1
+    for each in times:
+        product *= _group_number(obj, each, steps) if each.group else _field_number(obj, each, steps)
+    return product
+
+
+def _field_number(obj: JSONObject, times: Times, steps: Steps) -> int:
+    values = [_whole(obj, path, steps) for path in (times.path, times.otherwise)]
+    found = next((each for each in values if each is not None), times.default)
+    least, most, over = (_whole(obj, path, steps) for path in (times.least, times.most, times.over))
+    found = max(found, least or 0)
+    found = found if most is None else min(found, most)
+    found = max(found // over, 1) if over else found
+    return max(found - (1 if times.beside and _read(obj, times.beside, steps) else 0), 0)
+
+
+def _group_number(obj: JSONObject, times: Times, steps: Steps) -> int:
+    name = _read(obj, times.member, steps)
+    groups = items(obj, *times.group.split("."))
+    stated = [value_at(each, (times.path,)) for each in groups if name in texts(each, times.members)]
+    return next((each for each in stated if _is_whole(each)), times.default)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _whole(obj: JSONObject, path: str, steps: Steps) -> int | None:
+    value = _read(obj, path, steps) if path else None
+    return value if _is_whole(value) else None
+
+
+def _read(obj: JSONObject, path: str, steps: Steps) -> Any:
+    """Return the value at a path whose wildcards stand for the steps that lead to a template."""
+    found: list[str | int] = []
+    for step in path.split("."):
+        if step != "*":
+            found.append(step.removesuffix("[]"))
+        if step.endswith(("*", "[]")):
+            found.append(steps[len(found)])
+    return value_at(obj, found)
+
+
+def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
+    """Find what looks like pods with claims, or like their claims alone, in objects of kinds that are not known."""
+    for steps, value in every_object(obj):
+        claims = value.get("resourceClaims")
+        if isinstance(claims, list) and ("containers" in value or _are_of_pods(claims)):
+            found = as_template(obj, value, steps, is_partial=True, is_known=False)
+            if found:
+                yield found._replace(unsure=_UNKNOWN)
+
+
+def _are_of_pods(claims: list[Any]) -> bool:
+    """Tell whether a list looks like a pod's claims: named objects, some with a claim or template, and nothing else."""
+    return all(isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims) and any(
+        not _SOURCES.isdisjoint(each) for each in claims
+    )
+
 
 __all__ = [
     "Locations",

@@ -42,7 +42,6 @@ def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iter
     Args:
         resources: Its limits and requests, of the right types.
         path: Where they are.
-        release: The Kubernetes release.
     """
     limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
     for kind, amounts in (("limits", limits), ("requests", requests)):
@@ -68,7 +67,6 @@ def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tupl
 
     Args:
         resources: The limits and requests of a container.
-        release: The Kubernetes release.
 
     Yields:
         The name of a resource, and a finding about its amount.
@@ -84,10 +82,8 @@ def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> It
     """Yield the findings about one resource of a container.
 
     Args:
-        name: Its name.
         amount: How much is requested.
         path: Where it is.
-        release: The Kubernetes release.
     """
     shown, standard = Verbatim(name) if release in _TYPED else name, "/" not in name
     misnamed = formats.label_key(name, release)

@@ -1,4 +1,4 @@
-"""The types of kinds that draguard does not judge: only policies read them.
+"""The types of kinds, and of parts of pods, that draguard hardly judges: mostly policies read them.
 
 Their fields, in the words of Go, are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A
 type is made when an object first needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply
@@ -9,20 +9,193 @@ list that is merged by a key, ``~Phase`` a string with a type of its own.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.core import completing
+from webhook import formats
+from webhook.api.core.container import pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
+from webhook.problem import Path, Problem, required
 from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
 
 if TYPE_CHECKING:
     from webhook.api.core.meta import Object
+    from webhook.schema.target import Target
+
+# -- Defaults that depend on several fields of kinds that are not judged
+
+
+Complete = Callable[[dict[str, Any]], dict[str, Any]]
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_CLIENT_IP: Final = {"clientIP": {"timeoutSeconds": 10800}}
+_EXTERNAL: Final = frozenset({"NodePort", "LoadBalancer"})
+_METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
+_CPU_PERCENT: Final = 80
+
+
+def _volume(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_Volume (``pkg/apis/core/v1/defaults.go``)."""
+    if value.keys() <= {"name"}:
+        return {**value, "emptyDir": {}}
+    image = value.get("image")
+    if isinstance(image, dict) and not image.get("pullPolicy"):
+        reference = image.get("reference")
+        policy = pull_policy(reference if isinstance(reference, str) else "")
+        return {**value, "image": {**image, "pullPolicy": policy}}
+    return value
+
+
+def _secret(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow Convert_v1_Secret_To_core_Secret (``pkg/apis/core/v1/conversion.go``)."""
+    stated = value.get("stringData")
+    if not isinstance(stated, dict):
+        return value
+    written = {
+        key: base64.b64encode(each.encode("utf-8", "replace")).decode() if isinstance(each, str) else each
+        for key, each in stated.items()
+    }
+    kept = {name: each for name, each in value.items() if name != "stringData"}
+    return {**kept, "data": {**_map(value, "data"), **written}}
+
+
+def _service_port(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_Service (``pkg/apis/core/v1/defaults.go``)."""
+    return value if value.get("targetPort") or not value.get("port") else {**value, "targetPort": value["port"]}
+
+
+def _service_spec(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_Service (``pkg/apis/core/v1/defaults.go``)."""
+    type_, found = value.get("type"), dict(value)
+    if value.get("sessionAffinity") == "None":
+        found.pop("sessionAffinityConfig", None)
+    elif value.get("sessionAffinity") == "ClientIP" and not _map(value, "sessionAffinityConfig", "clientIP"):
+        found["sessionAffinityConfig"] = _CLIENT_IP
+    if type_ in _EXTERNAL or (type_ == "ClusterIP" and value.get("externalIPs")):
+        found.setdefault("externalTrafficPolicy", "Cluster")
+    if type_ != "ExternalName":
+        found.setdefault("internalTrafficPolicy", "Cluster")
+    if type_ == "LoadBalancer":
+        found.setdefault("allocateLoadBalancerNodePorts", True)
+    return found
+
+
+def _namespace(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_Namespace (``pkg/apis/core/v1/defaults.go``)."""
+    metadata = _map(value, "metadata")
+    if not (name := metadata.get("name")):
+        return value
+    labels = {**_map(metadata, "labels"), "kubernetes.io/metadata.name": name}
+    return {**value, "metadata": {**metadata, "labels": labels}}
+
+
+def _limit_range_item(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_LimitRangeItem (``pkg/apis/core/v1/defaults.go``)."""
+    if value.get("type") != "Container":
+        return value
+    limits = {**_map(value, "max"), **_map(value, "default")}
+    requests = {**_map(value, "min"), **limits, **_map(value, "defaultRequest")}
+    return {**value, **{name: each for name, each in (("default", limits), ("defaultRequest", requests)) if each}}
+
+
+def _subject(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_Subject (``pkg/apis/rbac/v1/defaults.go``)."""
+    is_of_group = value.get("kind") in {"User", "Group"} and not value.get("apiGroup")
+    return {**value, "apiGroup": _RBAC} if is_of_group else value
+
+
+def _network_policy_spec(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_NetworkPolicy (``pkg/apis/networking/v1/defaults.go``)."""
+    if value.get("policyTypes"):
+        return value
+    return {**value, "policyTypes": ["Ingress", *(["Egress"] if value.get("egress") else [])]}
+
+
+def _autoscaler_spec(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_HorizontalPodAutoscaler (``pkg/apis/autoscaling/v2/defaults.go``)."""
+    if value.get("metrics"):
+        return value
+    target = {"type": "Utilization", "averageUtilization": _CPU_PERCENT}
+    return {**value, "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]}
+
+
+def _autoscaler_behavior(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow GenerateHPAScaleUpRules and GenerateHPAScaleDownRules (``pkg/apis/autoscaling/v2/defaults.go``)."""
+    all_ = {"type": "Percent", "value": 100, "periodSeconds": 15}
+    some = {"type": "Pods", "value": 4, "periodSeconds": 15}
+    up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [some, all_]}
+    down = {"selectPolicy": "Max", "policies": [all_]}
+    return {**value, "scaleUp": {**up, **_map(value, "scaleUp")}, "scaleDown": {**down, **_map(value, "scaleDown")}}
+
+
+def _autoscaler_v1(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow Convert_v1_HorizontalPodAutoscaler_To_autoscaling_… (``pkg/apis/autoscaling/v1/conversion.go``)."""
+    spec = _map(value, "spec")
+    if _METRICS in _map(value, "metadata", "annotations") or "targetCPUUtilizationPercentage" in spec:
+        return value
+    return {**value, "spec": {**spec, "targetCPUUtilizationPercentage": _CPU_PERCENT}}
+
+
+def _csi_driver_spec(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_CSIDriver (``pkg/apis/storage/v1/defaults.go``)."""
+    return value if value.get("volumeLifecycleModes") else {**value, "volumeLifecycleModes": ["Persistent"]}
+
+
+def _node_status(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_NodeStatus (``pkg/apis/core/v1/defaults.go``)."""
+    capacity = _map(value, "capacity")
+    return {"allocatable": capacity, **value} if capacity else value
+
+
+def _definition(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_CustomResourceDefinition (apiextensions-apiserver)."""
+    status, versions = _map(value, "status"), _map(value, "spec").get("versions")
+    if status.get("storedVersions") or not isinstance(versions, list):
+        return value
+    stored = [each.get("name") for each in versions if isinstance(each, dict) and each.get("storage") is True]
+    return {**value, "status": {**status, "storedVersions": stored[:1] or None}}
+
+
+def _definition_names(value: dict[str, Any]) -> dict[str, Any]:
+    """Follow SetDefaults_CustomResourceDefinitionSpec (apiextensions-apiserver)."""
+    kind = value.get("kind")
+    if not isinstance(kind, str) or not kind:
+        return value
+    named = {"singular": kind.lower(), "listKind": f"{kind}List"}
+    return {**value, **{name: each for name, each in named.items() if not value.get(name)}}
+
+
+FUNCTIONS: Final[Mapping[str, Complete]] = {
+    "v1.LimitRangeItem": _limit_range_item,
+    "v1.Namespace": _namespace,
+    "v1.NodeStatus": _node_status,
+    "v1.Secret": _secret,
+    "v1.ServicePort": _service_port,
+    "v1.ServiceSpec": _service_spec,
+    "v1.Volume": _volume,
+    "apiextensions.k8s.io/v1.CustomResourceDefinition": _definition,
+    "apiextensions.k8s.io/v1.CustomResourceDefinitionNames": _definition_names,
+    "autoscaling/v1.HorizontalPodAutoscaler": _autoscaler_v1,
+    "autoscaling/v2.HorizontalPodAutoscalerBehavior": _autoscaler_behavior,
+    "autoscaling/v2.HorizontalPodAutoscalerSpec": _autoscaler_spec,
+    "networking.k8s.io/v1.NetworkPolicySpec": _network_policy_spec,
+    "rbac.authorization.k8s.io/v1.Subject": _subject,
+    "storage.k8s.io/v1.CSIDriverSpec": _csi_driver_spec,
+}
+"""The functions that complete values, by their type."""
+
+
+def _map(value: Any, *path: str) -> dict[str, Any]:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
 
 META: Final = "meta/v1"
 WRITTEN: Final[Mapping[str, str]] = {
@@ -30,11 +203,43 @@ WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.Condition": "conditions:Condition",
     f"{META}.LabelSelector": "labelselector:LabelSelector",
     "v1.EnvVar": "container:EnvVar",
+    "v1.EnvFromSource": "container:EnvFromSource",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",
     "v1.Toleration": "placement:Toleration",
     "v1.NodeSelector": "nodeselector:NodeSelector",
 }
 """The types that are declared in Python, as they are judged elsewhere."""
+
+
+def _topology_key(key: str, _target: Target) -> Iterator[Problem]:
+    """A constraint names a label of nodes."""
+    if not key:
+        yield required(Path(), "can not be empty")
+
+
+_REQUIRED: Final = {"required": True}
+_JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "v1.PodReadinessGate.conditionType": {"always": True, "format": formats.label_key},
+    "v1.Sysctl.name": _REQUIRED,
+    "v1.TopologySpreadConstraint.maxSkew": {"minimum": (1, "must be greater than zero")},
+    "v1.TopologySpreadConstraint.topologyKey": {"always": True, "checked_by": _topology_key},
+    "v1.TopologySpreadConstraint.whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
+    "v1.Volume.name": {"required": True, "format": formats.dns_label},
+    "v1.VolumeDevice.devicePath": _REQUIRED,
+    "v1.VolumeDevice.name": _REQUIRED,
+    "v1.VolumeMount.mountPath": _REQUIRED,
+    "v1.VolumeMount.name": _REQUIRED,
+}
+"""What the items of lists in pods need, which null does not have: Go decodes it as an item without fields."""
+_COUNTED: Final = frozenset(
+    {
+        *("CSIDriver", "CustomResourceDefinition", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass"),
+        *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration"),
+        *("NetworkPolicy", "PodDisruptionBudget", "PriorityClass", "PriorityLevelConfiguration"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration"),
+    }
+)
+"""The kinds whose generations the API server counts (``PrepareForCreate`` in ``pkg/registry/*/*/strategy.go``)."""
 _FIELD: Final = re.compile(r"(\w+)([?!]?)(?::([^@=\s]+))?(?:@([0-9]*)-?([0-9]*))?(?:=(\S+))?")
 _SCALARS: Final[Mapping[str, Callable[..., Field]]] = {
     "bool": Bool,
@@ -77,13 +282,13 @@ def type_of(api_version: str, name: str) -> type[Struct]:
             fields |= inner.fields
             embedded |= {each: ".".join(filter(None, (part, inner.embedded.get(each)))) for each in inner.fields}
         else:
-            field, declared_field = _field(token, api_version)
+            field, declared_field = _field(token, api_version, name)
             fields[field] = declared_field
     bases: tuple[type[Struct], ...] = (Struct,)
     if head.startswith("*"):
-        from webhook.api.core.meta import Object  # parts of pods need no kinds
+        from webhook.api.core.meta import CountedObject, Object  # parts of pods need no kinds
 
-        bases = (Object,)
+        bases = (CountedObject if name in _COUNTED else Object,)
     attributes: dict[str, Any] = {
         "package": api_version.rpartition("/")[2],
         "go_name": name,
@@ -93,7 +298,7 @@ def type_of(api_version: str, name: str) -> type[Struct]:
         # A field must not shadow an attribute of the class.
         **{f"{field}_": each for field, each in fields.items()},
     }
-    if complete := completing.FUNCTIONS.get(f"{api_version}.{name}"):
+    if complete := FUNCTIONS.get(f"{api_version}.{name}"):
         attributes["complete"] = staticmethod(complete)
     return type(name, bases, attributes)
 
@@ -120,11 +325,12 @@ def _lines(api_version: str) -> Mapping[str, str]:
     return {line.partition(" ")[0].strip("*!"): line for line in lines}
 
 
-def _field(token: str, api_version: str) -> tuple[str, Field]:
+def _field(token: str, api_version: str, owner: str) -> tuple[str, Field]:
     match = _FIELD.fullmatch(token)
     assert match is not None, token  # noqa: S101 - the file is our own
     name, flag, type_, since, until, default = match.groups()
     common: dict[str, Any] = {"pointer": flag == "?", "written": flag == "!"}
+    common |= _JUDGED.get(f"{api_version}.{owner}.{name}", {})
     common |= {"since": int(since)} if since else {}
     common |= {"until": int(until)} if until else {}
     if default:

@@ -6,15 +6,15 @@ misspelt fields are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
 from webhook.formats.images import LATEST, tag_of
-from webhook.problem import Problem, forbidden
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check
+from webhook.problem import Problem, forbidden, invalid
+from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 REQUESTS_SINCE: Final = 31
 """The release from which on a container may use one request of a claim."""
@@ -84,19 +84,35 @@ class EnvVar(V1Struct):
     valueFrom = unjudged("EnvVarSource")
 
 
+class EnvFromSource(V1Struct):
+    """An object whose data become variables of a container's environment."""
+
+    prefix = Text("What comes before the names of these.")
+    configMapRef = unjudged("ConfigMapEnvSource")
+    secretRef = unjudged("SecretEnvSource")
+
+
+@exactly_one(EnvFromSource, "configMapRef", "secretRef")
+def one_env_source(source: View, given: Sequence[str]) -> Iterator[Problem]:
+    """Variables of an item of envFrom come from either a ConfigMap or a Secret."""
+    at_most_one = "may not have more than one field specified at a time"
+    detail = at_most_one if given else "must specify one of: `configMapRef` or `secretRef`"
+    yield invalid(source.path, "", detail)
+
+
 class Container(V1Struct):
     """A container of the pod."""
 
     opaque: ClassVar = {
         "env": Array(Nested(EnvVar), list_map_keys=["name"]),
-        "envFrom": Array(unjudged("EnvFromSource")),
+        "envFrom": Array(Nested(EnvFromSource)),
         "lifecycle": unjudged("Lifecycle"),
         "livenessProbe": unjudged("Probe"),
         "readinessProbe": unjudged("Probe"),
         "securityContext": unjudged("SecurityContext"),
         "startupProbe": unjudged("Probe"),
-        "volumeDevices": Array(unjudged("VolumeDevice"), list_map_keys=["devicePath"]),
-        "volumeMounts": Array(unjudged("VolumeMount"), list_map_keys=["mountPath"]),
+        "volumeDevices": Array(unjudged("VolumeDevice", pointer=False), list_map_keys=["devicePath"]),
+        "volumeMounts": Array(unjudged("VolumeMount", pointer=False), list_map_keys=["mountPath"]),
     }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
@@ -112,7 +128,7 @@ class Container(V1Struct):
         "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
     )
     restartPolicyRules = Anything(
-        "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule"))
+        "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule", pointer=False))
     )
     terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
     terminationMessagePolicy = Text(

@@ -169,7 +169,6 @@ def shown_terms(terms: Sequence[Any] | None, release: Release) -> Any:
 
     Args:
         terms: The terms; None if the list is absent, as Go tells it from an empty one.
-        release: The Kubernetes release.
     """
     if terms or release >= _JSON_SINCE:
         return terms

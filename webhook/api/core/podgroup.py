@@ -92,7 +92,7 @@ class PodGroup(Object):
     """Pods that are scheduled together."""
 
     spec = Nested(PodGroupSpec, "Which pods, and what they share.", subresource=MAIN)
-    status = Nested(PodGroupStatus, "What became of the group.", subresource=STATUS)
+    status = Nested(PodGroupStatus, "The status of the group.", subresource=STATUS)
 
 
 @exactly_one(PodGroupResourceClaim, *SOURCES)

@@ -129,16 +129,16 @@ class PodSpec(V1Struct):
     instead: ClassVar = TEMPLATES_INSTEAD
     opaque: ClassVar = {
         "dnsConfig": unjudged("PodDNSConfig"),
-        "hostAliases": Array(unjudged("HostAlias"), list_map_keys=["ip"]),
-        "imagePullSecrets": Array(unjudged("LocalObjectReference"), list_map_keys=["name"]),
+        "hostAliases": Array(unjudged("HostAlias", pointer=False), list_map_keys=["ip"]),
+        "imagePullSecrets": Array(unjudged("LocalObjectReference", pointer=False), list_map_keys=["name"]),
         "os": unjudged("PodOS"),
         "overhead": ResourceList(),
-        "readinessGates": Array(unjudged("PodReadinessGate")),
+        "readinessGates": Array(unjudged("PodReadinessGate", pointer=False)),
         "securityContext": unjudged("PodSecurityContext", default=Default({}, {})),
         "topologySpreadConstraints": Array(
-            unjudged("TopologySpreadConstraint"), list_map_keys=["topologyKey", "whenUnsatisfiable"]
+            unjudged("TopologySpreadConstraint", pointer=False), list_map_keys=["topologyKey", "whenUnsatisfiable"]
         ),
-        "volumes": Array(unjudged("Volume"), list_map_keys=["name"]),
+        "volumes": Array(unjudged("Volume", pointer=False), list_map_keys=["name"], unique="name"),
     }
 
     containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"], written=True)
@@ -156,7 +156,7 @@ class PodSpec(V1Struct):
     )
     workloadRef = Nested(
         WorkloadReference,
-        "The workload it is scheduled with.",
+        "The workload that the pod is scheduled with.",
         pointer=True,
         since=35,
         until=35,

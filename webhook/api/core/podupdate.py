@@ -90,7 +90,6 @@ def changes(new: dict[str, Any], old: dict[str, Any], path: Path, release: Relea
         new: The spec as submitted.
         old: The spec as stored.
         path: Where the spec sits.
-        release: The Kubernetes release.
     """
     if new == old:
         return

@@ -112,7 +112,7 @@ class ReplicationControllerSpec(Controlled):
 class ReplicationController(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicationControllerSpec, "Pods, and how many.", subresource=MAIN)
+    spec = Nested(ReplicationControllerSpec, "A template of pods, and their number.", subresource=MAIN)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class ReplicaSetSpec(Controlled):
 class ReplicaSet(Workload):
     """Keeps a number of pods running."""
 
-    spec = Nested(ReplicaSetSpec, "Pods, and how many.", subresource=MAIN)
+    spec = Nested(ReplicaSetSpec, "A template of pods, and their number.", subresource=MAIN)
 
 
 class DeploymentSpec(Controlled):
@@ -156,7 +156,7 @@ class DeploymentSpec(Controlled):
 class Deployment(Workload):
     """Keeps a number of pods running, and replaces them step by step."""
 
-    spec = Nested(DeploymentSpec, "Pods, how many, and how to replace them.", subresource=MAIN)
+    spec = Nested(DeploymentSpec, "A template of pods, their number, and how to replace them.", subresource=MAIN)
 
 
 class StatefulPodSpec(PodSpec):
@@ -184,7 +184,7 @@ class StatefulSetSpec(Controlled):
     opaque: ClassVar = dict[str, Field](
         replicas=REPLICAS,
         selector=SELECTOR,
-        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim")),
+        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim", pointer=False)),
         serviceName=Text(),
         podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
         updateStrategy=unjudged("apps/v1.StatefulSetUpdateStrategy", pointer=False),
@@ -202,7 +202,7 @@ class StatefulSetSpec(Controlled):
 class StatefulSet(Workload):
     """Keeps a number of pods running, each with its own name and volumes."""
 
-    spec = Nested(StatefulSetSpec, "Pods, how many, and their volumes.", subresource=MAIN)
+    spec = Nested(StatefulSetSpec, "A template of pods, their number, and their volumes.", subresource=MAIN)
 
     @classmethod
     def tolerates(cls, problem: Problem, release: Release) -> bool:
@@ -230,7 +230,7 @@ class DaemonSetSpec(Controlled):
 class DaemonSet(Workload):
     """Keeps a pod running on each node."""
 
-    spec = Nested(DaemonSetSpec, "Pods, one for each node.", subresource=MAIN)
+    spec = Nested(DaemonSetSpec, "A template of pods, one for each node.", subresource=MAIN)
 
 
 class JobSpec(Templated):
@@ -259,7 +259,7 @@ class JobSpec(Templated):
 class Job(Workload):
     """Runs pods to completion."""
 
-    spec = Nested(JobSpec, "Pods that run to their end.", subresource=MAIN)
+    spec = Nested(JobSpec, "A template of pods that run to completion.", subresource=MAIN)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -288,7 +288,7 @@ class JobTemplateSpec(V1Struct):
 
     opaque: ClassVar = dict[str, Field](metadata=Nested(ObjectMeta))
 
-    spec = Nested(JobSpec, "Pods that run to their end.")
+    spec = Nested(JobSpec, "A template of pods that run to completion.")
 
 
 class CronJobSpec(V1Struct):

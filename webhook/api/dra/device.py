@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity
 from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
-from webhook.api.dra.capacity import Counter, DeviceCapacity, request_policy
 from webhook.api.dra.names import (
     DRIVER_NAME_MAX_BYTES,
     ID_MAX_BYTES,
@@ -20,15 +20,11 @@ from webhook.api.dra.names import (
     dns_label,
     qualified_name,
 )
-from webhook.api.dra.nodeallocatable import (
-    NodeAllocatableResource,
-    NodeAllocatableResourceMapping,
-    allocatable_resource,
-    mapped_resource,
-)
 from webhook.api.dra.taints import DeviceTaint
 from webhook.api.unions import one_member
-from webhook.problem import Problem, forbidden, invalid, required
+from webhook.formats.quantities import Quantity as Value
+from webhook.formats.quantities import decode_quantity, whole_quantity, wrapped
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
 from webhook.schema import (
     CHANGED,
     IN_PLACE,
@@ -44,6 +40,281 @@ from webhook.schema import (
     check,
     exactly_one,
 )
+from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+
+# -- The capacity of a device, and how much of it a request may take
+
+
+VALID_VALUES_MAX_ITEMS = 10
+FRACTIONS = "DRAFractionalCapacityRange"
+_GUARDED_SINCE = 37
+_BOUNDS = "min", "max", "step"
+_LARGEST = whole_quantity(2**63 - 1)
+
+
+class CapacityRequestPolicyRange(Struct):
+    """Requests are multiples of a step between two bounds."""
+
+    min = Quantity("The least that a request takes.", pointer=True)
+    max = Quantity("The most that a request takes.", pointer=True)
+    step = Quantity("What requests are rounded up to, counted from min.", pointer=True)
+
+
+class CapacityRequestPolicy(Struct):
+    """The amounts of a capacity that a request may take."""
+
+    default = Quantity("What a request takes that does not say.", pointer=True, written=True)
+    validValues = Array(Quantity(), "What requests are rounded up to.")
+    validRange = Nested(CapacityRequestPolicyRange, "The bounds of what requests take.", pointer=True)
+
+
+class DeviceCapacity(Struct):
+    """A capacity of a device."""
+
+    plain = "value"
+    shorthand: ClassVar = {str: "value", int: "value"}
+
+    value = Quantity("How much there is.", default="0")
+    requestPolicy = Nested(
+        CapacityRequestPolicy,
+        "How much of it a request may take.",
+        pointer=True,
+        since=34,
+        gate="DRAConsumableCapacity",
+    )
+
+
+class Counter(Struct):
+    """Something that can be counted."""
+
+    value = Quantity("How much there is.", default="0")
+
+
+def request_policy(capacity: View) -> Iterator[Problem]:
+    """A request policy has valid values or a valid range, and a default that is among them."""
+    policy, total = capacity.requestPolicy, _value(capacity.value)
+    if policy.validValues and policy.validRange:
+        detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
+        yield forbidden(policy.path, detail)
+    elif policy.validValues or policy.validRange:
+        if "default" not in policy:
+            yield required(
+                policy / "default", f"required when {'validValues' if policy.validValues else 'validRange'} is defined"
+            )
+        elif policy.validValues:
+            yield from _values(policy, total)
+        else:
+            yield from _range(policy, total)
+
+
+def _value(submitted: object) -> Value:
+    return decode_quantity(submitted or "0")
+
+
+def _values(policy: View, total: Value) -> Iterator[Problem]:
+    path, default = policy / "validValues", _value(policy.default)
+    values = [_value(each) for each in policy.validValues]
+    for index, (value, following) in enumerate(pairwise(values), 1):
+        if value > following:
+            yield invalid(path / index, str(following), "values must be sorted in ascending order")
+    found = False
+    if len(values) > VALID_VALUES_MAX_ITEMS:
+        yield too_many(path, len(values), VALID_VALUES_MAX_ITEMS, policy.release)
+    if len(values) <= VALID_VALUES_MAX_ITEMS or policy.release < SIZE_ENDS_LIST_SINCE:
+        in_decimals = policy.enabled(FRACTIONS)
+        seen = set()
+        for index, value in enumerate(values):
+            found = found or value == default
+            if value > total:
+                yield invalid(path / index, str(value), f"option is larger than capacity value: {total}")
+            # Upstream compares decimals, whose scale matters, or values rounded to whole numbers.
+            key = value.decimal() if in_decimals else str(value.value())
+            if key in seen:
+                yield duplicate(path / index, key)
+            seen.add(key)
+    if not found:
+        yield invalid(path, str(default), "default value is not valid according to the requestPolicy")
+
+
+def _range(policy: View, total: Value) -> Iterator[Problem]:
+    bounds, default = policy.validRange, _value(policy.default)
+    if "min" not in bounds:
+        yield required(bounds / "min", "required when validRange is defined")
+        return
+    # Upstream reports the default as a field of the range.
+    at_default = policy.release >= _GUARDED_SINCE
+    least = _value(bounds.min)
+    if least > total:
+        yield invalid(bounds / "min", str(least), f"min is larger than capacity value: {total}")
+    if default < least:
+        yield invalid(bounds / ("default" if at_default else "min"), str(default), f"default is less than min: {least}")
+    most = _value(bounds.max) if "max" in bounds else None
+    if most is not None:
+        if least > most:
+            yield invalid(bounds / "max", str(least), f"min is larger than max: {most}")
+        if most > total:
+            yield invalid(bounds / "max", str(most), f"max is larger than capacity value: {total}")
+        if default > most:
+            path = bounds / ("default" if at_default else "max")
+            yield invalid(path, str(default), f"default is more than max: {most}")
+    if policy.release >= _GUARDED_SINCE:
+        yield from _guarded_steps(bounds, total, default)
+    elif "step" in bounds:
+        yield from _steps(bounds, total, least, [default] if most is None else [default, most])
+
+
+def _steps(bounds: View, total: Value, least: Value, values: list[Value]) -> Iterator[Problem]:
+    path, step = bounds / "step", _value(bounds.step)
+    if least + step > total:
+        yield invalid(path, str(step), f"one step {least + step} is larger than capacity value: {total}")
+    if not step.value():
+        # The API server divides by it: the request handler panics, and the connection is closed.
+        yield refused("InternalError", path, "Internal error: runtime error: integer divide by zero")
+        return
+    yield from _between_steps(path, step, least, values, Value.value)
+
+
+def _guarded_steps(bounds: View, total: Value, default: Value) -> Iterator[Problem]:
+    """Check steps as Kubernetes 1.37 does: in whole numbers of 64 bits or, with a gate, in thousandths."""
+    values = {"default": default} | {name: _value(getattr(bounds, name)) for name in _BOUNDS if name in bounds}
+    in_thousandths = bounds.enabled(FRACTIONS) and any(value.power < 0 for value in values.values())
+    if in_thousandths and (bad := [name for name, value in values.items() if value.thousandths() is None]):
+        for name in bad:
+            yield invalid(bounds / name, str(values[name]), "value cannot be represented as a milli value")
+        return
+    if "step" not in values:
+        return
+    path, least, step = bounds / "step", values["min"], values["step"]
+    if step.sign <= 0:
+        yield invalid(path, str(step), "must be greater than zero")
+        return
+    if least + step > total:
+        yield invalid(path, str(step), f"one step {least + step} is larger than capacity value: {total}")
+    if not in_thousandths and (wrong := list(_beyond_64_bits(bounds, values))):
+        yield from wrong
+        return
+    checked = [values[name] for name in ("default", "max") if name in values]
+    yield from _between_steps(path, step, least, checked, Value.thousandths if in_thousandths else Value.value)
+
+
+def _beyond_64_bits(bounds: View, values: Mapping[str, Value]) -> Iterator[Problem]:
+    for name, value in values.items():
+        if value.sign < 0:
+            yield invalid(bounds / name, str(value), "must be greater than or equal to 0")
+        elif value > _LARGEST:
+            yield invalid(bounds / name, str(value), f"must not be larger than {_LARGEST.value()}")
+
+
+def _between_steps(
+    path: Path, step: Value, least: Value, values: Iterable[Value], count: Callable[[Value], int | None]
+) -> Iterator[Problem]:
+    for value in values:
+        if wrapped((count(value) or 0) - (count(least) or 0)) % (count(step) or 1):
+            yield invalid(path, str(value), f"value is not a multiple of a given step ({step}) from ({least})")
+
+
+# -- Node-allocatable resources of a device: the cpu, memory and huge pages that its use consumes
+
+
+_NO_KEY = "capacityKey must not be an empty string"
+_NOT_POSITIVE = "must be positive"
+
+
+class NodeAllocatableResourceMapping(Struct):
+    """The amount of a node resource that goes with a device, in the form of Kubernetes 1.36."""
+
+    capacityKey = Text("The capacity that is taken for it.", go="QualifiedName", pointer=True, empty=_NO_KEY)
+    allocationMultiplier = Quantity("What the capacity is multiplied by.", pointer=True, default="1")
+
+
+class NodeAllocatableMapping(Struct):
+    """The amount of a node resource that goes with a device, by its allocation."""
+
+    tagged = frozenset({"capacity-or-device"})
+
+    capacityKey = Text("The capacity of the device that counts.", go="QualifiedName", pointer=True, empty=_NO_KEY)
+    capacityMultiplier = Quantity("How much goes with one unit of the capacity.", pointer=True)
+    deviceMultiplier = Quantity("How much goes with the device.", pointer=True)
+
+
+class NodeAllocatableOverhead(Struct):
+    """The amount of a node resource that goes with the users of a device."""
+
+    perPod = Quantity("How much goes with each pod.", pointer=True)
+    perContainer = Quantity("How much goes with each container.", pointer=True)
+
+
+class NodeAllocatableResource(Struct):
+    """The amount of one node resource that using a device takes."""
+
+    mapping = Nested(NodeAllocatableMapping, "What goes with the device.", pointer=True)
+    overhead = Nested(NodeAllocatableOverhead, "What goes with its users.", pointer=True)
+
+
+UNION = "capacityKey", "deviceMultiplier"
+
+
+@exactly_one(NodeAllocatableMapping, *UNION)
+def capacity_or_device(mapping: View, given: Sequence[str]) -> Iterator[Problem]:
+    """A mapping depends either on a capacity or on the device as a whole."""
+    yield from one_member(mapping.path, UNION, given)
+
+
+def mapped_resource(device: View, name: str, mapping: View) -> Iterator[Problem]:
+    """Validate one mapping of Kubernetes 1.36."""
+    if "/" in name and "kubernetes.io/" not in name:
+        yield invalid(mapping.path, name, _NOT_ALLOCATABLE)
+    if decode_quantity(mapping.allocationMultiplier).sign <= 0:
+        yield invalid(mapping / "allocationMultiplier", mapping.allocationMultiplier, _NOT_POSITIVE)
+    if mapping.capacityKey and mapping.capacityKey not in device.capacity:
+        yield not_found(mapping / "capacityKey", mapping.capacityKey)
+
+
+_NOT_ALLOCATABLE = "must be a node allocatable resource name"
+
+
+def allocatable_resource(device: View, name: str, resource: View) -> Iterator[Problem]:
+    """Validate one resource of the node."""
+    if name not in {"cpu", "memory"} and not name.startswith("hugepages-"):
+        yield invalid(resource.path, name, _NOT_ALLOCATABLE)
+    if not resource.mapping and not resource.overhead:
+        yield required(resource.path, "at least one of mapping or overhead must be set")
+    if resource.mapping:
+        yield from _mapping(device, resource.mapping)
+    if resource.overhead:
+        yield from _overhead(resource.overhead)
+
+
+def _mapping(device: View, mapping: View) -> Iterator[Problem]:
+    if "capacityKey" in mapping:
+        if mapping.capacityKey and mapping.capacityKey not in device.capacity:
+            yield not_found(mapping / "capacityKey", mapping.capacityKey)
+        if "capacityMultiplier" not in mapping:
+            detail = "capacityMultiplier is required when capacityKey is set"
+            yield required(mapping / "capacityMultiplier", detail)
+        else:
+            yield from _positive(mapping, "capacityMultiplier")
+    if "deviceMultiplier" in mapping:
+        yield from _positive(mapping, "deviceMultiplier")
+    if "capacityMultiplier" in mapping and "capacityKey" not in mapping:
+        yield required(mapping / "capacityKey", "capacityKey is required when capacityMultiplier is set")
+
+
+def _positive(mapping: View, field: str) -> Iterator[Problem]:
+    quantity = decode_quantity(getattr(mapping, field))
+    if quantity.sign <= 0:
+        yield invalid(mapping / field, str(quantity), _NOT_POSITIVE)
+
+
+def _overhead(overhead: View) -> Iterator[Problem]:
+    if "perPod" not in overhead and "perContainer" not in overhead:
+        yield invalid(overhead.path, "", "at least one of perPod or perContainer must be set")
+        return
+    for field in ("perPod", "perContainer"):
+        quantity = decode_quantity(getattr(overhead, field) or "0")
+        if quantity.sign < 0:
+            yield invalid(overhead / field, str(quantity), "must be non-negative")
+
 
 VALUE_MAX_BYTES = 64
 ATTRIBUTES_AND_CAPACITIES_MAX = 32

@@ -73,4 +73,4 @@ class DeviceClass(CountedObject):
 
     metadata = Nested(DeviceClassMetadata, "The class's name, labels and annotations.")
 
-    spec = Nested(DeviceClassSpec, "Which devices belong to the class.")
+    spec = Nested(DeviceClassSpec, "Which devices belong to the class, and how they are configured.")

@@ -33,7 +33,7 @@ class DeviceTaintSelector(Struct):
 class DeviceTaintRuleSpec(Struct):
     """The taint, and the devices that get it."""
 
-    deviceSelector = Nested(DeviceTaintSelector, "Which devices get the taint; all of them if absent.", pointer=True)
+    deviceSelector = Nested(DeviceTaintSelector, "The devices that get the taint; all of them if empty.", pointer=True)
     taint = Nested(DeviceTaintOfRule, "The taint.")
 
 

@@ -108,7 +108,7 @@ class ResourceClaimSpec(Struct):
         " devices: leave the field out; All and ExactCount are values of devices.requests[].exactly.allocationMode",
     }
 
-    devices = Nested(DeviceClaim, "The devices that are wanted.")
+    devices = Nested(DeviceClaim, "The requested devices.")
     controller = driver_name(
         "The driver whose own controller allocates the claim.", until=31, gate="DRAControlPlaneController"
     )
@@ -123,7 +123,9 @@ class ResourceClaim(Object):
     spec = Nested(
         ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
     )
-    status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
+    status = Nested(
+        ResourceClaimStatus, "The allocation of a claim, and the pods that it is reserved for.", subresource=STATUS
+    )
 
     @classmethod
     def prepare(cls, obj: dict[str, Any], old: dict[str, Any], target: Target) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class ResourcePoolStatusRequest(Object):
 
     spec = Nested(
         ResourcePoolStatusRequestSpec,
-        "The pools that the request is about.",
+        "The pools to report on.",
         immutable=True,
         declarative=True,
         rechecked={36: NEW},

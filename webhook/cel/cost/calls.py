@@ -76,14 +76,9 @@ def of_product(factor: float) -> CostFunction:
     return cost
 
 
-def scan(arguments: Sequence[Value], _: Value) -> int:
+def of_scan(_: str, arguments: Sequence[Value], _result: Value) -> int:
     """A look at all values in the first argument; numbers and the like cost 1 (Kubernetes library/cost.go)."""
     return _scan(arguments[0])
-
-
-def of_scan(_: str, arguments: Sequence[Value], result: Value) -> int:
-    """As `scan`, for all overloads of a function."""
-    return scan(arguments, result)
 
 
 def _scan(value: Value) -> int:

@@ -58,7 +58,7 @@ def parse(text: str) -> CIDR:
         prefix = netip.parse_prefix(text)
     except ValueError as error:
         raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
-    if prefix.address.is_mapped:
+    if ip.is_mapped(prefix.address):
         raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return CIDR(prefix)
 
@@ -92,8 +92,7 @@ def _length(cidr: CIDR) -> int:
 
 
 def _masked(cidr: CIDR) -> CIDR:
-    length = cidr.prefix.length
-    return CIDR(netip.Prefix(cidr.prefix.address.masked(length), length))
+    return CIDR(cidr.prefix.masked)
 
 
 LIBRARY: Final = Library(

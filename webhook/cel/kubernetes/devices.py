@@ -236,7 +236,6 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     """The environment of selectors.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         gates: The feature gates that are on; their additions may be used at once.
         stored: Whether the selector is in the cluster already; then gates do not matter.
     """

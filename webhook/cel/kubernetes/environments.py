@@ -12,12 +12,13 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.cel import ext
-from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.kubernetes import authorizer as authorizing
-from webhook.cel.kubernetes import cidr, costs, ip, jsonpatch, lists, quantity, regex, semver, url
+from webhook.cel.kubernetes import cidr, costs, ip, lists, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
+from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.base import (
     BOOL,
@@ -33,6 +34,24 @@ from webhook.cel.types.base import (
 )
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+# -- Keys in the paths of JSON Patch (library/jsonpatch.go)
+
+
+_ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
+
+
+def _escape(key: str) -> str:
+    return key.translate(_ESCAPES)
+
+
+_JSON_PATCH_KEYS: Final = Library(
+    "kubernetes.jsonpatch",
+    functions=(
+        Function("jsonpatch.escapeKey", Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, _escape)),
+    ),
+)
+
 
 CALL_LIMIT: Final = 1_000_000
 """The largest cost of one expression."""
@@ -94,7 +113,6 @@ def compatible_with(release: Release, *, stored: bool) -> Release:
     """The release whose libraries expressions may use.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
     """
     return release if stored or release < _COMPATIBLE_SINCE else Release(release - 1)
@@ -105,7 +123,6 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes; it declares no variables.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
     """
     usable = compatible_with(release, stored=stored)
@@ -256,7 +273,6 @@ def admission_environment(
     `authorizer` and `authorizer.requestResource` come from `webhook.cel.kubernetes.authorizer`.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         stored: Whether the expression is already in the cluster.
         params: Whether `params` is declared.
         authorizer: Whether `authorizer` is declared.
@@ -270,7 +286,7 @@ def admission_environment(
     if authorizer and release >= _AUTHORIZER_SINCE:
         added.append(_AUTHORIZER)
     if patch_types:
-        added += [_PATCH_TYPES, jsonpatch.LIBRARY]
+        added += [_PATCH_TYPES, _JSON_PATCH_KEYS]
     return environment(release, stored=stored).extend(*added)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import IPv4Address
+from operator import attrgetter
 from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Function, Library
@@ -14,8 +16,7 @@ from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 
 IP_TYPE: Final = opaque("net.IP")
-_FAMILIES: Final = {32: 4, 128: 6}
-_BITS_A_BYTE: Final = 8
+_BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
 @only_class
@@ -39,7 +40,7 @@ class IP:
 
     def cel_size(self) -> int:
         """How many bytes the address has."""
-        return self.address.bits // _BITS_A_BYTE
+        return len(self.address.packed)
 
     def cel_string(self) -> str:
         """The address in its canonical form."""
@@ -56,11 +57,28 @@ def parse(text: str) -> IP:
         address = netip.parse_address(text)
     except ValueError as error:
         raise EvaluationError(f"IP Address {quoted(text)} parse error during conversion from string: {error}") from None
-    if address.zone:
+    if netip.zone_of(address):
         raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
-    if address.is_mapped:
+    if is_mapped(address):
         raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return IP(address)
+
+
+def is_mapped(address: netip.Address) -> bool:
+    """Whether an address is an IPv4-mapped one of IPv6, `::ffff:1.2.3.4`."""
+    return getattr(address, "ipv4_mapped", None) is not None
+
+
+def _is_link_local_multicast(address: netip.Address) -> bool:
+    """Whether the first bits are those of 224.0.0.0/24, or of ff?2::/16, whatever the flags."""
+    first, second, third, *_ = address.packed
+    return (first, second, third) == (224, 0, 0) if address.version == 4 else (first, second & 0xF) == (0xFF, 2)  # noqa: PLR2004 - as it says
+
+
+def _is_global_unicast(address: netip.Address) -> bool:
+    """Whether an address is of no special kind; private addresses count as global."""
+    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    return not special and address != _BROADCAST
 
 
 def _is_canonical(text: str) -> bool:
@@ -68,15 +86,15 @@ def _is_canonical(text: str) -> bool:
 
 
 def _family(ip: IP) -> int:
-    return _FAMILIES[ip.address.bits]
+    return ip.address.version
 
 
 def _member(name: str, id_: str, result: Type, implementation: Callable[[IP], object]) -> Function:
     return Function(name, Overload(id_, (IP_TYPE,), result, implementation, member=True))
 
 
-def _kind(name: str, id_: str, networks: netip.Networks) -> Function:
-    return _member(name, id_, BOOL, lambda ip: ip.address.is_in(networks))
+def _kind(name: str, id_: str, is_of: Callable[[netip.Address], bool]) -> Function:
+    return _member(name, id_, BOOL, lambda ip: is_of(ip.address))
 
 
 LIBRARY: Final = Library(
@@ -88,10 +106,10 @@ LIBRARY: Final = Library(
         Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
         Function("string", Overload("ip_to_string", (IP_TYPE,), STRING, IP.cel_string)),
         _member("family", "ip_family", INT, _family),
-        _kind("isUnspecified", "ip_is_unspecified", netip.UNSPECIFIED),
-        _kind("isLoopback", "ip_is_loopback", netip.LOOPBACK),
-        _kind("isLinkLocalMulticast", "ip_is_link_local_multicast", netip.LINK_LOCAL_MULTICAST),
-        _kind("isLinkLocalUnicast", "ip_is_link_local_unicast", netip.LINK_LOCAL_UNICAST),
-        _member("isGlobalUnicast", "ip_is_global_unicast", BOOL, lambda ip: ip.address.is_global_unicast),
+        _kind("isUnspecified", "ip_is_unspecified", attrgetter("is_unspecified")),
+        _kind("isLoopback", "ip_is_loopback", attrgetter("is_loopback")),
+        _kind("isLinkLocalMulticast", "ip_is_link_local_multicast", _is_link_local_multicast),
+        _kind("isLinkLocalUnicast", "ip_is_link_local_unicast", attrgetter("is_link_local")),
+        _kind("isGlobalUnicast", "ip_is_global_unicast", _is_global_unicast),
     ),
 )

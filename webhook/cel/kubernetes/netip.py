@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Final, NoReturn
 
 from webhook.formats import quoted
 from webhook.records import NamedTuple
 
-_V4_BITS: Final = 32
-_V6_BITS: Final = 128
 _V6_FIELDS: Final = 8
 _V4_FIELDS: Final = 4
 _MAX_OCTET: Final = 255
@@ -18,55 +16,8 @@ _INT64_DIGITS: Final = 19
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
 
-Networks = Mapping[int, tuple[int, int, int]]
-"""By the bits of an address: the number of its first bits to look at, their mask, and their value."""
-
-_ALL: Final = 2**_V6_BITS - 1
-UNSPECIFIED: Final[Networks] = {_V4_BITS: (_V4_BITS, _ALL, 0), _V6_BITS: (_V6_BITS, _ALL, 0)}
-LOOPBACK: Final[Networks] = {_V4_BITS: (8, _ALL, 127), _V6_BITS: (_V6_BITS, _ALL, 1)}
-MULTICAST: Final[Networks] = {_V4_BITS: (4, _ALL, 0xE), _V6_BITS: (8, _ALL, 0xFF)}
-LINK_LOCAL_UNICAST: Final[Networks] = {_V4_BITS: (16, _ALL, 0xA9FE), _V6_BITS: (10, _ALL, 0x3FA)}
-LINK_LOCAL_MULTICAST: Final[Networks] = {_V4_BITS: (24, _ALL, 0xE00000), _V6_BITS: (16, 0xFF0F, 0xFF02)}
-_BROADCAST: Final[Networks] = {_V4_BITS: (_V4_BITS, _ALL, 2**_V4_BITS - 1), _V6_BITS: (0, _ALL, 1)}
-_MAPPED: Final[Networks] = {_V4_BITS: (0, _ALL, 1), _V6_BITS: (96, _ALL, 0xFFFF)}
-
-
-class Address(NamedTuple):
-    """An address: its number and its length in bits, 32 or 128; an IPv6 address may have a zone."""
-
-    number: int
-    bits: int
-    zone: str = ""
-
-    @property
-    def is_mapped(self) -> bool:
-        """Whether it is an IPv4-mapped IPv6 address, `::ffff:1.2.3.4`."""
-        return self.is_in(_MAPPED)
-
-    def top(self, count: int) -> int:
-        """Its first bits, as a number."""
-        return self.number >> (self.bits - count)
-
-    def masked(self, length: int) -> Address:
-        """The address with all bits zero except the first ones."""
-        rest = self.bits - length
-        return self._replace(number=self.number >> rest << rest)
-
-    def is_in(self, networks: Networks) -> bool:
-        """Whether it belongs to a kind, `LOOPBACK` for example."""
-        count, mask, value = networks[self.bits]
-        return self.top(count) & mask == value
-
-    @property
-    def is_global_unicast(self) -> bool:
-        """Whether it is of no special kind, nor 255.255.255.255; private addresses count as global."""
-        return not any(map(self.is_in, (UNSPECIFIED, LOOPBACK, MULTICAST, LINK_LOCAL_UNICAST, _BROADCAST)))
-
-    def __str__(self) -> str:
-        """The address in its canonical form, RFC 5952."""
-        from ipaddress import IPv4Address, IPv6Address  # few expressions print addresses
-
-        return str((IPv4Address if self.bits == _V4_BITS else IPv6Address)(self.number))
+Address = IPv4Address | IPv6Address
+"""An address; one of IPv6 may have a zone."""
 
 
 class Prefix(NamedTuple):
@@ -75,9 +26,16 @@ class Prefix(NamedTuple):
     address: Address
     length: int
 
+    @property
+    def masked(self) -> Prefix:
+        """The network without host bits."""
+        rest = self.address.max_prefixlen - self.length
+        return self._replace(address=type(self.address)(int(self.address) >> rest << rest))
+
     def contains(self, address: Address) -> bool:
         """Whether an address is in the network."""
-        return address.bits == self.address.bits and address.top(self.length) == self.address.top(self.length)
+        rest = self.address.max_prefixlen - self.length
+        return type(address) is type(self.address) and int(address) >> rest == int(self.address) >> rest
 
     def contains_prefix(self, other: Prefix) -> bool:
         """Whether all of another network is in this one."""
@@ -108,7 +66,7 @@ def parse_address(text: str) -> Address:
     try:
         for char in text:
             if char == ".":
-                return Address(_parse_v4(text), _V4_BITS)
+                return IPv4Address(_parse_v4(text))
             if char == ":":
                 return _parse_v6(text)
             if char == "%":
@@ -143,7 +101,7 @@ def _parse_v4(text: str) -> int:
     return number << 8 | value
 
 
-def _parse_v6(text: str) -> Address:
+def _parse_v6(text: str) -> IPv6Address:
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         _refuse("zone must be a non-empty string")
@@ -157,7 +115,8 @@ def _parse_v6(text: str) -> Address:
     number = 0
     for field in fields:
         number = number << 16 | field
-    return Address(number, _V6_BITS, zone)
+    address = IPv6Address(number)
+    return IPv6Address(f"{address}%{zone}") if zone else address
 
 
 def _parse_fields(rest: str) -> tuple[list[int], int | None]:
@@ -217,6 +176,11 @@ def _embedded_v4(rest: str, before: int, gap: int | None) -> tuple[int, int]:
     return number >> 16, number & 0xFFFF
 
 
+def zone_of(address: Address) -> str:
+    """The zone of an address; empty if it has none."""
+    return (isinstance(address, IPv6Address) and address.scope_id) or ""
+
+
 def parse_prefix(text: str) -> Prefix:
     """Reads a network.
 
@@ -228,10 +192,10 @@ def parse_prefix(text: str) -> Prefix:
         if not slash:
             _refuse("no '/'")
         parsed = parse_address(address)
-        if parsed.zone:
+        if zone_of(parsed):
             _refuse("IPv6 zones cannot be present in a prefix")
         bits = _prefix_length(length)
-        if bits > parsed.bits:
+        if bits > parsed.max_prefixlen:
             _refuse("prefix length out of range")
     except ValueError as error:
         raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from None

@@ -13,8 +13,7 @@ from typing import Final, Protocol
 from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
-from webhook.cel.regex.pattern import ParsedPattern, read_pattern
-from webhook.cel.regex.stack import PatternError
+from webhook.cel.regex.pattern import ParsedPattern, PatternError, read_pattern
 
 
 class Match(Protocol):

@@ -7,8 +7,7 @@ from typing import Final
 
 from webhook.cel.errors import NO_SUCH_KEY, EvaluationError
 from webhook.cel.runtime.conversions import double_to_string
-from webhook.cel.types.values import INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
-from webhook.layout import ABSENT
+from webhook.cel.types.values import ABSENT, INT_MAX, INT_MIN, Optional, Struct, UInt, Value, to_key, type_of
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 

@@ -7,7 +7,7 @@ Links are paid for in advance, and refunded if they are not reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import Final
 
@@ -15,12 +15,11 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.access import find_present, has, index
 from webhook.cel.runtime.equality import CONTAINERS
 from webhook.cel.runtime.meter import caught
-from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import NONE, Optional, UInt, Value, go_type, type_of
-from webhook.layout import ABSENT, PLAIN, Held, Layout
+from webhook.cel.types.values import ABSENT, NONE, Optional, UInt, Value, go_type, type_of
 from webhook.records import NamedTuple
 
 KEYS: Final = frozenset({bool, int, UInt, float, str})
@@ -102,15 +101,13 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         for link in links:  # one by one, as other chains begin with the same links
             start = _known_steps(writer, start, [link])
         return start
-    if held := _held_in(start, links[0].key):
-        return _held_steps(writer, start, links, held)
     writer.spend(len(links))
     keys = tuple(link.key for link in links)
     steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
     step, cls = (steps, Optional) if is_optional else (keys, None)
     known = writer.facts.get((start.text, step)) if writer.gives_up else None
     if known and not is_optional:
-        return writer.held(known, _layout_of_item(start, links))
+        return Operand(known, fails=False)
     result = known or writer.name()
     otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
     if known:  # an absent value refunds steps
@@ -118,80 +115,18 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         return Operand(known, cls, fails=False)
     if start.value is not NOT_CONSTANT or any(type(link.key) is not str for link in links):
         writer.line(otherwise)
-        found = writer.settled(Operand(result, cls))
-        return found if found.fails or is_optional else writer.held(result, _layout_of_item(start, links))
+        return writer.settled(Operand(result, cls))
     if is_optional and len(links) == 1:  # is missing more often than not, and an exception would be slow
         key = writer.given(links[0].key)
         writer.line(f"if type({start.text}) is dict and {key} in {start.text}:")
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
         fails = writer.otherwise("else:", otherwise, result)
     else:
-        near, rest = _nearest(writer, start.text, keys)
-        source = near + "".join(f"[{writer.given(key)}]" for key in rest)
+        source = start.text + "".join(f"[{writer.given(key)}]" for key in keys)
         writer.line(f"try: {result} = {f'Optional({source})' if is_optional else source}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
     writer.facts[start.text, step] = result
     return Operand(result, cls, fails)
-
-
-def _layout_of_item(container: Operand, links: Sequence[Link]) -> Layout:
-    """How an item of a list is held, or what is found in another way."""
-    return (len(links) == 1 and container.layout.item) or PLAIN
-
-
-def _held_in(container: Operand, key: Value) -> Held | None:
-    """How a map that is held as an object holds a field; None for other values and keys."""
-    fields = container.layout.fields
-    return fields.get(key) if fields and type(key) is str else None
-
-
-def _held_steps(writer: Writer, start: Operand, links: Sequence[Link], held: Held) -> Operand:
-    """Writes steps of which the first leads to a field of a map that is held as an object."""
-    link, *rest = links
-    if not link.is_optional:
-        found = _held_step(writer, start, link, held)
-        return _known_steps(writer, found, rest) if rest else found
-    value, result = writer.set(_source_of(start, held)), writer.name()
-    with writer.block(f"if {value} is not None:"):
-        writer.spend(1)
-        found = Operand(f"Optional({value})", within=held.layout)
-        if rest:  # which may be missing, too
-            optional = [each._replace(is_optional=True) for each in rest]
-            found = _known_steps(writer, writer.held(value, held.layout), optional)
-        writer.line(f"{result} = {found.text}")
-    writer.line(f"else: {result} = NO_VALUE")
-    return Operand(result, Optional, fails=False, within=found.within)
-
-
-def _held_step(writer: Writer, start: Operand, link: Link, held: Held) -> Operand:
-    """Writes a step to a field of a map that is held as an object."""
-    writer.spend(1)
-    if held.layout.value is not ABSENT:
-        return writer.constant(held.layout.value)
-    step = start.text, (link.key,)
-    result = writer.facts.get(step)
-    if not result:
-        result = writer.facts[step] = writer.set(_source_of(start, held))
-        if not held.is_needed:
-            writer.line(f"if {result} is None: {GIVE_UP}")
-    return writer.held(result, held.layout)
-
-
-def _source_of(start: Operand, held: Held) -> str:
-    """The source of a field, never a text of an expression: fields are declared, others numbered."""
-    return f"{start.text}.{held.attribute}"
-
-
-def _nearest(writer: Writer, start: str, keys: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
-    """The value that is known already after some of the keys, and the other keys.
-
-    It may be an error: a step from there is one then, too, and all steps are followed from the start.
-    """
-    for count in range(len(keys) - 1, 0, -1):
-        known = writer.facts.get((start, keys[:count]))
-        if known is not None:
-            return known, keys[count:]
-    return start, keys
 
 
 def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
@@ -204,8 +139,7 @@ def _computed_step(writer: Writer, start: Operand, link: Link) -> Operand:
         is_native = _is_of_variable(link.computed)
         arguments = f"left, {result}, {key.text}, {link.is_optional}, {strict}, {is_native}"
         writer.line(f"left, {result} = step({arguments})")
-    found = writer.settled(Operand(result))
-    return found if found.fails or link.is_optional else writer.held(result, _layout_of_item(start, [link]))
+    return writer.settled(Operand(result))
 
 
 def _is_of_variable(node: Expression | None) -> bool:
@@ -221,11 +155,6 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
     writer.spend(options.presence_test_cost)
     operand = emit_chain(writer, chain, own_cost=chain.own_cost)
     value, key = operand.text, writer.given(field)
-    if held := _held_in(operand, field):
-        if held.is_needed:
-            return writer.constant(not negated)
-        sign = "is" if negated else "is not"
-        return Operand(writer.set(f"{_source_of(operand, held)} {sign} None"), bool, fails=False)
     result = writer.name()
     writer.line(f"if type({value}) is dict: {result} = {key} {'not in' if negated else 'in'} {value}")
     function = "resolved_presence" if is_part else "present"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from sys import getsizeof
 from typing import Any, Final
 
@@ -11,11 +11,9 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExce
 from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.generator import Generator
-from webhook.cel.runtime.joint import JointGenerator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.types.values import NONE as NO_VALUE
 from webhook.cel.types.values import Optional
-from webhook.layout import Layout
 
 _WORK_OF_NODE: Final = 5
 """The least work of writing a node's evaluation; expressions that need too much are not begun."""
@@ -23,7 +21,7 @@ _WORK_OF_LINE: Final = 6
 """The work of compiling a line."""
 
 
-def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `webhook.cel.runtime.program.Evaluate`
+def compile_expression(analysis: Analysis) -> Any:  # `webhook.cel.runtime.program.Evaluate`
     """Writes and compiles an expression; gives the function that evaluates it.
 
     Args:
@@ -33,27 +31,20 @@ def compile_expression(analysis: Analysis, *, specialised: bool) -> Any:  # `web
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
-    return _compile([analysis], lambda: Generator(analysis, specialised=specialised))
+    return compiled([analysis], lambda: Generator(analysis))
 
 
-def compile_joint(
-    conditions: Sequence[Analysis],
-    checks: Sequence[Analysis],
-    variables: Mapping[str, Analysis],
-    skipped: int,
-    layouts: Mapping[str, Layout],
-) -> Any:  # `webhook.cel.runtime.program.EvaluateJoint`
-    """Writes and compiles several expressions; gives the function that evaluates them.
+def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
+    """Compiles what a generator writes; gives the function that evaluates it.
+
+    Args:
+        analyses: The expressions that it writes.
+        make: Makes the generator.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
-    parts = [*conditions, *variables.values(), *checks]
-    return _compile(parts, lambda: JointGenerator(conditions, checks, variables, skipped, layouts))
-
-
-def _compile(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
     try:
         work(sum(analysis.size for analysis in analyses) * _WORK_OF_NODE)
         generator = make()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import CallCost, CostFunction, of_scan, scan
+from webhook.cel.cost.calls import CallCost, CostFunction
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
@@ -216,8 +216,6 @@ def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | Cos
     own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
     if by_name is None or not overloads:
         return own
-    if by_name is of_scan:
-        return scan
     id_ = overloads[0].id if len(overloads) == 1 else ""
 
     def cost(arguments: Sequence[Value], result: Value) -> int:

@@ -13,8 +13,7 @@ from typing import Final
 from webhook.budget import work
 from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.runtime.operators import contains, equal
-from webhook.cel.types.values import Value
-from webhook.layout import ABSENT
+from webhook.cel.types.values import ABSENT, Value
 
 CONTAINERS: Final = frozenset({list, dict})
 _PER_UNIT: Final = 8

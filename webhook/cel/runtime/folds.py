@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import LIST_COST
+from webhook.cel.cost.calls import LIST_COST, MAP_COST
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import Value, from_key, go_type, to_key
-from webhook.layout import PLAIN, Layout
 
 if TYPE_CHECKING:
     from webhook.cel.syntax import ast
@@ -40,10 +39,17 @@ class Loop:
         variables: The names of its variables, one or two.
         end_cost: The cost of its end.
         initial: The value of `failure` until there is an error.
+        empty_cost: The cost of the empty list or map that it begins with, unless constants are folded.
     """
 
     def __init__(
-        self, writer: Writer, range_: Operand, variables: tuple[str, ...], end_cost: int, initial: bool | None = None
+        self,
+        writer: Writer,
+        range_: Operand,
+        variables: tuple[str, ...],
+        end_cost: int,
+        initial: bool | None = None,
+        empty_cost: int = 0,
     ) -> None:
         self._writer = writer
         self.variables = variables
@@ -54,6 +60,7 @@ class Loop:
         self.fails = (range_.fails or range_.cls is not list) and not writer.gives_up
         text = range_.text
         plain, other = (f"iter({text})", "elements") if len(variables) == 1 else (f"enumerate({text})", "entries")
+        writer.spend(0 if writer.scope.options.fold_constants else empty_cost)
         writer.settle()
         if initial is not None or not writer.gives_up:
             writer.line(f"{self.failure} = {initial}")
@@ -153,8 +160,7 @@ def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
             writer.line(f"else: {result}.append({element.text})")
         else:
             writer.line(f"{result}.append({element.text})")
-    item = Layout(element.cls) if element.layout is PLAIN else element.layout
-    return loop.end(Operand(result, list, layout=Layout(list, item=item)), is_built=True)
+    return loop.end(Operand(result, list), is_built=True)
 
 
 def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool) -> Operand:
@@ -182,15 +188,15 @@ def _map(writer: Writer, loop: Loop, node: ast.Comprehension, *, has_keys: bool)
 
 
 Emit = Callable[[Writer, Loop, "ast.Comprehension"], Operand]
-LOOPS: Final[Mapping[str, tuple[int, bool | None, Emit]]] = {
-    "all": (1, True, partial(_quantifier, stops_at=False)),
-    "exists": (1, False, partial(_quantifier, stops_at=True)),
-    "exists_one": (2, None, _exactly_one),
-    "map": (1, None, _list),
-    "transformMap": (1, None, partial(_map, has_keys=True)),
-    "transformMapEntry": (1, None, partial(_map, has_keys=False)),
+LOOPS: Final[Mapping[str, tuple[Emit, tuple[int, bool | None, int]]]] = {
+    "all": (partial(_quantifier, stops_at=False), (1, True, 0)),
+    "exists": (partial(_quantifier, stops_at=True), (1, False, 0)),
+    "exists_one": (_exactly_one, (2, None, 0)),
+    "map": (_list, (1, None, LIST_COST)),
+    "transformMap": (partial(_map, has_keys=True), (1, None, MAP_COST)),
+    "transformMapEntry": (partial(_map, has_keys=False), (1, None, MAP_COST)),
 }
-"""The writers of macros' loops, by the shape of the comprehension, with the last two arguments of `Loop`."""
+"""The writers of macros' loops, by the shape of the comprehension, with the last arguments of `Loop`."""
 
 
 def emit_cell(writer: Writer, initial: Expression) -> Operand:
@@ -208,29 +214,6 @@ def emit_read(writer: Writer, cell: Operand) -> Operand:
     result = writer.set(f"{cell.text}.value")
     writer.line(f"if {result} is PENDING: left, mark, {result} = {cell.text}.force(meter, left, mark)")
     return Operand(result)
-
-
-def emit_fold(
-    writer: Writer, loop: Loop, cell: Operand, node: ast.Comprehension, result: Callable[[], Operand]
-) -> Operand:
-    """Writes any comprehension, by its parts: condition, step and result; a cell holds its value so far."""
-    with loop.body():
-        condition = writer.emit(node.condition)
-        writer.settle()
-        writer.line(f"if {condition.text} is False: break")
-        if condition.fails:
-            with writer.block(f"if type({condition.text}) is EvaluationError:"):
-                loop.fail(condition.text)
-                writer.line("break")
-        step = writer.emit(node.step)
-        writer.settle()
-        writer.line(f"{cell.text}.value = {step.text}")
-    folded = writer.set("None" if writer.gives_up else loop.failure)
-    with writer.block(f"if {folded} is None:"):
-        operand = result()
-        writer.settle()
-        writer.line(f"{folded} = {operand.text}")
-    return Operand(folded, operand.cls)
 
 
 # -- called by the source

@@ -31,7 +31,6 @@ from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type, is_optional
 from webhook.cel.types.values import Value
-from webhook.layout import PLAIN
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 MOST_INLINE: Final = 32
@@ -44,13 +43,12 @@ class Generator(Writer):
 
     Args:
         analysis: The analysis of the expression.
-        specialised: Whether macros have loops of their own; else comprehensions follow their parts, for tests.
+        gives_up: As for `Writer`.
     """
 
-    def __init__(self, analysis: Analysis, *, specialised: bool = True, gives_up: bool = False) -> None:
+    def __init__(self, analysis: Analysis, *, gives_up: bool = False) -> None:
         super().__init__(analysis.scope, gives_up=gives_up)
         self._turn_to(analysis)
-        self._specialised = specialised and analysis.scope.options.fold_constants
         self._locals: dict[str, Callable[[], Operand]] = {}
         """The source that reads the variables of enclosing comprehensions."""
         self._shared: dict[ast.Shared, Callable[[], Operand]] = {}
@@ -274,7 +272,7 @@ class Generator(Writer):
             self.line(f"else: {result} = not_bool({held.text})")
         cls = first.cls if first.cls is second.cls else None
         fails = first.fails or second.fails or not is_bool
-        return Operand(result, cls, fails, layout=first.or_else(second))
+        return Operand(result, cls, fails)
 
     def _branch(self, result: str, node: Expression) -> Operand:
         operand = self.resolved(node)
@@ -354,24 +352,11 @@ class Generator(Writer):
     def _loop(self, node: ast.Comprehension) -> Operand:
         range_ = self.emit(node.range)
         variables = {name: self.name() for name in (node.variable, node.variable2) if name}
-        item = range_.layout.item or PLAIN
-        bound = {name: partial(self.held, each, PLAIN) for name, each in variables.items()}
-        bound[node.variable2 or node.variable] = partial(self.held, [*variables.values()][-1], item)
-        if self._specialised and node.shape in folds.LOOPS:
-            end_cost, initial, emit = folds.LOOPS[node.shape]
-            loop = folds.Loop(self, range_, tuple(variables.values()), end_cost, initial)
-            self._locals = {**self._locals, **bound}
-            return emit(self, loop, node)
-        cell = self._bind(node)
-        around = self._locals
-        loop = folds.Loop(self, range_, tuple(variables.values()), 0)
-        self._locals = {**around, **bound}
-
-        def result() -> Operand:
-            self._locals = around
-            return self.emit(node.result)
-
-        return folds.emit_fold(self, loop, cell, node, result)
+        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
+        emit, about = folds.LOOPS[node.shape]
+        loop = folds.Loop(self, range_, tuple(variables.values()), *about)
+        self._locals = {**self._locals, **bound}
+        return emit(self, loop, node)
 
 
 def _has_two_uses(node: Expression) -> bool:

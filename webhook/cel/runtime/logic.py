@@ -14,8 +14,7 @@ from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
-from webhook.cel.runtime.sizes import of_shorter
-from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
+from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, size_of
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def emit_negation(writer: Writer, argument: Expression) -> Operand:
 
 
 def emit_equality(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a == b` or `a != b`; the cost depends on the smaller size."""
+    """Writes `a == b` or `a != b`; the cost depends on the smaller size. Most compare texts, without a call."""
     first, second = (writer.emit(each) for each in node.arguments)
     negated = node.function == "_!=_"
     result = writer.name()
@@ -98,44 +97,18 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     if by_name is not None:
         writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
         return writer.settled(Operand(result, bool, fails))
-    before = writer.unsettled()
-    ways = _compare(first, second, "!=" if negated else "==", before)
-    otherwise = f"left -= {before}; " if before else ""
-    otherwise += f"left, mark, {result} = same({arguments})"
-    for place, (condition, cost, comparison) in enumerate(ways):
-        counted = f"left -= {cost}; {result} = {comparison}"
-        if not condition and not any(each.value is NOT_CONSTANT for each in (first, second)):
-            writer.line(f"left -= {cost}")
-            return writer.constant((first.value == second.value) is not negated)
-        if not condition:
-            writer.line(counted)
-            return Operand(result, bool, fails=False)
-        writer.line(f"{'elif' if place else 'if'} {condition}: {counted}")
-    if ways:
-        fails &= writer.otherwise("else:", otherwise, result)
+    writer.settle()
+    if {first.cls, second.cls} <= {str, None}:
+        unknown = [each.text for each in (first, second) if each.cls is None or each.fails]
+        one, other = (f"len({each.text})" for each in (first, second))
+        header = f"if {' and '.join(f'type({each}) is str' for each in unknown) or True}: "
+        sign = "!=" if negated else "=="
+        cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
+        writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
+        fails &= writer.otherwise("else:", f"left, mark, {result} = same({arguments})", result)
     else:
-        writer.line(otherwise)
+        writer.line(f"left, mark, {result} = same({arguments})")
     return writer.settled(Operand(result, bool, fails))
-
-
-def _compare(first: Operand, second: Operand, sign: str, before: int) -> list[tuple[str, str, str]]:
-    """The frequent cases of a comparison: their conditions, costs and sources.
-
-    The costs include a known one, `before`; a case without a condition is the only one.
-    """
-    both = first, second
-    known = {each.cls for each in both if not each.fails and each.cls is not None}
-    if type(None) in known:
-        single = first if second.cls is type(None) else second
-        return [(f"{single.text} is None", str(1 + before), str(sign == "=="))]
-    if len(known) > 1 or not known <= _DIRECT:
-        return []
-    ways = []
-    for cls in known or (str, int):
-        condition = " and ".join(f"type({each.text}) is {cls.__name__}" for each in both if each.fails or not each.cls)
-        cost = of_shorter(first, second, before) if cls is str else str(1 + before)
-        ways.append((condition, cost, f"{first.text} {sign} {second.text}"))
-    return ways
 
 
 def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) -> Operand:

@@ -12,6 +12,7 @@ from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitE
 from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
+    ABSENT,
     INT_MAX,
     INT_MIN,
     NONE,
@@ -26,7 +27,6 @@ from webhook.cel.types.values import (
     are_comparable,
     to_key,
 )
-from webhook.layout import ABSENT
 
 _NUMBERS: Final = frozenset({int, UInt, float})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.cel.errors import EvaluationError
@@ -12,39 +12,12 @@ from webhook.later import cached_property
 
 if TYPE_CHECKING:
     from webhook.cel.runtime.constants import Analysis
-    from webhook.extent import Extent
-    from webhook.layout import Layout
 
     class Evaluate(Protocol):
         """The type of `Program.evaluate`."""
 
         def __call__(self, bindings: Mapping[str, Value], *, meter: Meter | None = None) -> Value:
             """Evaluates an expression."""
-
-    class EvaluateJoint(Protocol):
-        """The type of what `Joint.compiled` returns."""
-
-        def __call__(
-            self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Value], /
-        ) -> tuple[int, int, bool]:
-            """Tells whether all expressions hold, or a condition is false.
-
-            Args:
-                meter: Counts the memory that is built; the caller counts costs.
-                left: The cost that may be spent.
-                bindings: As for `Program.evaluate`, without `variables`.
-
-            Returns:
-                The cost left, less than 0 if the expressions must be evaluated one by one; the next mark; and whether
-                everything holds. The cost is that of evaluation one by one, with each variable evaluated once.
-
-            Raises:
-                CostLimitExceededError: The result is another one: the expressions must be evaluated one by one.
-                EvaluationError: The same.
-                RecursionError: The same.
-                DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
-                BudgetExceededError: It was more work than the budget in force allows.
-            """
 
 
 class Program:
@@ -54,9 +27,8 @@ class Program:
         analysis: The analysis of the expression.
     """
 
-    def __init__(self, analysis: Analysis, *, specialised: bool = True) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
-        self._specialised = specialised
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -86,57 +58,7 @@ class Program:
         try:
             from webhook.cel.runtime.compiler import compile_expression  # most are only checked
 
-            evaluate: Evaluate = compile_expression(self.analysis, specialised=self._specialised)
+            evaluate: Evaluate = compile_expression(self.analysis)
         except RecursionError:
             raise EvaluationError(TOO_DEEP) from None
         return evaluate
-
-
-class Joint:
-    """Several expressions, evaluated together as a fast path for the usual results.
-
-    Args:
-        conditions: The expressions that are evaluated first.
-        checks: The expressions that are evaluated where all conditions hold.
-        variables: The expressions that both may use as `variables.NAME`, by name.
-        skipped: The largest number of conditions, from the last, that are skipped once one does not hold.
-    """
-
-    def __init__(
-        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], skipped: int
-    ) -> None:
-        self._conditions = [each.analysis for each in conditions]
-        self._checks = [each.analysis for each in checks]
-        self._variables = {name: each.analysis for name, each in variables.items()}
-        self._skipped = skipped
-
-    def compiled(self, layouts: Mapping[str, Layout]) -> EvaluateJoint:
-        """Returns a new function that tells whether all expressions hold, or a condition is false.
-
-        Args:
-            layouts: How variables are held that are not maps and lists of JSON, by name; of maps that are held as
-                objects, the expressions read nothing but fields, as `extend` finds.
-
-        Raises:
-            CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
-            BudgetExceededError: Compiling is more work than the budget in force allows.
-        """
-        from webhook.cel.runtime.compiler import compile_joint  # most are only checked
-
-        evaluate: EvaluateJoint = compile_joint(self._conditions, self._checks, self._variables, self._skipped, layouts)
-        return evaluate
-
-    def extend(self, extent: Extent, variable: str) -> None:
-        """Adds to an extent what the evaluation reads of a variable.
-
-        Args:
-            extent: The extent of the variable.
-
-        Raises:
-            BudgetExceededError: That was more work than the budget in force allows.
-            RecursionError: An expression is nested too deeply.
-        """
-        from webhook.cel.syntax.extents import extend  # needed only for policies that are evaluated often
-
-        roots = [each.checked.root for each in (*self._conditions, *self._checks)]
-        extend(extent, variable, roots, {name: each.checked.root for name, each in self._variables.items()})

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
-from webhook.layout import PLAIN, Layout, common
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -55,22 +54,12 @@ class Operand(NamedTuple):
         cls: The class of the value; None if unknown.
         fails: Whether it may be an `EvaluationError` in the place of a value.
         value: The value, if it is a constant.
-        layout: How the value is held.
-        within: How the value of an optional is held.
     """
 
     text: str
     cls: type | None = None
     fails: bool = True
     value: Value = NOT_CONSTANT
-    layout: Layout = PLAIN
-    within: Layout = PLAIN
-
-    def or_else(self, other: Operand) -> Layout:
-        """How a value is held that is this one or another; an empty list can be held in any way."""
-        if other.value == []:
-            return self.layout
-        return other.layout if self.value == [] else common(self.layout, other.layout)
 
 
 class Writer(ABC):
@@ -299,10 +288,6 @@ class Writer(ABC):
             bound.append(f"\t\texcept KeyError: {name} = unbound({known})")
         self.functions.append("\n".join([_BEFORE, *bound, *self._lines, _AFTER.format(operand.text)]))
         return "evaluate"
-
-    def held(self, text: str, layout: Layout) -> Operand:
-        """A value that is certainly there, by its name and layout."""
-        return Operand(text, layout.cls, fails=False, layout=layout)
 
     def variable(self, name: str) -> Operand:
         """A variable of the expression; an error if it is not bound."""

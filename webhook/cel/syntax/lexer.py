@@ -9,7 +9,6 @@ from itertools import accumulate, compress
 from typing import Final
 
 from webhook.cel.errors import UNRECOGNIZED, Issues
-from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -38,23 +37,22 @@ _USUAL: Final = (
     r"""[bBrR](?![rR]?["'])[A-Za-z0-9_]*|"(?!"")[^"\\\n\r]*"|'(?!'')[^'\\\n\r]*'"""
     r"|[0-9]+(?![eExuU])|&&|\|\||[=!<>]=|[-+*%<>!]"
 )
-_OTHERS: Final = (pattern for kind, pattern in _PATTERNS.items() if kind not in {"STRING", "BYTES"})
 _REST: Final = r"[\s\S]+"
 _USUAL_WORD: Final = re.compile(f"({_FREQUENT}|{_USUAL})|{_REST}")
-"""A token of most expressions: strings have neither prefixes nor escapes, and numbers are decimal integers."""
-_WORD: Final = Pattern(f"({'|'.join((_FREQUENT, f'[bB]?(?:{_STRING})', *_OTHERS))})|{_REST}")
-"""A token, or else the rest of a text where no token begins, as an empty word: what follows is not tried, so that the
-time is linear. It takes longer to compile than a manifest to judge."""
+"""A token of most expressions: strings have neither prefixes nor escapes, and numbers are decimal integers.
+
+A text where no such token begins has an empty word. The patterns of all tokens take longer to compile than a manifest
+to judge.
+"""
 _KINDS: Final = {
     **{word: word for word in ("&&", "||", "==", "!=", "<=", ">=", *"-+*/%<>!?:.,()[]{}")},
     **{word: word for word in ("true", "false", "null", "in")},
 }
 _KINDS_BY_START: Final = {
-    **dict.fromkeys({*_LETTERS, "_"} - {*"bBrR"}, "IDENTIFIER"),
+    **dict.fromkeys((*_LETTERS, "_"), "IDENTIFIER"),
+    **dict.fromkeys("0123456789", "NUM_INT"),
     **dict.fromkeys("\"'", "STRING"),
     **dict.fromkeys("\t \r\n\f", "SPACE"),
-    "`": "ESC_IDENTIFIER",
-    "/": "SPACE",  # a comment; the mark is found in `_KINDS`
 }
 # The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
@@ -94,10 +92,8 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
         return _tokenize_carefully(text, issues, knows_quotes=False)
     words = _USUAL_WORD.findall(text)
     if words and not words[-1]:
-        words = _WORD.findall(text)
-    if words and not words[-1]:
         return _tokenize_carefully(text, issues, knows_quotes=knows_quotes)
-    kinds = [_KINDS.get(word) or _KINDS_BY_START.get(word[0]) or _kind(word) for word in words]
+    kinds = [_KINDS.get(word) or _KINDS_BY_START[word[0]] for word in words]
     offsets = [0, *accumulate(map(len, words))]
     if "SPACE" in kinds:
         is_token = [kind != "SPACE" for kind in kinds]
@@ -107,19 +103,6 @@ def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
     kinds.append(END)
     words.append(END)
     return Tokens(kinds, words, offsets)
-
-
-def _kind(word: str) -> str:
-    """The kind of a word that neither its first character nor its text determines."""
-    if word[-1] in "\"'":
-        return "STRING" if word[0] in "rR" else "BYTES"
-    return "IDENTIFIER" if word.isidentifier() else _number(word)
-
-
-def _number(word: str) -> str:
-    if word[-1] in "uU":
-        return "NUM_UINT"
-    return "NUM_INT" if word.isdigit() or word.startswith("0x") else "NUM_FLOAT"
 
 
 @cache

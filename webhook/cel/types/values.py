@@ -28,6 +28,8 @@ OwnClass = TypeVar("OwnClass", bound=type[_Typed])
 ReceiverClass = TypeVar("ReceiverClass", bound=type)
 
 
+ABSENT: Final = object()
+"""The value of a field that an object does not have."""
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1

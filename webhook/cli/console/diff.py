@@ -1,15 +1,46 @@
-"""Differences between texts, as ``diff -u`` shows them."""
+"""What a command changes in files: their texts, a summary, and differences as ``diff -u`` shows them."""
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from typing import Final
 
+from webhook.findings import Finding
 from webhook.report.excerpt import printable, uncommanded
+from webhook.report.summary import counted
+
+_SEPARATOR = "---"
+
+
+def joined(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts with a separator between them, unless they bring their own."""
+    before = ""
+    for text in texts:
+        if before:
+            yield "" if before.endswith("\n") else "\n"
+            yield "" if text.startswith(_SEPARATOR) else f"{_SEPARATOR}\n"
+        yield text
+        before = text or before
+
+
+def outcome(changed: str, unchanged: str, files: Collection[str], faults: Iterable[Finding]) -> str:
+    """Summarize in a line what has been changed, and in how many files there are errors.
+
+    Args:
+        changed: What has been changed; empty if nothing has.
+        unchanged: What to say instead of files without errors.
+        files: All files that were read.
+    """
+    faulty = {fault.file for fault in faults}
+    if not changed and ((fine := sum(each not in faulty for each in files)) or not faulty):
+        changed = f"{unchanged} in {counted(fine, 'file')}"
+    errors = f"errors in {counted(len(faulty), 'file')}" if faulty else ""
+    return "; ".join(filter(None, [changed, errors]))
+
 
 _MOST_STEPS: Final = 1_000_000
 """The steps up to which difflib compares all lines: a tenth of a second."""

@@ -34,7 +34,6 @@ def colored(text: str, color: str) -> str:
     """Return a text that :func:`show_lines` prints in a colour.
 
     Args:
-        text: The text.
         color: The numbers of the sequence, such as ``1;31``.
     """
     return f"\x1b{_MARK}[{color}m{text}\x1b{_MARK}[0m"

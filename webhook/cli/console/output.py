@@ -1,24 +1,22 @@
-"""Shows reports in the requested formats, and derives the exit code."""
+"""Shows reports and results in the requested formats, and derives the exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from webhook.cli.console.lines import columns
+from webhook.configuration.options import Output
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR
 from webhook.report import Style, make
+from webhook.report.excerpt import as_json
+from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.configuration.options import Output
-    from webhook.report.model import Report
 
 
 def check_outputs(arguments: Namespace) -> None:
@@ -97,7 +95,6 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
     """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
 
     Args:
-        report: The findings.
         texts: The rendered texts, by the file of the template or the kustomization.
     """
     if report.findings and texts:
@@ -107,3 +104,18 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     return code_of(report.findings) if report.errors else 0
+
+
+def show_structured(value: Any, form: str) -> None:
+    """Print a result.
+
+    Args:
+        form: Its form: ``json`` or ``yaml``.
+    """
+    if form == "json":
+        text = as_json(value, indent=2)
+    else:
+        from webhook.documents.dump import dump  # JSON does not need it
+
+        text = dump([value]).removesuffix("\n")
+    print(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.manifests import check_charts
@@ -15,9 +15,6 @@ from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def paths_of(arguments: Namespace) -> list[str]:
@@ -30,7 +27,6 @@ def some_paths(arguments: Namespace, missing: str = "name files or directories, 
     """Return the named paths, or standard input.
 
     Args:
-        arguments: The command's arguments.
         missing: How to give the input.
 
     Raises:
@@ -89,7 +85,7 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
-    """Count the files that were not read on standard error.
+    """Say on standard error which files were not read.
 
     Args:
         selection: What has left them out.
@@ -99,7 +95,7 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
     if selection.left_out and not quiet:
         from webhook.report.summary import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, renders=renders))
+        tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
 def tell(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,7 @@ from typing import TYPE_CHECKING
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from webhook.cluster import Manager
+    from webhook.cluster.manager import Manager
 
 
 @contextmanager
@@ -21,9 +20,6 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
 
     ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
     thread, once its first processes are forked.
-
-    Args:
-        arguments: The command's.
 
     Yields:
         The manager; None if this process does not manage the certificate.
@@ -34,7 +30,7 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster import ClusterError  # needed only to manage certificates
+    from webhook.cluster.errors import ClusterError  # needed only to manage certificates
 
     try:
         manager = manager_of(arguments, Path(arguments.manage_directory))
@@ -54,14 +50,15 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     """Make the manager that the options describe.
 
     Args:
-        arguments: The command's.
         directory: The directory for ``tls.crt`` and ``tls.key``; None to maintain only the Secret, with the cluster's
             version.
 
     Raises:
         UsageError: An option is missing or malformed.
     """
-    from webhook.cluster import ClusterError, Manager, ManagerOptions
+    from webhook.cluster.errors import ClusterError
+    from webhook.cluster.manager import Manager
+    from webhook.cluster.options import ManagerOptions
 
     try:
         return Manager(

@@ -2,28 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from webhook import admission
+from webhook.admission import MODES, Enforcement, Mode
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import print_error
-from webhook.cli.options.enforcement import check_policies, enforcement
 from webhook.engine import prescheduled
+from webhook.spelling import nearest
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-
     from webhook.references.cluster import Surroundings
+
+_POLICY = "policy/"
+_WORKLOADS = "workloads"
+
+
+def enforcement(arguments: Namespace) -> Enforcement:
+    """Read ``--enforce`` and the exemptions.
+
+    Raises:
+        UsageError: A mode or a rule is unknown.
+    """
+    modes: dict[str, Mode] = {}
+    for text in arguments.enforce:
+        what, _, named = text.rpartition("=")
+        mode = next((each for each in MODES if each == named), None)
+        if mode is None or what == _POLICY or ("=" in text and not what):
+            raise UsageError(
+                f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
+            )
+        modes[what] = mode
+    _check_patterns(arguments)
+    overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
+    rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
+    if rules:
+        _check_rules(rules)
+    return Enforcement(
+        mode=overall,
+        workloads=workloads,
+        rules=rules,
+        policies={name.removeprefix(_POLICY): mode for name, mode in modes.items() if name.startswith(_POLICY)},
+        exempt_namespaces=arguments.exempt_namespace,
+        exempt_users=arguments.exempt_user,
+        exempt_groups=arguments.exempt_group,
+    )
+
+
+def _check_policies(named: Collection[str], known: Collection[str]) -> None:
+    """Check the names of policies that have a mode of their own.
+
+    Args:
+        named: The policies that ``--enforce`` names.
+
+    Raises:
+        UsageError: A policy does not exist.
+    """
+    for name in named:
+        if name not in known:
+            raise UsageError(f"--enforce: policy {name} not found in --policies{_suggestion(name, known)}")
+
+
+def _check_patterns(arguments: Namespace) -> None:
+    for what in ("namespace", "user", "group"):
+        if "" in getattr(arguments, f"exempt_{what}"):
+            raise UsageError(
+                f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
+            )
+
+
+def _check_rules(named: Collection[str]) -> None:
+    from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
+
+    for name in named:
+        if not is_rule(name):
+            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+            raise UsageError(f"--enforce: unknown rule {name}{hint}")
+
+
+def _suggestion(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> admission.ReviewOptions:
     """Read the options.
 
     Args:
-        arguments: The command's arguments.
         tell: Receives the lines of the report about policies.
 
     Raises:
@@ -40,12 +109,12 @@ def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> 
     if arguments.cluster:
         answering = replace(answering, surroundings=_surroundings(arguments, answering))
     if not arguments.policies:
-        check_policies(answering.enforcement.policies, ())
+        _check_policies(answering.enforcement.policies, ())
         return answering
     from webhook.check.policies import sound_policies  # needed only with policies
 
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
-    check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
+    _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)
 
 

@@ -11,6 +11,10 @@ from typing import Any
 from webhook.cli.parser import reader
 from webhook.configuration.options import NO_CONFIG, PREFIX, Command, Option
 from webhook.configuration.settings import configured
+from webhook.documents.git import repository
+from webhook.documents.search import top_of
+from webhook.documents.selection import CONFIGURATION_FILES
+from webhook.documents.source import STDIN
 from webhook.usage import UsageError
 
 COMMAND_LINE = "command line"
@@ -47,7 +51,8 @@ def settle(arguments: argparse.Namespace) -> None:
         elif text := os.environ.get(option.variable):
             setattr(arguments, option.dest, _value(option, text))
             sources[option.dest] = option.variable
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _found(arguments)
+    path = next(iter(getattr(arguments, "paths", ())), ".")
+    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(path)
     arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 
@@ -56,7 +61,6 @@ def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = 
     """Refuse options that only policies read if there are none.
 
     Args:
-        arguments: The command's arguments.
         sources: The sources of its options; a variable may be set for several runs.
 
     Raises:
@@ -72,7 +76,6 @@ def setter(arguments: argparse.Namespace, message: str) -> str:
     """Return what has set the option that an error is about, if that is not the command line.
 
     Args:
-        arguments: The command's arguments.
         message: The error, which begins with the option.
 
     Returns:
@@ -112,7 +115,7 @@ def _value(option: Option, text: str) -> Any:
         word = text.strip().lower()
         if word not in _YES | _NO:
             raise UsageError(f"{option.variable}: {text!r} is neither true nor false")
-        return word in _YES
+        return word in _YES if option.const is None else [option.const] * (word in _YES)
     if isinstance(option.default, list):
         return [_converted(option, line) for line in text.splitlines() if line.strip()]
     return _converted(option, text)
@@ -128,7 +131,25 @@ def _converted(option: Option, text: str) -> Any:
     return value
 
 
-def _found(arguments: argparse.Namespace) -> str | None:
-    from webhook.configuration.finding import find  # other commands have no such file
+def _find(path: str) -> str | None:
+    """Find the configuration file for a path: in its directory or above, up to the root of its repository.
 
-    return find(next(iter(arguments.paths), "."))
+    Outside a repository the search ends at the working directory if that is above, otherwise in the path's directory:
+    files further up may belong to other users.
+
+    Args:
+        path: A path as users give it; ``-`` stands for the working directory.
+    """
+    here = os.getcwd()
+    start = os.path.realpath("." if path == STDIN else top_of(path))
+    while not os.path.isdir(start):
+        start = os.path.dirname(start)
+    last = repository(start) or (here if f"{start}/".startswith(here.rstrip("/") + "/") else start)
+    directory = start
+    while True:
+        for name in CONFIGURATION_FILES:
+            if os.path.lexists(f"{directory}/{name}"):
+                return os.path.relpath(f"{directory}/{name}")
+        if directory in {last, "/"}:
+            return None
+        directory = os.path.dirname(directory)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 
 def run(arguments: Namespace) -> int:

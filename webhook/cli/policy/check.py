@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
@@ -26,9 +27,6 @@ from webhook.report.model import Judged, Report
 from webhook.report.summary import counted
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
 """Rules about missing policies or bindings."""
@@ -71,7 +69,8 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"no policies found in {', '.join(paths)}")
-    report.left_out, report.has_fixes, report.releases = selection.left_out, False, [f"1.{minor}"]
+    report.left_out, report.unread = selection.left_out, selection.unread
+    report.has_fixes, report.releases = False, [f"1.{minor}"]
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.check.policies import release
 from webhook.check.target import kubernetes
@@ -12,9 +13,6 @@ from webhook.documents.dump import dump
 from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _ACTIONS: Final = {"deny": ["Deny"], "warn": ["Warn"], "audit": ["Audit"]}
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 _FILES: Final = ("policy.yaml", "tests.yaml")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from time import sleep
+from typing import Any, Final, NoReturn
 
 from webhook.check.expressions import located
 from webhook.check.policies import is_suite, placed, release
@@ -14,13 +16,14 @@ from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.console.reading import paths_of
-from webhook.cli.policy.suitefiles import SuiteFiles
-from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
+from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import Trees
 from webhook.documents.selection import SUFFIXES
-from webhook.engine.cases import SuiteError
+from webhook.engine.cases import SuiteError, SuiteErrors
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread
+from webhook.objects import JSONObject
+from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Covered
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
@@ -28,8 +31,113 @@ from webhook.records import NamedTuple
 from webhook.report.model import Report, SuiteRun, Tested
 from webhook.usage import UsageError
 
-if TYPE_CHECKING:
-    from argparse import Namespace
+_EVERY: Final = 0.3
+"""Seconds between checks of the files."""
+
+
+def watch(do: Callable[[], object], paths: Iterable[str], *, quiet: bool) -> NoReturn:
+    """Call a function now, and again whenever a file is changed, added or removed, until interrupted.
+
+    Args:
+        paths: The files and directories; files beside a named one are watched, too.
+        quiet: Whether to print nothing while waiting.
+
+    Raises:
+        KeyboardInterrupt: The user ends it.
+    """
+    named = [each for each in paths if each != STDIN]
+    beside = [os.path.dirname(each) or "." for each in named if os.path.isfile(each)]
+    while True:
+        before = _state([*named, *beside])
+        do()
+        if not quiet:
+            print("waiting for changes; Ctrl-C ends this", file=sys.stderr)
+        sys.stdout.flush()
+        while _state([*named, *beside]) == before:
+            sleep(_EVERY)
+
+
+def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return the modification times and sizes of the files."""
+    found = {}
+    for file in find(paths):
+        if isinstance(file, Unreadable):
+            continue
+        try:
+            status = os.stat(file)
+        except OSError:  # gone meanwhile
+            continue
+        found[file] = (status.st_mtime_ns, status.st_size)
+    return found
+
+
+class _SuiteFiles:
+    """A suite in which the names of files are replaced by their content.
+
+    Raises:
+        SuiteError: A file cannot be read, or has the wrong content.
+    """
+
+    def __init__(self, suite: Document) -> None:
+        self._directory = os.path.dirname(suite.source)
+        self.data: JSONObject = dict(suite.data)
+        errors = SuiteErrors()
+        if isinstance(objects := self.data.get("objects"), dict):
+            self.data["objects"] = {**objects}
+            for name in (name for name, each in objects.items() if isinstance(each, str)):
+                with errors.collected():
+                    self.data["objects"][name] = self._object(objects[name], Path(("objects", name)))
+        with errors.collected():
+            self.data |= self._context(self.data, Path())
+        if isinstance(cases := self.data.get("cases"), list):
+            self.data["cases"] = [*cases]
+            for index, case in enumerate(cases):
+                with errors.collected():
+                    if isinstance(case, dict):
+                        self.data["cases"][index] = {**case, **self._context(case, Path(("cases", index)))}
+        errors.expect_none()
+
+    def policies(self, beside: Sequence[Document]) -> list[Given]:
+        """Return the policies that the suite tests: the manifests that it names, or those beside it."""
+        named = self.data.get("policies")
+        if named is None:
+            return [Given(document.data, document) for document in beside]
+        if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+            raise SuiteError(Path(("policies",)), "must be a list of files and directories")
+        errors, found = SuiteErrors(), list[Given]()
+        for index, name in enumerate(named):
+            with errors.collected():
+                found += (Given(each.data, each) for each in self._read(name, Path(("policies", index))))
+        errors.expect_none()
+        return found
+
+    def _object(self, name: str, where: Path) -> JSONObject:
+        found = list(self._read(name, where))
+        if len(found) != 1 or not isinstance(found[0].data, dict):
+            raise SuiteError(where, f"{name} holds {len(found)} objects: name a file with one")
+        return found[0].data
+
+    def _context(self, fields: JSONObject, where: Path) -> JSONObject:
+        context = fields.get("context")
+        if not isinstance(context, list):
+            return {}
+        found: list[Any] = []
+        for index, each in enumerate(context):
+            path = where / "context" / index
+            found += (document.data for document in self._read(each, path)) if isinstance(each, str) else [each]
+        return {"context": found}
+
+    def _read(self, name: str, where: Path) -> Iterator[Document]:
+        if os.path.isabs(name):
+            raise SuiteError(where, f"{name}: give a name relative to the suite")
+        file = os.path.normpath(os.path.join(self._directory, name))
+        if not os.path.isfile(file) and not os.path.isdir(file):
+            raise SuiteError(where, f"file {file} does not exist")
+        for document in read([file]):
+            if isinstance(document, Unreadable):
+                place = f"{document.source}:{document.line}" if document.line else document.source
+                raise SuiteError(where, f"{place}: {document.message}")
+            yield document
 
 
 def run(arguments: Namespace) -> int:
@@ -38,7 +146,7 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     if not arguments.watch:
         return _run(arguments, paths)
-    from webhook.cli.policy.watching import watch  # few watch
+    from webhook.cli.policy.test import watch  # few watch
 
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
 
@@ -50,7 +158,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
         stated, note = kubernetes(arguments), suppressed.note
         report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
-    report.left_out, report.renders = selection.left_out, False
+    report.left_out, report.unread, report.renders = selection.left_out, selection.unread, False
     if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
         raise UsageError(f"no suites found in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:
@@ -145,7 +253,7 @@ def _result(
 ) -> SuiteResult | None:
     """Run a suite; None if it is malformed, which is a fault."""
     try:
-        files = SuiteFiles(suite)
+        files = _SuiteFiles(suite)
         given = files.policies(directory.manifests)
         minor = release(stated) if stated else None
         return run_suite(
@@ -161,7 +269,6 @@ class _Directory(NamedTuple):
     """The suites to run in one directory, and the manifests that they test.
 
     Args:
-        suites: The suites.
         manifests: All other manifests of the directory.
         named: The real paths of files that the user has named, or whose directory; warnings are about them.
     """

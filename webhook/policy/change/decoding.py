@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -10,16 +10,21 @@ from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
 from webhook.api.versions import VERSIONS
 from webhook.objects import JSONObject, text
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted
 from webhook.release import Release
 from webhook.schema import CREATE, Target, compile_struct
+from webhook.schema.collections import Array, Map
+from webhook.schema.declarations import Struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-from webhook.schema.derive.whole import whole
+from webhook.schema.fields import Field
+from webhook.schema.nested import Nested
+from webhook.schema.scalars import Anything
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
 
+_Replaced = Mapping[type[Struct], type[Struct]]
 
 _IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
@@ -27,6 +32,10 @@ _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
 
 class DecodingError(Exception):
     """A patched object cannot be decoded: an internal error of the API server, whatever the failure policy."""
+
+
+class ConversionError(Exception):
+    """A patched object is of another kind that cannot be converted back; the failure policy decides what that means."""
 
 
 def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
@@ -67,25 +76,52 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
         policies: The policies, with their release and the known kinds.
 
     Raises:
-        DecodingError: It cannot be decoded.
+        DecodingError: It cannot be decoded, or is of another kind in the same version.
+        ConversionError: It is of another version.
     """
     own, kind = (kind_of(text(each, "apiVersion"), text(each, "kind")) for each in (before, obj))
-    if own != kind and kind.kind and policies.kinds.has_group(own.group) and policies.kinds.find(kind) is None:
-        version = kind.api_version
-        raise DecodingError(
-            f"no kind {quoted(kind.kind)} is registered for version {quoted(version)} in scheme {_SCHEME}"
-        )
-    decode = _decoder(before, policies)
+    is_other = own != kind and bool(kind.kind) and policies.kinds.has_group(own.group)
+    if is_other and policies.kinds.find(kind) is None:
+        raise DecodingError(_unregistered(kind))
+    decode = _decoder(obj if is_other else before, policies)
     found = decode(obj)
     if not found:
+        if is_other:
+            _refuse_other(kind, own, policies)
         return
-    older = {_field(misfit) for misfit in decode(before)}
+    older = set[tuple[str, ...]]() if is_other else {_field(misfit) for misfit in decode(before)}
     new = [misfit for misfit in found if _field(misfit) not in older]
     if wrong := [misfit for misfit in new if misfit.refuses]:
         raise DecodingError(as_reported(wrong)[0].problem().message)
     if new:
         unknown = (misfit.problem().detail for misfit in new)
         raise DecodingError(STRICT + ", ".join(unknown))
+
+
+def _refuse_other(kind: Kind, own: Kind, policies: PolicySet) -> None:
+    """Raise the error of an object that a patch has made one of another registered kind.
+
+    Follows apiserver ``mutating/dispatcher.go``: the object is converted to the version that was sent (dispatchOne),
+    and after all policies to the internal type of the kind that was sent (dispatchInvocations).
+    """
+    if kind.group != own.group:
+        version = quoted(own.api_version)
+        raise ConversionError(f"{_go(kind)} is not suitable for converting to {version} in scheme {_SCHEME}")
+    target = kind._replace(version=own.version)
+    if kind != target:
+        is_known = policies.kinds.find(target) is not None
+        unknown = f"converting ({_go(kind)}) to ({_go(target)}): unknown conversion"
+        raise ConversionError(unknown if is_known else _unregistered(target))
+    internal = f"{own.group.partition('.')[0] or 'core'}.{own.kind}"
+    raise DecodingError(f"failed to convert object: converting ({_go(kind)}) to ({internal}): unknown conversion")
+
+
+def _go(kind: Kind) -> str:
+    return f"{kind.version}.{kind.kind}"
+
+
+def _unregistered(kind: Kind) -> str:
+    return f"no kind {quoted(kind.kind)} is registered for version {quoted(kind.api_version)} in scheme {_SCHEME}"
 
 
 def _field(misfit: Misfit) -> tuple[str, ...]:
@@ -112,4 +148,31 @@ def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
     type_ = type_of(api_version, kind) or Object
-    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=whole(type_, replaced))
+    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=_whole(type_, replaced))
+
+
+def _whole(type_: type[Struct], replaced: _Replaced) -> _Replaced:
+    """Return replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
+    found = dict(replaced)
+    _add(type_, found)
+    return found
+
+
+def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
+    wanted = found.get(type_, type_)
+    fields = {name: _declared(field) for name, field in {**wanted.opaque, **wanted.fields}.items()}
+    changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
+    if changed:
+        attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
+        found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
+    for field in fields.values():
+        part = field
+        while isinstance(part, Array | Map):
+            part = part.item
+        if isinstance(part, Nested):
+            _add(part.type, found)
+
+
+def _declared(field: Field) -> Field:
+    """Return the declaration of a field that is known but not judged."""
+    return field.shape if isinstance(field, Anything) and field.shape else field

@@ -19,7 +19,6 @@ def completed(request: Request, kinds: Kinds) -> Request:
 
     Args:
         request: A request made of manifests.
-        kinds: The known kinds, and the release.
     """
     obj, old = request.object, request.old_object
     if request.subresource and kinds.custom(request.kind) is None:
@@ -35,7 +34,6 @@ def defaulted(request: Request, kinds: Kinds) -> Request:
 
     Args:
         request: A completed request.
-        kinds: The known kinds, and the release.
     """
     if request.object is None or (request.subresource and kinds.custom(request.kind) is None):
         return request

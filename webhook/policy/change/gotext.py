@@ -21,11 +21,7 @@ _FOREIGN_TYPES: Final = {
 
 
 class Foreign:
-    """A CEL value in an ApplyConfiguration, of a type that no object can have.
-
-    Args:
-        value: The value.
-    """
+    """A CEL value in an ApplyConfiguration, of a type that no object can have."""
 
     __slots__ = ("value",)
 

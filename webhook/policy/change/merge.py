@@ -44,36 +44,25 @@ class MergeError(Exception):
     """An ApplyConfiguration cannot be merged; the text is the API server's."""
 
 
-def apply(
-    obj: JSONObject,
-    configuration: JSONObject,
-    schema: Structure,
-    *,
-    duplicates: bool = True,
-    is_plain: bool = False,
-) -> JSONObject:
+def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, duplicates: bool = True) -> JSONObject:
     """Merge an ApplyConfiguration into an object; neither is changed.
 
     Args:
-        obj: The object.
         configuration: The configuration to merge into it.
         schema: The structure of such objects.
         duplicates: Whether lists in the object may have several items with one key.
-        is_plain: Whether both certainly fit the structure (:func:`webhook.schema.derive.plain.plain`).
 
     Raises:
         MergeError: The configuration is not of the object's type, or would replace an atomic value.
     """
-    if not is_plain:
-        _expect_typed(configuration, schema, "patch")
+    _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
         raise MergeError(
             f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
         )
-    if not is_plain:
-        # The object may have fields of an unknown release.
-        _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
+    # The object may have fields of an unknown release.
+    _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))
     merged: JSONObject = _merged(obj, configuration, schema)
     return merged
 
@@ -111,12 +100,7 @@ def _fractions(value: Any, shape: Shape) -> Iterator[str]:
 
 
 def without_nulls(value: Any, shape: Shape) -> Any:
-    """Replace nulls as decoding into Go's types does: fields are left out, items are the zero values of their types.
-
-    Args:
-        value: The value.
-        shape: Its shape.
-    """
+    """Replace nulls as decoding into Go's types does: fields are left out, items are the zero values of their types."""
     if isinstance(value, dict):
         if isinstance(shape, Structure):
             fields = ((name, each, shape.field(name) or Anything()) for name, each in value.items() if each is not None)

@@ -5,7 +5,7 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating`` (dispatcher.go, reinv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +18,7 @@ from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
-from webhook.policy.change.decoding import DecodingError, expect_decodable, with_identity
+from webhook.policy.change.decoding import ConversionError, DecodingError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
@@ -26,17 +26,15 @@ from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.convert import convert
 from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
 from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
-from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.session import Session, convert
 from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
 from webhook.problem import BAD_REQUEST, Path, quoted
 from webhook.release import Release
-from webhook.schema.derive.plain import plain
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
@@ -50,8 +48,12 @@ _STEPS: Final = 4
 """How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403
+_CONFLICT: Final = 409
 _UNPROCESSABLE: Final = 422
 _INTERNAL: Final = 500
+_OF_STORED: Final = frozenset({"name", "uid", "resourceVersion"})
+"""The metadata of a stored object that an update may leave out, and not change."""
+_MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 INTERNAL: Final = "InternalError"
 
 Key = tuple[str, str, str, str]
@@ -91,8 +93,6 @@ def mutate(
     evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only the deadline and webhooks raise.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         webhooks: Returns the object as webhooks change it; None if they refuse it, so that no policy runs again.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
@@ -142,8 +142,10 @@ def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Ver
     It comes after all mutations, whatever the failure policy is (apiserver ``pkg/registry/rest/create.go``, update.go).
     """
     blamed = next((each for each in reversed(mutator.decisions) if each.changed), None)
-    refused = None if blamed is None else _other_identity(request, mutator.object)
-    if blamed is None or refused is None:
+    if blamed is None or mutator.object is None or request.subresource:
+        return None
+    refused = next(_other_identities(request, mutator.object), None)
+    if refused is None:
         return None
     code, reason, message = refused
     decision = replace(blamed, denied=True, is_error=True, changed=False, message=message, reason=reason, refuses=True)
@@ -152,28 +154,36 @@ def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Ver
     return Verdict(allowed=False, code=code, reason=reason, **{**common, **texts})
 
 
-def _other_identity(request: Request, obj: JSONObject | None) -> tuple[int, str, str] | None:
-    """Return the status, the reason and the message of the refusal of a changed namespace, name or uid."""
-    if obj is None or request.subresource:
-        return None
-    metadata, stored = metadata_of(obj), metadata_of(request.old_object)
-    namespace = text(metadata, "namespace")
+def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, str, str]]:
+    """Yield the status, the reason and the message of the refusals of a changed kind, namespace, name, version or uid.
+
+    Custom resources may not change their kind either (apiextensions ``registry/customresource/validator.go``).
+    """
+    for field, own in (("kind", request.kind.kind), ("apiVersion", request.kind.api_version)):
+        if (stated := text(obj, field)) not in {"", own}:
+            yield _UNPROCESSABLE, INVALID, f"{field}: Invalid value: {quoted(stated)}: must be {own}"
+    metadata, sent = metadata_of(obj), metadata_of(request.object)  # in a test, what is sent may have no name
+    namespace, version = text(metadata, "namespace"), text(metadata, "resourceVersion")
     if request.namespace and not request.is_namespace and namespace not in {"", request.namespace}:
-        return (
-            _BAD_REQUEST,
-            BAD_REQUEST,
-            "the namespace of the provided object does not match the namespace sent on the request",
-        )
+        what = "the namespace of the provided object does not match the namespace sent on the request"
+        yield _BAD_REQUEST, BAD_REQUEST, what
     if request.operation == UPDATE:
-        for field in ("name", "uid"):
-            before, after = text(stored, field), text(metadata, field)
-            if before and after and before != after:
-                return _UNPROCESSABLE, INVALID, f"metadata.{field}: Invalid value: {quoted(after)}: field is immutable"
-        return None
-    sent = metadata_of(request.object)  # in a test, it may have no name
+        changed = {
+            field: after
+            for field, before in metadata_of(request.old_object).items()
+            if field in _OF_STORED and before and (after := metadata.get(field)) not in {None, "", before}
+        }
+        for field in (each for each in ("name", "uid") if each in changed):
+            message = f"metadata.{field}: Invalid value: {quoted(str(changed[field]))}: field is immutable"
+            yield _UNPROCESSABLE, INVALID, message
+        if "resourceVersion" in changed and version != text(sent, "resourceVersion"):
+            what = f"{request.resource.qualified} {quoted(text(metadata, 'name'))}"
+            yield _CONFLICT, "Conflict", f"Operation cannot be fulfilled on {what}: {_MODIFIED}"
+        return
+    if version and version != text(sent, "resourceVersion"):
+        yield _INTERNAL, "", "resourceVersion should not be set on objects to be created"
     if text(sent, "name") and not text(metadata, "name") and not text(metadata, "generateName"):
-        return _UNPROCESSABLE, INVALID, "metadata.name: Required value: name or generateName is required"
-    return None
+        yield _UNPROCESSABLE, INVALID, "metadata.name: Required value: name or generateName is required"
 
 
 def _refusal(error: Decision) -> str:
@@ -227,8 +237,6 @@ class _Mutator:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
         policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
         seen = self._as_decoded(self.object)
-        if self._session.holds_quickly(invocation, seen, changes=True) is False:
-            return
         try:
             obj = convert(self.object, matched.kind)
             bindings = self._session.bindings(invocation, convert(seen, matched.kind))
@@ -386,6 +394,8 @@ def _changed(
         if not current().is_offline:
             raise
         raise MutationError(str(error), Fault(str(error), is_work=True)) from None
+    except ConversionError as error:
+        raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
     return custom.completed(changed, policies.release) if custom else changed
@@ -399,13 +409,11 @@ def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObje
 def _merged(
     obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
 ) -> JSONObject:
-    fits = plain(schema)
-    is_plain = fits(configuration) and fits(obj)
     try:
-        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE, is_plain=is_plain)
+        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
-    if is_plain or is_custom:
+    if is_custom:
         return changed
     try:
         expect_whole_numbers(configuration, schema)

@@ -60,11 +60,7 @@ def _mismatches(value: Any, expected: str) -> Iterator[str]:
 
 
 class Natives:
-    """Tells lists and maps of the objects that expressions read from those that expressions make.
-
-    Args:
-        objects: The objects.
-    """
+    """Tells lists and maps of the objects that expressions read from those that expressions make."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self._objects = objects
@@ -128,7 +124,6 @@ def to_json(value: Any, natives: Natives, *, panics: bool = False) -> Any:
     """Return the value of a JSON Patch's operation as plain JSON.
 
     Args:
-        value: The value.
         natives: The lists and maps of the objects that expressions read.
         panics: Whether the API server panics at an object in a list or map.
 

@@ -49,7 +49,6 @@ def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject
     """Apply a patch to an object, which is not changed; the result shares what the patch does not reach.
 
     Args:
-        obj: The object.
         operations: The operations: ``op``, ``path``, and ``from`` or ``value``.
 
     Raises:

@@ -91,7 +91,6 @@ class _Asked(NamedTuple):
     """What a plugin is asked about, beside the object.
 
     Args:
-        namespace: The object's namespace.
         stored: The object that it updates, completed; None for a new one, or if it is stored itself.
         is_new: Whether the object is about to be created.
         cluster: The objects that plugins read.
@@ -364,7 +363,6 @@ def _with_class(
     Of several, it is the newest, and of those the first by name.
 
     Args:
-        obj: The object.
         asked: What surrounds it.
         field: The field of its spec that names the class.
         stated: The annotation that names the class instead.
@@ -425,7 +423,6 @@ def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
     """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
-        request: The request.
         cluster: The objects that plugins read.
 
     Raises:
@@ -479,7 +476,6 @@ def _outside(
 
     Args:
         item: The limits.
-        requests: The requests.
         limits: The limits of the object; None if it has none, so that its requests are compared with a maximum.
     """
     kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}

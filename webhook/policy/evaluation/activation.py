@@ -181,12 +181,6 @@ def request_value(request: Request, matched: Matched) -> JSONObject:
     return own_value(place_value(request, matched), *own, dry_run=request.dry_run)
 
 
-PLACE_FIELDS: Final = frozenset(
-    {"uid", "kind", "resource", "requestKind", "requestResource", "operation", "subResource", "requestSubResource"}
-)
-"""The fields of a request that are the same for all requests in one place."""
-
-
 def place_value(request: Request, matched: Matched) -> JSONObject:
     """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
@@ -218,7 +212,6 @@ def own_value(
         user: The requesting user.
         options: The CreateOptions, UpdateOptions or DeleteOptions.
         name: The object's name.
-        namespace: The object's namespace.
         dry_run: Whether nothing will be stored.
     """
     known = {name: each for name, each in user.items() if each}

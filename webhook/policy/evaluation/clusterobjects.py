@@ -26,9 +26,6 @@ def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSON
 
     Args:
         namespace: The namespace of an object that states none.
-        obj: The object.
-        kind: Its kind.
-        kinds: The known kinds.
     """
     metadata = metadata_of(obj)
     if not metadata or metadata.get("namespace") or not kinds.is_namespaced(kind):
@@ -41,7 +38,6 @@ class ClusterObjects:
     """The objects that policies read.
 
     Args:
-        kinds: The known kinds.
         objects: The objects, by kind.
     """
 
@@ -79,7 +75,6 @@ class ClusterObjects:
         """List the objects of a kind, with their names.
 
         Args:
-            kind: The kind.
             namespace: Their namespace; empty for cluster-scoped objects.
         """
         for each in self._all(kind):

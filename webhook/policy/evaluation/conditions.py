@@ -25,7 +25,6 @@ class MatchResult(NamedTuple):
 
     Args:
         holds: Whether they hold.
-        error: The error.
         failed: The first condition that failed.
         fault: Why the last did.
     """
@@ -45,7 +44,6 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     Args:
         programs: The policy's expressions.
         bindings: The values that they may use.
-        request: The request.
         meter: Counts their cost, and limits each.
 
     Raises:

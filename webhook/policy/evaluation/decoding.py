@@ -20,7 +20,6 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
 
     Args:
         obj: The object as submitted.
-        kinds: The known kinds, and the release.
     """
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     if not api_version or not kind:
@@ -47,7 +46,6 @@ def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
 
     Args:
         obj: The object as submitted, which can be decoded.
-        kinds: The known kinds, and the release.
     """
     if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
         return custom.completed(obj, kinds.release)
@@ -59,7 +57,6 @@ def stored(obj: JSONObject, kinds: Kinds) -> JSONObject | None:
 
     Args:
         obj: The object as submitted.
-        kinds: The known kinds, and the release.
     """
     if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
         return custom.stored(obj, kinds.release)

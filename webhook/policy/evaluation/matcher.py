@@ -54,8 +54,6 @@ def match(
 
     Args:
         criteria: The policy's or binding's match criteria.
-        request: The request.
-        kinds: The known kinds.
         namespace_labels: Returns the labels of a namespace, given by name.
     """
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:

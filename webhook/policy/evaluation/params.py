@@ -62,7 +62,6 @@ def collect_params(
 
     Args:
         policy: The policy; its paramKind exists.
-        binding: The binding.
         namespace: The namespace of the judged object.
         objects: The objects that may be parameters.
 

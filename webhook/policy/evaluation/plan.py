@@ -22,7 +22,6 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.matcher import Matched, NamespaceLabels
-    from webhook.policy.evaluation.quick import Quick
     from webhook.policy.manifest.programs import Programs
 
     RequestPlace = tuple[Resource, Kind, str, str, bool]
@@ -41,18 +40,14 @@ class Hook:
     """A policy that has bindings.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
-        bindings: Its bindings.
         uses: The names of the variables that its expressions use, such as ``namespaceObject``.
-        quick: Its quick evaluation; None if it has none.
     """
 
     policy: Policy
     programs: Programs
     bindings: tuple[Binding, ...]
     uses: frozenset[str]
-    quick: Quick | None = None
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
         """Return the policy's decisions if all its validations hold."""
@@ -70,7 +65,6 @@ class Invocation(NamedTuple):
         params: The parameters.
         passed: The policy's decisions if all its validations hold.
         fault: Why it cannot be evaluated.
-        quick: Its quick evaluation; None if it has none.
     """
 
     hook: Hook
@@ -79,7 +73,6 @@ class Invocation(NamedTuple):
     params: JSONObject | None = None
     passed: tuple[Decision, ...] = ()
     fault: PolicyFault | None = None
-    quick: Quick | None = None
 
 
 class Candidate(NamedTuple):
@@ -103,7 +96,6 @@ class Candidate(NamedTuple):
         """List its evaluations for a request.
 
         Args:
-            request: The request.
             objects: The objects that policies read.
             labels: Returns the labels of a namespace, given by name.
         """
@@ -114,15 +106,12 @@ class Candidate(NamedTuple):
         if fault := _fault(hook.policy, objects):
             yield Invocation(hook, None, matched, fault=fault)
             return
-        # Quick evaluation takes objects as they were sent.
-        quick = hook.quick if matched == (request.resource, request.kind) else None
         for binding in hook.bindings:
             if binding.match and not match(binding.match, request, objects.kinds, labels):
                 continue
             try:
                 for params in collect_params(hook.policy, binding, request.namespace, objects):
-                    passed = hook.passed(binding, params)
-                    yield Invocation(hook, binding, matched, params, passed, quick=quick)
+                    yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
             except ConfigurationError as error:
                 yield Invocation(hook, binding, matched, fault=error.fault)
 
@@ -192,7 +181,6 @@ def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> 
 
     Args:
         known: The cache.
-        place: The place.
         found: The value.
         length: The number of characters in the place.
     """

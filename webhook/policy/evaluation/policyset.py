@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from webhook.layout import Layout
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
 from webhook.policy.evaluation.plan import Hook, Plans
-from webhook.policy.evaluation.quickpath import QuickPath, QuickPlace, QuickVerdict
 from webhook.policy.manifest.kinds import kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING, Policy
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.extent import Extent
 
 
 class Given(NamedTuple):
@@ -40,14 +35,12 @@ class PolicySet(ClusterObjects):
     """Policies with their bindings, in the order in which they were given, and the objects that they read.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         validating: Validating policies that have bindings.
         mutating: Mutating policies that have bindings.
         policies: All policies, including those without a binding.
         findings: Problems of policies and bindings; those with an error are not in the set.
         origins: Where policies and bindings were given.
         plans: The plans of which policies to evaluate, by the kind of policy.
-        quick_paths: The quick evaluation of all policies of a kind, by the kind of policy.
     """
 
     release: Release
@@ -57,57 +50,17 @@ class PolicySet(ClusterObjects):
     findings: tuple[PolicyFinding, ...]
     origins: Mapping[object, Given] = field(default_factory=dict)
     plans: Mapping[str, Plans] = field(init=False)
-    quick_paths: Mapping[str, QuickPath] = field(init=False)
 
     def __post_init__(self) -> None:
         """Make the empty plans."""
         ClusterObjects.__post_init__(self)  # slots make a new class, which `super` does not know
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
-        quick_paths = {kind: QuickPath(self, each, changes=kind == MUTATING) for kind, each in plans.items()}
-        object.__setattr__(self, "quick_paths", quick_paths)
-
-    def quick_validation(
-        self, request: Mapping[str, Any], deadline: float | None, place: QuickPlace | None = None
-    ) -> QuickVerdict | None:
-        """Detect quickly that no validating policy applies or refuses; None if they must be evaluated.
-
-        Args:
-            request: The request of an AdmissionReview.
-            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
-            place: The place of the request, if it is known.
-        """
-        path = self.quick_paths[VALIDATING]
-        return path.evaluate_in(place, request, deadline) if place else path.evaluate(request, deadline)
-
-    def validation_place(self, request: Mapping[str, Any], layout: Layout) -> QuickPlace:
-        """Return the place of a request, for others whose objects are held in a certain way.
-
-        Args:
-            request: The request of an AdmissionReview.
-            layout: How their objects are held, as far as :meth:`extend` allows.
-        """
-        return self.quick_paths[VALIDATING].place_of(request, layout)
-
-    def extend(self, extent: Extent, request: Mapping[str, Any]) -> None:
-        """Add to an extent what quick validation reads of the objects of requests that differ in nothing else.
-
-        Args:
-            extent: The extent of the object.
-            request: The request of an AdmissionReview.
-        """
-        self.quick_paths[VALIDATING].extend(extent, request)
-
-    def quick_mutation(self, request: Mapping[str, Any], deadline: float | None) -> QuickVerdict | None:
-        """Detect quickly that no mutating policy changes anything; None if they must be evaluated."""
-        return self.quick_paths[MUTATING].evaluate(request, deadline)
 
     def prepare(self) -> None:
         """Compile all expressions now instead of on first use."""
         for hook in (*self.validating, *self.mutating):
             hook.programs.prepare()
-            if hook.quick:
-                hook.quick.prepare()
 
     @property
     def errors(self) -> list[PolicyFinding]:
@@ -118,7 +71,6 @@ class PolicySet(ClusterObjects):
         """Return the same policies with further objects to read; earlier objects take precedence.
 
         Args:
-            objects: The objects.
             namespace: The namespace of those that state none.
         """
         known, kinds = dict(self.objects), self.kinds.beside(objects)

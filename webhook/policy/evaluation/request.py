@@ -123,9 +123,7 @@ def request_of(
     Args:
         obj: The object; None to delete ``old``.
         old: The object as it is stored.
-        kinds: The known kinds.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        subresource: The subresource.
         user: The requesting user.
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.

@@ -5,53 +5,76 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from webhook.api import conversion
 from webhook.cel import Meter
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.later import cached_property
-from webhook.objects import JSONObject
-from webhook.policy.evaluation.convert import convert
+from webhook.objects import JSONObject, text
+from webhook.policy.evaluation.activation import namespace_value, request_value
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
+from webhook.policy.evaluation.matcher import Matched
+from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.plan import Invocation
-from webhook.policy.evaluation.quick import evaluate_quickly, is_of
 from webhook.policy.evaluation.request import Request
-from webhook.policy.evaluation.setting import Setting
-from webhook.policy.manifest.kinds import Kind
+from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.problem import quoted
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.authorizer import Authorizer
+    from webhook.policy.evaluation.plan import Plan
     from webhook.policy.evaluation.policyset import PolicySet
 
-
-_NOTHING: Final = object()
-"""Marks an object that has not been looked up yet."""
+# -- Converts objects to the API version that a policy matches
 
 
-class Session(Setting):
+def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+    """Return an object in another version of its kind.
+
+    Args:
+        obj: The object; None stays None.
+        kind: The kind, in the wanted version.
+
+    Raises:
+        ConfigurationError: draguard does not know how the two versions differ.
+    """
+    if obj is None:
+        return None
+    if obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version:  # as nearly always
+        return obj
+    own = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+    if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
+        return obj
+    try:
+        return conversion.convert(obj, kind.api_version)
+    except conversion.ConversionError:
+        raise ConfigurationError(f"draguard cannot convert {own} to {kind.api_version}") from None
+
+
+class Session:
     """One request, and the values that its policies share, each made on first use.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Attributes:
         meter: Limits the cost of each expression, and counts the cost of all.
+        notes: The assumptions made.
     """
 
     def __init__(
-        self, request: Request, policies: PolicySet, authorizer: Authorizer, deadline: float | None = None
+        self, request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, deadline: float | None = None
     ) -> None:
-        super().__init__(request, policies)
+        self.request = request
+        self.notes: set[str] = set()
         self.policies = policies
         self.meter = Meter(CALL_LIMIT, deadline)
-        self._quick_bindings: dict[str, Any] = {"oldObject": request.old_object}
-        self._seen: object = _NOTHING
-        self._is_plain = False
         self._authorizer = authorizer
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
+        self._namespaces: set[str] = set()
+        self._requests: dict[Matched, JSONObject] = {}
 
     def after(self, obj: JSONObject) -> Session:
         """Return a session of the same request with its changed object."""
@@ -62,6 +85,46 @@ class Session(Setting):
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind to evaluate, in their order."""
         return self.invocations_in(self.policies.plans[kind].find(self.request))
+
+    @property
+    def namespace(self) -> JSONObject | None:
+        """The object's namespace; None for cluster-scoped objects, including Namespaces."""
+        request = self.request
+        return self.policies.namespace(request.namespace) if request.namespace and not request.is_namespace else None
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels; if they are unknown, note that."""
+        self._note_namespace(name)
+        return self.policies.namespace_labels(name)
+
+    def _note_namespace(self, name: str) -> None:
+        if name in self._namespaces:
+            return
+        self._namespaces.add(name)
+        if not self.policies.knows_namespace(name):
+            self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
+
+    def invocations_in(self, plan: Plan) -> Iterator[Invocation]:
+        """List the policies of a plan to evaluate, in their order."""
+        for step in plan:
+            if isinstance(step, Invocation):
+                yield step
+            else:
+                yield from step.invocations(self.request, self.policies, self.namespace_labels)
+
+    def request_value(self, matched: Matched) -> JSONObject:
+        """Return the request as the expressions of a policy see it."""
+        if matched not in self._requests:
+            self._requests[matched] = request_value(self.request, matched)
+        return self._requests[matched]
+
+    @cached_property
+    def namespace_value(self) -> JSONObject | None:
+        """The object's namespace as expressions see it."""
+        namespace = self.namespace
+        if namespace is not None:
+            self._note_namespace(self.request.namespace)
+        return namespace_value(namespace)
 
     def object(self, kind: Kind) -> JSONObject | None:
         """Return the object as it was sent, in another version.
@@ -99,31 +162,6 @@ class Session(Setting):
             bindings |= self._authorizer_bindings
         bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
         return bindings
-
-    def holds_quickly(self, invocation: Invocation, obj: JSONObject | None, *, changes: bool = False) -> bool | None:
-        """Tell whether all validations of a policy hold; False if it does not apply, None if it must be evaluated.
-
-        Args:
-            invocation: The policy, with its parameters.
-            obj: The object.
-            changes: Whether it changes objects to which it applies, so that its conditions are evaluated again.
-
-        Raises:
-            DeadlineExceededError: The deadline has passed.
-        """
-        if (quick := invocation.quick) is None or not self._is_as_sent(obj):
-            return None
-        bindings = self._quick_bindings
-        self.bind(bindings, quick)
-        bindings["object"] = obj
-        return evaluate_quickly(((quick, invocation.params),), bindings, self.meter, changes=changes)
-
-    def _is_as_sent(self, obj: JSONObject | None) -> bool:
-        """Tell whether an object and its stored state are in the request's version."""
-        if obj is not self._seen:
-            kind = self.request.kind.api_version, self.request.kind.kind
-            self._seen, self._is_plain = obj, is_of(obj, *kind) and is_of(self.request.old_object, *kind)
-        return self._is_plain
 
     @cached_property
     def _authorizer_bindings(self) -> dict[str, Any]:

@@ -51,8 +51,6 @@ def validate(
     """Evaluate the validating policies for a request; raises only at the deadline.
 
     Args:
-        request: The request.
-        policies: The policies.
         authorizer: Decides what the user may do.
         deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
@@ -65,10 +63,6 @@ def validate(
     refusals: list[Decision] = []
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
-        holds = session.holds_quickly(invocation, request.object)
-        if holds is not None:
-            decisions += invocation.passed if holds else ()
-            continue
         policy, binding = invocation.hook.policy, invocation.binding
         result = _unconfigured(invocation, invocation.fault) if invocation.fault else _evaluate(session, invocation)
         decisions += result.decisions

@@ -43,11 +43,9 @@ class Decision:
     """The decision of one expression of a policy, or why it cannot be evaluated.
 
     Args:
-        policy: The policy.
         binding: The binding; None if the policy itself is at fault.
         denied: Whether it denies the object.
         is_error: Whether evaluation failed, and the failure policy made the decision.
-        message: The message.
         reason: Why it is refused, as Kubernetes classifies it.
         path: Where the expression stands in the policy; None if it is about the whole.
         params: The parameters that the policy was evaluated with.
@@ -99,8 +97,6 @@ class Verdict(NamedTuple):
     Args:
         allowed: Whether the request is admitted.
         code: The HTTP status of a refusal.
-        reason: Its reason.
-        message: Its message.
         causes: The causes in its details.
         warnings: Warnings for the user.
         audit_annotations: Annotations for the audit log.

@@ -33,7 +33,6 @@ class Scope(NamedTuple):
     """The variables that an expression may use beside the object and the request.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         params: Whether it may use parameters.
         authorizer: Whether it may use the authorizer.
         patches: Whether it may make objects and patches.
@@ -150,7 +149,6 @@ class Compiler:
     """Compiles the expressions of one policy in their order, within one budget, and reports their errors.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         params: Whether the policy has a paramKind.
         composed: Whether ``variables`` exists even if the policy has none, as in mutating policies.
         patches: Whether expressions may make objects and patches.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import NO_OVERLOAD, UNDECLARED, UNDEFINED, Signature
+from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED, Signature
 from webhook.cel.syntax.grammar import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
@@ -29,9 +29,9 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     """Suggest what was probably meant; empty if that is unclear.
 
     Args:
-        error: The error.
         environment: The expression's environment.
     """
+    hint = ""
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
@@ -50,7 +50,9 @@ def hint_of(error: CompileError, environment: Environment) -> str:
                 return _SAME_TYPE
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
-    return ""
+        if issue.code == NOT_A_FIELD:
+            hint = "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
+    return hint
 
 
 def _has_different_sides(function: str, signature: Signature) -> bool:
@@ -70,9 +72,15 @@ def _called_otherwise(name: str, environment: Environment) -> str:
 
 def _another_field(name: str, owner: str, environment: Environment) -> str:
     """Suggest another field of a struct, or the field of that name in one of its parts."""
+    parts = parts_with(name, owner, environment)
+    nearer = _another(name, _fields(owner, environment))
+    return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+
+
+def parts_with(name: str, owner: str, environment: Environment) -> list[str]:
+    """List the fields of a struct that have a field of a name."""
     fields = _fields(owner, environment)
-    parts = [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
-    return _another(name, fields) or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+    return [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
 
 
 def _fields(owner: str, environment: Environment) -> Mapping[str, Type]:

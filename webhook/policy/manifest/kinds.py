@@ -59,7 +59,6 @@ class Known(NamedTuple):
     """A known kind, in all its versions.
 
     Args:
-        group: Its group.
         kind: Its name.
         resource: The name of its resource.
         namespaced: Whether its objects are in namespaces.
@@ -201,7 +200,6 @@ class Kinds:
     """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         objects: Objects that may define further kinds.
     """
 

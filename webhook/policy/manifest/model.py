@@ -97,8 +97,6 @@ class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
 
     Args:
-        kind: Its kind.
-        name: Its name.
         manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
         match: The requests that it matches.
@@ -147,7 +145,6 @@ class Binding:
     Args:
         kind: The kind of the policy.
         name: The binding's name.
-        policy: The policy's name.
         manifest: The caller's key of its document.
         match: The requests that it selects among those that the policy matches; None for all of them.
         param_ref: The policy's parameters.

@@ -10,12 +10,19 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.meta import PlainObject
+from webhook.api.core.labelselector import LabelSelector
+from webhook.api.core.meta import PlainObject, created_name
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import Compiler, complaints
-from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_identifier
-from webhook.problem import Problem, duplicate, invalid, required, too_many
-from webhook.schema import Anything, Array, Nested, Struct, Text, View, check
+from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_identifier, path_segment
+from webhook.policy.manifest.matchresources import (
+    MatchConstraints,
+    MatchResources,
+    MutatingMatchConstraints,
+    MutatingMatchResources,
+)
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
+from webhook.schema import IN_PLACE, Anything, Array, Nested, Struct, Text, View, check
 
 MAX_MATCH_CONDITIONS: Final = 64
 SHORT_TEXTS: Final = 34
@@ -123,3 +130,303 @@ def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
         else:
             result = compiler.variable(variable.name, variable.expression)
             yield from complaints(result, variable / "expression", variable.expression)
+
+
+# ValidatingAdmissionPolicy
+
+
+MAX_AUDIT_ANNOTATIONS: Final = 20
+MAX_VALUE_EXPRESSION_BYTES: Final = 5 * 1024
+REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+
+
+class Validation(Struct):
+    """A condition on objects, and the message for one that fails it."""
+
+    expression = Text("A CEL expression: true for objects that are admitted.")
+    message = Text("What is said of others; one line.")
+    reason = Text("Why they are refused: Forbidden, Invalid, RequestEntityTooLarge.", pointer=True, go="StatusReason")
+    messageExpression = Text("A CEL expression that makes the message.")
+
+
+class AuditAnnotation(Struct):
+    """What is noted of a request in the audit log."""
+
+    key = Text("The annotation's name; the policy's name is put before it.")
+    valueExpression = Text("A CEL expression for its value: a text, or null for none.")
+
+
+class ValidatingAdmissionPolicySpec(PolicySpec):
+    """What a validating policy asks of objects."""
+
+    matchConstraints = Nested(MatchConstraints, "The requests it is about.", pointer=True, required=True)
+    validations = Array(Nested(Validation), "The conditions on objects.")
+    auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.")
+
+
+class ValidatingAdmissionPolicy(AdmissionPolicy):
+    """Admits or refuses objects by CEL expressions, without changing them."""
+
+    spec = Nested(ValidatingAdmissionPolicySpec, "Its conditions on objects.")
+
+
+@check(ValidatingAdmissionPolicy)
+def validating_expressions(policy: View) -> Iterator[Problem]:
+    """Conditions, variables, validations and audit annotations are well formed, and their expressions compile."""
+    spec = policy.spec
+    compiler = Compiler(spec.release, params=bool(spec.paramKind), composed=bool(spec.variables))
+    yield from match_conditions(spec, compiler)
+    yield from variables(spec, compiler)
+    if not spec.validations and not spec.auditAnnotations:
+        detail = "validations or auditAnnotations must contain at least one item"
+        yield required(spec / "validations", detail)
+        yield required(spec / "auditAnnotations", detail)
+    for validation in spec.validations:
+        yield from _validation(validation, compiler)
+    annotations = spec.auditAnnotations or ()
+    if len(annotations) > MAX_AUDIT_ANNOTATIONS:
+        # The internal type has no names for JSON, so Go's are shown.
+        path = spec / "auditAnnotations"
+        shown = [{"Key": each.key, "ValueExpression": each.valueExpression} for each in annotations]
+        yield invalid(path, shown, f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations")
+    seen = set()
+    for annotation in annotations:
+        yield from _audit_annotation(annotation, created_name(policy.metadata), compiler)
+        if annotation.key in seen:
+            yield duplicate(annotation / "key", annotation.key)
+        seen.add(annotation.key)
+
+
+def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
+    short = validation.release >= SHORT_TEXTS
+    if not validation.expression.strip(GO_SPACE):
+        yield required(validation / "expression", "expression is not specified")
+    else:
+        result = compiler.validation(validation.expression)
+        yield from complaints(result, validation / "expression", validation.expression)
+    text = validation.messageExpression or ""
+    if text and not text.strip(GO_SPACE):
+        yield invalid(validation / "messageExpression", text, "must be non-empty if specified")
+    elif text:
+        yield from complaints(compiler.message(text), validation / "messageExpression", text)
+    path, message = validation / "message", validation.message
+    if message and not message.strip(GO_SPACE):
+        yield invalid(path, message, f"{'' if short else 'message '}must be non-empty if specified")
+    elif {"\n", "\r"} & set(message.strip(GO_SPACE)):
+        yield invalid(path, message, f"{'' if short else 'message '}must not contain line breaks")
+    if validation.reason is not None and validation.reason not in REASONS:
+        yield not_supported(validation / "reason", validation.reason, REASONS, validation.release)
+
+
+def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iterator[Problem]:
+    path = annotation / "key"
+    if policy:
+        name = f"{policy}/{annotation.key}"
+        for detail in formats.label_key(name, annotation.release):
+            yield invalid(path, name, detail)
+    else:
+        yield invalid(path, annotation.key, "requires metadata.name be non-empty")
+    path, stated = annotation / "valueExpression", annotation.valueExpression
+    expression = stated.strip(GO_SPACE)
+    if not expression:
+        yield required(path, "valueExpression is not specified")
+    elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
+        yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length")
+    else:
+        yield from complaints(compiler.annotation(expression), path, stated, stated)
+
+
+# MutatingAdmissionPolicy
+
+
+REINVOCATIONS: Final = ("IfNeeded", "Never")
+_PATCH_FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+"""The field of each type of patch."""
+
+
+class ApplyConfiguration(Struct):
+    """A change, as an object that is merged into the one that is admitted."""
+
+    expression = Text("A CEL expression for an Object{…}.")
+
+
+class JSONPatch(Struct):
+    """A change, as the operations of a JSON Patch."""
+
+    expression = Text("A CEL expression for a list of JSONPatch{…}.")
+
+
+class Mutation(Struct):
+    """One change to the object."""
+
+    patchType = Text("ApplyConfiguration or JSONPatch.", go="PatchType")
+    applyConfiguration = Nested(ApplyConfiguration, "The change, as an object to merge.", pointer=True)
+    jsonPatch = Nested(JSONPatch, "The change, as a JSON Patch.", pointer=True)
+
+
+class MutatingAdmissionPolicySpec(PolicySpec):
+    """What a mutating policy changes."""
+
+    matchConstraints = Nested(MutatingMatchConstraints, "The requests it is about.", pointer=True, required=True)
+    mutations = Array(Nested(Mutation), "The changes, made one after the other.")
+    reinvocationPolicy = Text(
+        "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="v1.ReinvocationPolicyType"
+    )
+
+
+class MutatingAdmissionPolicy(AdmissionPolicy):
+    """Changes objects by CEL expressions."""
+
+    spec = Nested(MutatingAdmissionPolicySpec, "What it changes.")
+
+
+@check(MutatingAdmissionPolicy)
+def mutating_expressions(policy: View) -> Iterator[Problem]:
+    """Conditions, variables and mutations are well formed, and their expressions compile."""
+    spec = policy.spec
+    compiler = Compiler(spec.release, params=bool(spec.paramKind), composed=True, patches=True)
+    yield from match_conditions(spec, compiler)
+    yield from variables(spec, compiler)
+    if not spec.mutations:
+        yield required(spec / "mutations", "mutations must contain at least one item")
+    for mutation in spec.mutations:
+        yield from _mutation(mutation, compiler)
+    path, value = spec / "reinvocationPolicy", spec.reinvocationPolicy
+    if not value:
+        yield required(path)
+    elif value not in REINVOCATIONS:
+        yield not_supported(path, value, REINVOCATIONS, spec.release)
+
+
+def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
+    kind = mutation.patchType
+    if not kind:
+        yield required(mutation / "patchType")
+        return
+    if kind not in _PATCH_FIELDS:
+        yield not_supported(mutation / "patchType", kind, tuple(_PATCH_FIELDS), mutation.release)
+        return
+    field = _PATCH_FIELDS[kind]
+    patch: View = getattr(mutation, field)
+    if not patch:
+        yield required(mutation / field, f"must be specified when patchType is {kind}")
+    elif not patch.expression.strip(GO_SPACE):
+        yield required(patch / "expression")
+    else:
+        text = patch.expression.strip(GO_SPACE)
+        yield from complaints(compiler.mutation(kind, text), patch / "expression", text, patch.expression)
+    for other in _PATCH_FIELDS.values():
+        if other != field and other in mutation:
+            yield invalid(mutation / other, f"{{{other}}}", f"must not be specified when patchType is {kind}")
+
+
+# Bindings
+
+
+ACTIONS = ("Audit", "Deny", "Warn")
+NOT_FOUND_ACTIONS = ("Deny", "Allow")
+
+
+class ParamRef(Struct):
+    """The objects that parametrise a policy: one by name, or those that a selector picks."""
+
+    name = Text("The object's name.")
+    namespace = Text("Its namespace; that of the judged object if empty.")
+    selector = Nested(LabelSelector, "The objects, by their labels.", pointer=True, since=28)
+    parameterNotFoundAction = Text(
+        "What happens if the parameters do not exist: Allow, or Deny.",
+        pointer=True,
+        since=28,
+        go="ParameterNotFoundActionType",
+    )
+
+
+class DefaultingParamRef(ParamRef):
+    """The same in v1alpha1, where ``parameterNotFoundAction`` may be left out and is then Deny."""
+
+    go_name = "ParamRef"
+
+    parameterNotFoundAction = ParamRef.parameterNotFoundAction.but(default="Deny")
+
+
+class BindingSpec(Struct):
+    """What both kinds of binding have."""
+
+    policyName = Text("The policy.", required=True, format=formats.dns_subdomain)
+    paramRef = Nested(ParamRef, "The policy's parameters.", pointer=True)
+
+
+class ValidatingAdmissionPolicyBindingSpec(BindingSpec):
+    """Where a validating policy applies, and what a failure does."""
+
+    matchResources = Nested(MatchResources, "The requests it is applied to.", pointer=True)
+    validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.")
+
+
+class ValidatingAdmissionPolicyBinding(PlainObject):
+    """Puts a validating policy to work."""
+
+    namespaced = False
+
+    spec = Nested(ValidatingAdmissionPolicyBindingSpec, "Where it applies.")
+
+
+class MutatingAdmissionPolicyBindingSpec(BindingSpec):
+    """Where a mutating policy applies."""
+
+    matchResources = Nested(MutatingMatchResources, "The requests it is applied to.", pointer=True)
+
+
+class MutatingAdmissionPolicyBinding(PlainObject):
+    """Puts a mutating policy to work."""
+
+    namespaced = False
+
+    spec = Nested(MutatingAdmissionPolicyBindingSpec, "Where it applies.")
+
+
+@check(ParamRef, before=IN_PLACE)
+def name_or_selector(ref: View) -> Iterator[Problem]:
+    """Parameters are picked by name or by a selector, not by both, with an action if there are none."""
+    selector = bool(ref.selector)
+    exclusive = "name and selector are mutually exclusive"
+    if ref.name:
+        for detail in path_segment(ref.name):
+            yield invalid(ref / "name", ref.name, detail)
+        if selector:
+            yield forbidden(ref / "name", exclusive)
+            yield forbidden(ref / "selector", exclusive)
+    elif not selector:
+        yield required(ref.path, "one of name or selector must be specified")
+
+
+@check(ParamRef, since=28)
+def parameter_not_found_action(ref: View) -> Iterator[Problem]:
+    """A binding states what happens if its parameters are missing."""
+    path, action = ref / "parameterNotFoundAction", ref.parameterNotFoundAction
+    if not action:
+        yield required(path)
+    elif action not in NOT_FOUND_ACTIONS:
+        yield not_supported(path, action, NOT_FOUND_ACTIONS, ref.release)
+
+
+@check(ValidatingAdmissionPolicyBindingSpec)
+def validation_actions(spec: View) -> Iterator[Problem]:
+    """Actions are given, each once, and not both Deny and Warn."""
+    path, actions = spec / "validationActions", spec.validationActions
+    seen: set[str] = set()
+    for index, action in enumerate(actions):
+        where: Path = path / index
+        if action not in ACTIONS:
+            yield not_supported(where, action or "", ACTIONS, spec.release)
+        if action in seen:
+            yield duplicate(where, action or "")
+        seen.add(action)
+    if {"Deny", "Warn"} <= seen:
+        detail = (
+            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
+            "response and headers serves no purpose)"
+        )
+        yield invalid(path, actions, detail)
+    if not seen:
+        yield required(path, "at least one validation action is required")

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from webhook.cel import CelError, Joint
-from webhook.cel.syntax import ast
-from webhook.cel.syntax.ast import Expression
+from webhook.cel import CelError
 from webhook.escapes import GO_SPACE
 from webhook.policy.manifest.expressions import CompiledExpression, Compiler, Failure
 from webhook.policy.manifest.model import MUTATING, Policy
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.cel import Program
 
 
 class NamedExpression(NamedTuple):
@@ -45,19 +39,6 @@ class Programs(NamedTuple):
                 with suppress(CelError):  # which is reported when it is evaluated
                     each.compiled.program.prepare()
 
-    def joint(self, skipped: int) -> Joint | None:
-        """Join the conditions and validations into one program; None if there are none, or one cannot be evaluated.
-
-        Args:
-            skipped: How many conditions may be skipped once one is false.
-        """
-        conditions, validations, values = map(_compiled, (self.conditions, self.validations, self.variables.values()))
-        if conditions is None or validations is None or values is None or not (conditions or validations):
-            return None
-        if "namespaceObject" in _names(self.conditions):  # conditions see another value than validations
-            return None
-        return Joint(conditions, validations, dict(zip(self.variables, values, strict=True)), skipped)
-
     @property
     def _others(self) -> tuple[Iterable[NamedExpression | None], ...]:
         return self.variables.values(), self.validations, self.messages, self.annotations, self.mutations
@@ -66,34 +47,6 @@ class Programs(NamedTuple):
     def uses(self) -> frozenset[str]:
         """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
-
-    def fields_of(self, variable: str) -> frozenset[str] | None:
-        """Return the fields of a variable that the expressions read; None if they use it as a whole.
-
-        Args:
-            variable: A variable of the environment, such as ``request``.
-        """
-        name = f".{variable}"
-        nodes = [node for each in chain(self.conditions, *self._others) for node in _nodes(each)]
-        fields = [
-            node.field
-            for node in nodes
-            if isinstance(node, ast.Select) and isinstance(node.operand, ast.Ident) and node.operand.resolved == name
-        ]
-        uses = sum(isinstance(node, ast.Ident) and node.resolved == name for node in nodes)
-        return frozenset(fields) if len(fields) == uses else None
-
-
-def _nodes(expression: NamedExpression | None) -> Iterable[Expression]:
-    if expression is None or not isinstance(expression.compiled, CompiledExpression):
-        return ()
-    return expression.compiled.program.analysis.weights
-
-
-def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
-    compiled = [each.compiled for each in expressions]
-    programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
-    return programs if len(programs) == len(compiled) else None
 
 
 def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
@@ -106,12 +59,7 @@ def _names(expressions: Iterable[NamedExpression | None]) -> frozenset[str]:
 
 
 def compile_policy(policy: Policy, release: Release) -> Programs:
-    """Compile a policy's expressions.
-
-    Args:
-        policy: The policy.
-        release: The Kubernetes release, as the minor of 1.x.
-    """
+    """Compile a policy's expressions."""
     mutating = policy.kind == MUTATING
     compiler = Compiler(release, params=policy.param_kind is not None, composed=mutating, patches=mutating)
     conditions = tuple(
@@ -149,7 +97,6 @@ def with_paths(policy: Policy, programs: Programs) -> Iterator[tuple[Path, Named
     """Yield a policy's expressions with their paths, without those of messages.
 
     Args:
-        policy: The policy.
         programs: Its compiled expressions.
     """
     yield from zip((each.path for each in policy.conditions), programs.conditions, strict=True)

@@ -7,15 +7,15 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
-from webhook.policy.manifest.bindings import (
+from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.policies import (
     DefaultingParamRef,
+    MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding,
     ParamRef,
+    ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
 )
-from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.mutating import MutatingAdmissionPolicy
-from webhook.policy.manifest.validating import ValidatingAdmissionPolicy
 from webhook.problem import Path, Problem, refused
 from webhook.release import Release
 from webhook.schema import CREATE, CompiledStruct, Struct, Target, compile_struct
@@ -68,7 +68,6 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
 
     Args:
         obj: An object that :func:`is_policy`.
-        release: The Kubernetes release, as the minor of 1.x.
         beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
     """
     kind = str(obj["kind"])

@@ -3,35 +3,519 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expression,
+    Ident,
+    ListExpression,
+    Literal,
+    Select,
+    StructExpression,
+    within,
+)
+from webhook.cel.types.values import UInt
+from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
+from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import Policy, policy_of
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kind, Kinds, Known, Resource
+from webhook.policy.manifest.matchresources import OPERATIONS
+from webhook.policy.manifest.model import MUTATING, Policy, Rule, policy_of
 from webhook.policy.manifest.programs import Programs, compile_policy, with_paths
-from webhook.policy.tools.comparisons import comparison_warnings
-from webhook.policy.tools.literals import literal_warnings
-from webhook.policy.tools.resources import resource_warnings
-from webhook.policy.tools.typecheck import type_warnings
+from webhook.policy.tools.typecheck import kinds_matched, type_warnings
 from webhook.policy.tools.warnings import warning
-from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema.decoding import UNKNOWN_FIELD
+from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
+from webhook.spelling import did_you_mean, nearest
+
+if TYPE_CHECKING:
+    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.manifest.programs import Programs
+
+# -- Finds comparisons of a field of the request with a value that it never has, such as a misspelt kind
+
+
+_ALL: Final = "*"
+_COMBINATIONS: Final = 20_000
+"""A policy whose rules match more combinations, as made-up ones do, is not judged."""
+_LISTED: Final = 4
+"""The most values that a warning lists."""
+_COMPARISONS: Final = frozenset({"_==_", "_!=_"})
+_STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
+
+
+class _Matched(NamedTuple):
+    """A combination that a rule matches; None for what it leaves open."""
+
+    operation: str
+    group: str | None
+    version: str | None
+    resource: str | None
+    subresource: str | None
+    kind: str | None
+
+
+def _api_version(matched: _Matched) -> str | None:
+    if matched.kind is None or matched.group is None or matched.version is None:
+        return None
+    return f"{matched.group}/{matched.version}" if matched.group else matched.version
+
+
+_FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
+    "request.operation": lambda matched: matched.operation,
+    "request.resource.group": lambda matched: matched.group,
+    "request.resource.version": lambda matched: matched.version,
+    "request.resource.resource": lambda matched: matched.resource,
+    "request.requestResource.resource": lambda matched: matched.resource,
+    "request.subResource": lambda matched: matched.subresource,
+    "request.requestSubResource": lambda matched: matched.subresource,
+    "request.kind.group": lambda matched: matched.group if matched.kind else None,
+    "request.kind.version": lambda matched: matched.version if matched.kind else None,
+    "request.kind.kind": lambda matched: matched.kind,
+    "request.requestKind.kind": lambda matched: matched.kind,
+    **dict.fromkeys(("object.kind", "oldObject.kind"), lambda matched: matched.kind),
+    **dict.fromkeys(("object.apiVersion", "oldObject.apiVersion"), _api_version),
+}
+"""The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
+
+
+def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
+    """Find comparisons of a field of the request with a constant that it never has.
+
+    Args:
+        programs: Its compiled expressions.
+    """
+    combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
+    matched = list(islice(combinations, _COMBINATIONS + 1))
+    if len(matched) > _COMBINATIONS:
+        return
+
+    @cache
+    def values_of(field: str) -> set[str | None]:
+        return set(map(_FIELDS[field], matched))
+
+    aliases = _aliases(programs)
+    for path, expression in with_paths(policy, programs):
+        if not isinstance(expression.compiled, CompiledExpression):
+            continue
+        before = expression.text.index(expression.compiled.checked.text)
+        for field, constant in _compared(expression.compiled.checked.root, aliases):
+            values = values_of(field)
+            if None not in values and constant.value not in values:
+                known = sorted(each for each in values if each is not None)
+                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {_listed(known)}"
+                hint = did_you_mean(constant.value, known, quotes='"')
+                yield warning("impossible-value", path, message, hint, before + constant.offset)
+
+
+def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
+    """Yield all combinations that a rule matches."""
+    operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
+    for group, (name, subresource) in product(rule.groups, rule.resources):
+        subresources = _subresources(subresource, is_closed=kinds.has_group(group))
+        for known in _known(group, name, kinds) or (None,):
+            resource = known.resource if known else _stated(name)
+            versions = known.versions if known and _ALL in rule.versions else map(_stated, rule.versions)
+            for operation, version, below in product(operations, versions, subresources):
+                kind = known.kind if known and below in {"", *OF_OBJECT} else None
+                yield _Matched(operation, _stated(group), version, resource, below, kind)
+
+
+def _known(group: str, name: str, kinds: Kinds) -> list[Known]:
+    """Return the kinds that a rule matches in a group; none if there may be others, too."""
+    known = kinds.of_group(group)
+    if name == _ALL:
+        return known if kinds.has_group(group) else []
+    return [each for each in known if each.resource == name]
+
+
+def _subresources(stated: str, *, is_closed: bool) -> tuple[str | None, ...]:
+    """Return the subresources that a rule matches, of a group whose resources are all known, or of another one."""
+    if stated != _ALL:
+        return (stated,)
+    return ("", *SUBRESOURCES) if is_closed else (None,)
+
+
+def _stated(text: str) -> str | None:
+    return None if text == _ALL else text
+
+
+def _aliases(programs: Programs) -> dict[str, str]:
+    """Return the fields for which variables of the policy stand, such as ``variables.kind`` for ``object.kind``."""
+    found: dict[str, str] = {}
+    for name, expression in programs.variables.items():  # each can use those before it
+        if isinstance(expression.compiled, CompiledExpression):
+            found[f"variables.{name}"] = _resolved(_field(expression.compiled.checked.root), found)
+    return found
+
+
+def _resolved(field: str, aliases: Mapping[str, str]) -> str:
+    """Replace a variable of the policy by the field for which it stands."""
+    steps = field.split(".")
+    holder = ".".join(steps[:2])
+    return ".".join([aliases.get(holder, holder), *steps[2:]])
+
+
+def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, Literal]]:
+    """Return the fields that an expression compares with texts, and these texts, in their order in the expression."""
+    found = [
+        (field, constant)
+        for call in within(root)
+        if isinstance(call, Call) and call.target is None
+        for side, constants in _sides(call)
+        if (field := _resolved(_field(side), aliases)) in _FIELDS
+        for constant in constants
+        if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
+    ]
+    return sorted(found, key=lambda each: each[1].offset)
+
+
+def _sides(call: Call) -> Iterator[tuple[Expression, Iterable[Expression]]]:
+    """Yield each side of a comparison, and the values with which it is compared."""
+    if call.function in _COMPARISONS:
+        left, right = call.arguments
+        yield left, [right]
+        yield right, [left]
+    elif call.function == "@in" and isinstance(call.arguments[1], ListExpression):
+        yield call.arguments[0], call.arguments[1].elements
+
+
+def _field(node: Expression) -> str:
+    """Return the path of a field from its variable, such as ``request.operation``; empty for another expression."""
+    steps: list[str] = []
+    while not isinstance(node, Ident):
+        if isinstance(node, Select):
+            steps.append(node.field)
+            node = node.operand
+        elif isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
+            node = node.target
+        elif isinstance(node, Call) and node.function in _STEPS and isinstance(key := node.arguments[-1], Literal):
+            steps.append(str(key.value))
+            node = node.arguments[0]
+        else:
+            return ""
+    return ".".join([node.name, *reversed(steps)]) if node.resolved == f".{node.name}" else ""
+
+
+def _listed(values: list[str]) -> str:
+    more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
+    return ", ".join(map(quoted, values[:_LISTED])) + more
+
+
+# -- Finds constants in mutations that fail at run time, whatever the object
+
+
+_TAKEN: Final[Mapping[str, tuple[type, ...]]] = {STRING: (str,), INTEGER: (int, float), BOOLEAN: (bool,)}
+"""The constants that fields take; whole numbers may be written with a point."""
+_PATHS: Final = frozenset({"path", "from"})
+_NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", float: "double", UInt: "uint"}
+
+
+class _LiteralFault(NamedTuple):
+    """What cannot work: its place in the expression, why, and how to fix it."""
+
+    offset: int
+    text: str
+    hint: str = ""
+    rule: str = "mistyped"
+
+
+def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
+    """Find constants in a policy's mutations that fail for every kind that it matches.
+
+    Args:
+        programs: Its compiled expressions.
+    """
+    schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
+    for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+        if not isinstance(program.compiled, CompiledExpression):
+            continue
+        nodes = within(program.compiled.checked.root)
+        structs = [each for each in nodes if isinstance(each, StructExpression)]
+        found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
+        before = len(mutation.expression) - len(mutation.expression.lstrip(GO_SPACE))
+        for fault, times in sorted(found.items()):
+            if times == len(schemas):
+                yield warning(fault.rule, mutation.path, fault.text, fault.hint, before + fault.offset)
+
+
+def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
+    for struct in structs:
+        shape = None if schema is None else _below(schema, struct.name.split(".")[1:])
+        for entry in struct.entries:
+            if struct.name == "JSONPatch" and entry.key in _PATHS and schema and (start := _start(entry.value)):
+                yield from _of_path(*start, schema)
+            if isinstance(shape, Structure) and (filtered := _filtered(entry.key, entry.value)):
+                yield from _of_filter(entry.key, filtered, shape)
+            if not isinstance(entry.value, Literal):
+                continue
+            offset, value = entry.value.offset, entry.value.value
+            if struct.name == "JSONPatch":
+                yield from _of_operation(entry.key, value, offset)
+            elif isinstance(shape, Structure):
+                yield from _of_field(entry.key, value, offset, shape)
+
+
+def _of_operation(field: str, value: Any, offset: int) -> Iterator[_LiteralFault]:
+    if field == "op" and value not in PATCH_OPERATIONS:
+        text = f"op must be one of {', '.join(PATCH_OPERATIONS)}, but is {quoted(value)}"
+        yield _LiteralFault(offset, text, did_you_mean(value, PATCH_OPERATIONS, quotes='"'))
+
+
+def _start(path: Expression) -> tuple[str, int] | None:
+    """Return the steps with which a path begins, whatever the object, and their offset; None if it has none.
+
+    In ``"/spec/containers/" + string(…)`` they are those before the last slash.
+    """
+    first = path
+    while isinstance(first, Call) and first.function == "_+_":
+        first = first.arguments[0]
+    if not isinstance(first, Literal) or not isinstance(first.value, str) or not first.value.startswith("/"):
+        return None
+    text: str = first.value if first is path else first.value.rpartition("/")[0]
+    return (text, first.offset) if text else None
+
+
+def _of_path(path: str, offset: int, schema: Structure) -> Iterator[_LiteralFault]:
+    shape: Shape | None = schema
+    for step in path.split("/")[1:]:
+        if isinstance(shape, Structure):
+            name = step.replace("~1", "/").replace("~0", "~")
+            known, shape = shape, shape.field(name)
+            if shape is None:
+                effect = "the API server drops it" if known.is_pruned else f"the path {quoted(path)} cannot work"
+                hint = did_you_mean(name, (each for each, _ in known.fields()), quotes='"')
+                rule = UNKNOWN_FIELD if known.is_pruned else "mistyped"
+                yield _LiteralFault(offset, f"{known.name} has no field {quoted(name)}: {effect}", hint, rule)
+        else:
+            shape = shape.item if isinstance(shape, ListOf | MapOf) else None
+
+
+def _filtered(field: str, value: Expression) -> Comprehension | None:
+    """Return the filter in the value of a field that leaves out items of that field, and copies the others."""
+    if not isinstance(value, Comprehension) or value.shape != "map" or not _is_copy(value.parts[0], value.variable):
+        return None
+    for node in within(value):
+        if isinstance(node, Comprehension) and node.shape == "map" and len(node.parts) > 1:
+            below = list(within(node.range))
+            optional = (each.arguments[1] for each in below if isinstance(each, Call) and each.function == "_?._")
+            names = [each.field for each in below if isinstance(each, Select)]
+            if field in {*names, *(each.value for each in optional if isinstance(each, Literal))}:
+                return node
+    return None
+
+
+def _is_copy(element: Expression, variable: str) -> bool:
+    """Tell whether an element of a list is the item, or has only fields of it: others may be left out on purpose."""
+    if isinstance(element, StructExpression):
+        return all(
+            isinstance(each.value, Select)
+            and each.value.field == each.key
+            and isinstance(each.value.operand, Ident)
+            and each.value.operand.name == variable
+            for each in element.entries
+        )
+    return isinstance(element, Ident) and element.name == variable
+
+
+def _of_filter(field: str, filtered: Comprehension, shape: Structure) -> Iterator[_LiteralFault]:
+    of = shape.field(field)
+    if isinstance(of, ListOf) and of.merging != ATOMIC:
+        by = f" by {', '.join(name for name, _ in of.keys)}" if of.keys else ""
+        text = f"the list '{field}' is merged{by}: items that are left out stay in the object"
+        yield _LiteralFault(
+            filtered.offset, text, "remove them by patchType: JSONPatch, with op: 'remove'", "never-removes"
+        )
+
+
+def _of_field(field: str, value: Any, offset: int, shape: Structure) -> Iterator[_LiteralFault]:
+    of = shape.field(field)
+    if not isinstance(of, Scalar) or of.kind not in _TAKEN or type(value) in _TAKEN[of.kind]:
+        return
+    given = _NAMES.get(type(value), "null" if value is None else "bytes")
+    hint = f"write {quoted(str(value))}" if of.kind == STRING and type(value) is int else ""
+    if of.kind == INTEGER and type(value) is str and value.isdecimal():
+        hint = f"write {value}, without quotation marks"
+    yield _LiteralFault(offset, f"expected type of field '{field}' is '{of.kind}' but provided type is '{given}'", hint)
+
+
+def _below(shape: Shape | None, steps: Iterable[str]) -> Shape | None:
+    for step in steps:
+        shape = _item(shape)
+        shape = shape.field(step) if isinstance(shape, Structure) else None
+    return _item(shape)
+
+
+def _item(shape: Shape | None) -> Shape | None:
+    while isinstance(shape, ListOf):
+        shape = shape.item
+    return shape
+
+
+# -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
+
+
+_EXPERIMENTAL: Final = ".x-k8s.io"
+"""The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
+
+
+def resource_warnings(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
+    """Find rules and a paramKind that match nothing, and versions that a mutating policy cannot change.
+
+    Args:
+        policies: The set that it belongs to, with the known kinds.
+    """
+    yield from _unmatched(policy, policies.kinds)
+    yield from _unchangeable(policy, policies.kinds)
+    yield from _param_kind(policy, policies)
+
+
+def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find rules that name resources which the release does not have."""
+    path = Path(("spec", "matchConstraints", "resourceRules"))
+    for index, rule in enumerate(policy.match.rules):
+        yield from _unknown_resources(rule, path / index, kinds)
+
+
+def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    if "*" in rule.groups:
+        return
+    yield from _unknown_groups(rule, path / "apiGroups", kinds)
+    if not all(kinds.has_group(group) or kinds.defines(group) for group in rule.groups):
+        return
+    is_closed = all(map(kinds.has_group, rule.groups))
+    """Whether no CustomResourceDefinition elsewhere can add a resource."""
+    groups = ", ".join(sorted(group or "the core group" for group in rule.groups))
+    for position, (name, subresource) in enumerate(rule.resources):
+        at_name = path / "resources" / position
+        if is_closed and subresource not in {"", "*", *SUBRESOURCES}:
+            message = f"subresource {quoted(subresource)} does not exist in {groups}: the rule matches nothing"
+            yield warning("unknown-resource", at_name, message, did_you_mean(subresource, SUBRESOURCES, quotes='"'))
+        if name == "*":
+            continue
+        found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
+        if not found:
+            message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
+            hint = _resource_meant(name, rule, kinds)
+            if is_closed or nearest(name, _resources(rule, kinds)):
+                yield warning("unknown-resource", at_name, message, hint)
+        elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
+            versions = ", ".join(sorted(rule.versions))
+            server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
+            message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
+            yield warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+
+
+def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
+        if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
+            message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
+            yield warning("unknown-resource", path, message, _group_meant(group, kinds))
+        elif near := _mistyped_group(group, rule, kinds):
+            message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
+            yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
+
+
+def _mistyped_group(group: str, rule: Rule, kinds: Kinds) -> str:
+    """Return Kubernetes' group with resources of a rule, if another one is nearly that; empty if there is none."""
+    near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
+    return near if {name for name, _ in rule.resources}.intersection(kinds.resources(near)) else ""
+
+
+def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
+    if policy.kind != MUTATING or policy.match.is_exact:
+        return
+    rules = [rule for rule in policy.match.rules if not {"*"} & (rule.groups | rule.versions)]
+    path = Path(("spec", "matchConstraints", "resourceRules"))
+    seen = set()
+    for index, rule in enumerate(policy.match.rules):
+        groups = sorted(rule.groups.intersection(kinds.groups))
+        for resource in (Resource(group, "", name) for group in groups for name, _ in rule.resources):
+            kind = kinds.kind_of(resource)
+            if rule not in rules or kind is None or kind in seen or kinds.is_custom(kind):
+                continue
+            seen.add(kind)
+            listed = {
+                version
+                for each in rules
+                if resource.group in each.groups and any(name == resource.resource for name, _ in each.resources)
+                for version in each.versions
+            }
+            served = kinds.versions(kind)
+            if listed.intersection(served) and (others := [version for version in served if version not in listed]):
+                message = (
+                    f"the policy matches {resource.resource} in {', '.join(others)}, too, and fails there: "
+                    "the API server cannot convert changed objects"
+                )
+                hint = "list these versions, too, or set matchPolicy: Exact"
+                yield warning("unchangeable-version", path / index / "apiVersions", message, hint)
+
+
+def _group_meant(group: str, kinds: Kinds) -> str:
+    if re.fullmatch(r"v\d+\w*", group):
+        return 'that is a version; the core group is ""'
+    if group == "core":
+        return 'write ""'
+    return did_you_mean(group, kinds.groups, quotes='"')
+
+
+def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
+    """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
+    if hint := did_you_mean(name, _resources(rule, kinds), quotes='"'):
+        return hint
+    elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
+    return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
+
+
+def _resources(rule: Rule, kinds: Kinds) -> list[str]:
+    return [each for group in rule.groups for each in kinds.resources(group)]
+
+
+def _served(found: Iterable[Kind], kinds: Kinds) -> str:
+    versions = [version for kind in found for version in kinds.versions(kind)]
+    return f"it serves {', '.join(versions)}" if versions else ""
+
+
+def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
+    """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
+    kind, kinds = policy.param_kind, policies.kinds
+    if kind is None or policies.is_namespaced(kind) is not None:
+        return
+    path, is_defined = Path(("spec", "paramKind")), kinds.defines(kind.group)
+    if not kinds.has_group(kind.group) and not (is_defined and nearest(kind.kind, kinds.names(kind.group))):
+        return
+    if versions := kinds.versions(kind):
+        server = "its CustomResourceDefinition" if is_defined else f"Kubernetes 1.{kinds.release}"
+        message = f"{server} does not serve {kind.kind} in {kind.api_version}: the policy always fails"
+        yield warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
+    else:
+        message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
+        hint = did_you_mean(kind.kind, kinds.names(kind.group), quotes='"')
+        yield warning("unknown-resource", path / "kind", message, hint)
 
 
 class Cost(NamedTuple):
     """The estimated cost of an expression, without an object.
 
     Args:
-        policy: The policy's name.
         path: Where the expression stands.
         least: The minimum cost.
         most: The maximum cost; a value beyond ``CALL_LIMIT`` means unbounded.
@@ -72,7 +556,6 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
 
     Args:
         given: The objects of manifests: policies, bindings, and the objects that policies read.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)

@@ -18,7 +18,6 @@ class Covered(NamedTuple):
     """The coverage of one expression.
 
     Args:
-        policy: The policy.
         path: Where the expression stands in it.
         passed: Whether a validation was true, or a mutation left an object as it was.
         failed: Whether a validation was false, or a mutation changed an object.

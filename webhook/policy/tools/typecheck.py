@@ -15,12 +15,15 @@ from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel import CompileError, Environment, Library, StructType
+from webhook.cel.errors import UNDEFINED
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
+from webhook.cel.syntax.ast import Call, Expression, Select, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.issues import Issue
-from webhook.policy.manifest.hints import hint_of
+from webhook.patterns import Pattern
+from webhook.policy.manifest.hints import hint_of, parts_with
 from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, Rule
 from webhook.policy.tools.warnings import warning
@@ -55,6 +58,7 @@ _SCALARS: Final[Mapping[str, Type]] = {
     BYTES: types.BYTES,
 }
 _WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
+_WORDS: Final = Pattern(r"\w+")
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -81,13 +85,7 @@ EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
-    """Check the types of a policy's expressions.
-
-    Args:
-        policy: The policy.
-        kinds: The known kinds.
-        release: The Kubernetes release, as the minor of 1.x.
-    """
+    """Check the types of a policy's expressions."""
     params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
     own = kinds_to_check(policy, kinds)
     checked, all_ = (
@@ -114,14 +112,67 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         if path in variables and len({each.text for each in errors}) > 1:
             continue  # it chooses by the kind, and lacks for each kind what the others have
         yield _mistyped(path, errors, errors[0].hint)._replace(rule="mistyped")
+    with limited(Budget(DOCUMENT, is_offline=True)):
+        yield from list(_unread(policy, kinds, release))
+
+
+def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
+    """Find tests for fields that no version of a kind has, or its usual version only where nothing reads them.
+
+    This concerns rules for any version, where no types are stated: such fields are taken for absent.
+    """
+    words = frozenset(chain.from_iterable(_WORDS.findall(text) for _, text in _texts(policy)))
+    matched = list(islice(_of_any_version(policy, kinds), MAX_KINDS))
+    is_alone = not kinds_matched(policy, kinds)
+    reported = set[Path]()
+    for (path, offset, name), places in _missing(matched, policy, kinds, release).items():
+        usual = next((each for each in places if each.version == kinds.versions(each)[0]), None)
+        place = places[usual] if usual else ""
+        if is_alone and len(places) == len(matched):
+            of = " or ".join(dict.fromkeys(each.kind for each in matched))
+            message = f"no version of {of} has {name} there: a test for it is always false"
+        elif usual and place and place not in words and any(usual.kind == each.kind for each in {*matched} - {*places}):
+            message = f"a {usual.kind} of {usual.api_version} never has {name} there: a test for it is always false"
+        else:
+            continue
+        if path not in reported:
+            reported.add(path)
+            yield warning("mistyped", path, message, f"read {place}.{name}" if place else "", offset)
+
+
+def _missing(
+    matched: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release
+) -> Mapping[tuple[Path, int, str], Mapping[Kind, str]]:
+    """Find the fields that some kinds do not have where a policy tests for them: where they stand, and their name.
+
+    Returns:
+        For each, the kinds, with the field beside it that has one of that name; empty if there is none.
+    """
+    params, texts = kinds.schema_of(policy.param_kind) if policy.param_kind else None, dict(_texts(policy))
+    checked = [_Checked(kind, schema, params) for kind in matched if (schema := kinds.schema_of(kind))]
+    missing: dict[tuple[Path, int, str], dict[Kind, str]] = {}
+    for each in checked:
+        for path, error, environment in _errors(each, policy, release, EVALUATED):
+            tested = _tested(environment.parse(texts[path]).root)
+            for issue in (issue for issue in error.issues if issue.code == UNDEFINED and issue.offset in tested):
+                name, owner = issue.arguments
+                place = next(iter(parts_with(name, owner, environment)), "")
+                missing.setdefault((path, issue.offset, name), {})[each.kind] = place
+    return missing
+
+
+def _tested(root: Expression) -> frozenset[int]:
+    """Return where an expression reads fields that may be missing: ``has(object.spec)``, ``object.?spec``."""
+    selects = (each for each in within(root) if isinstance(each, Select | Call))
+    return frozenset(
+        each.offset for each in selects if (each.test if isinstance(each, Select) else each.function == "_?._")
+    )
 
 
 class _Checked(NamedTuple):
     """A kind to check.
 
     Args:
-        kind: The kind.
-        schema: Its schema.
         params: The schema of the policy's parameters; None if there are none, or it is not known.
     """
 
@@ -200,14 +251,22 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
 
 
 def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
-    """List the kinds that the API server checks, and those of the objects that are sent to subresources.
-
-    Args:
-        policy: The policy.
-        kinds: The known kinds.
-    """
+    """List the kinds that the API server checks, and those of the objects that are sent to subresources."""
     sent = chain.from_iterable(_kinds_sent(rule, kinds) for rule in policy.match.rules)
     return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(sent, MAX_KINDS)]))
+
+
+def _of_any_version(policy: Policy, kinds: Kinds) -> Iterator[Kind]:
+    """Yield the kinds, in each version that is served, of rules that name resources, but no versions."""
+    for rule in policy.match.rules:
+        if "*" in rule.versions:
+            names = {name for name, subresource in rule.resources if not subresource}
+            known = [each for group in rule.groups for each in kinds.of_group(group) if each.resource in names]
+            yield from (
+                Kind(each.group, version, each.kind)
+                for each in known
+                for version in kinds.versions(Kind(each.group, "", each.kind))
+            )
 
 
 def _kinds_sent(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
@@ -248,6 +307,11 @@ def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
         yield named.path, named.expression
     for mutation in policy.mutations:
         yield mutation.path, mutation.expression
+
+
+def _texts(policy: Policy) -> Iterator[tuple[Path, str]]:
+    yield from _expressions(policy)
+    yield from ((each.path, each.expression) for each in policy.variables)
 
 
 def _environment(checked: _Checked, policy: Policy, release: Release, typing: _Typing) -> Environment:
@@ -301,7 +365,6 @@ class Declaration:
     """Declares the types of a kind's fields.
 
     Args:
-        release: The Kubernetes release, which may lack fields.
         typing: How fields are typed.
     """
 
@@ -314,7 +377,6 @@ class Declaration:
         """Return the type of a shape; None if it has none, so that its field does not exist.
 
         Args:
-            shape: The shape.
             name: The name of the kind; by path, that of the field.
         """
         if isinstance(shape, Scalar):

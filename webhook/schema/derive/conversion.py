@@ -3,7 +3,7 @@
 A version may hold fields in a box (``Struct.box``) that sit on the struct itself in another, hold them on the struct
 itself where another has a struct (``Inlined``), hold a plain value where another has a struct around it
 (``Struct.plain``), or not tell an empty value from none (``Field.pointer``). Undeclared fields stay as they are; if
-their place is unclear, they go where most of the struct goes.
+their place is unclear, they go where most of the struct goes; a map that already has the name of the box becomes it.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
         if not has_any(inner, value):
             return {key: each for key, each in value.items() if key in own or key not in inner.fields}
         outer = {key: each for key, each in value.items() if key in own}
-        return outer | {name: {key: each for key, each in value.items() if key not in own}}
+        return outer | {name: {key: each for key, each in _merged(value, name).items() if key not in own}}
 
     return boxed
 
@@ -154,7 +154,7 @@ def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
         own = type_.fields.keys() - {box}
         return lambda value: (
             {key: each for key, each in value.items() if key in own}
-            | {box: {key: each for key, each in value.items() if key not in own}}
+            | {box: {key: each for key, each in _merged(value, box).items() if key not in own}}
         )
     if (inlined := _inlined(type_)) is None:
         return None
@@ -166,6 +166,11 @@ def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
 def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:
     outer, inner = {key: each for key, each in value.items() if key != box}, value.get(box)
     return {**outer, **inner, **outer} if isinstance(inner, dict) else outer
+
+
+def _merged(value: dict[str, Any], box: str) -> dict[str, Any]:
+    """Return the fields of a value, and those of a box that it should not have yet."""
+    return _unboxed(value, box) if isinstance(value.get(box), dict) else value
 
 
 def for_each(change: Convert) -> Convert:

@@ -110,7 +110,6 @@ class _Completion(NamedTuple):
         defaults: The defaults, in the order in which they are set.
         inlined: The structs whose fields are among those of this one: a predicate for their presence, and the function
             that completes them.
-        release: The release.
         last: The function that sets defaults that depend on several fields.
     """
 

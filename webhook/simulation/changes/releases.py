@@ -55,10 +55,8 @@ def _releasable(
     """Return the claims with devices, but for those of copies of a pod.
 
     Args:
-        cluster: The cluster.
         wanted: The claims whose devices the pod wants; other pods of its workload would take them in its place.
         on: The claims of pods on nodes that lack room for it.
-        pod: The pod.
     """
     for name in dict.fromkeys((*wanted, *on)):
         namespace, _, claim_name = name.partition("/")

@@ -1,0 +1,163 @@
+"""``draguard why``: what may be asked, what is printed, and what it takes."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.command import ROOT, draguard
+from webhook.objects import JSONObject
+
+CLUSTER = ROOT / "examples/why/cluster.yaml"
+SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/why/answer.schema.json").read_text(encoding="utf-8"))
+Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+
+
+def closed(part: Any) -> Any:
+    """Return a schema that allows no other keys."""
+    if isinstance(part, dict):
+        more = {"additionalProperties": False} if "properties" in part else {}
+        return {name: closed(value) for name, value in part.items()} | more
+    return [closed(each) for each in part] if isinstance(part, list) else part
+
+
+class TestAsked:
+    @pytest.mark.parametrize(
+        ("arguments", "first"),
+        [
+            (("notebook", "-n", "ml"), "ml/notebook: claim gpu not created: "),
+            (("notebook",), "ml/notebook: claim gpu not created: "),
+            (("ml/notebook",), "ml/notebook: "),
+            (("pod/notebook", "-n", "ml"), "ml/notebook: "),
+            (("po/ml/notebook",), "ml/notebook: "),
+            (("deploy/chat", "-n", "ml"), "ml/deployment/chat: the rolling update of Deployment ml/chat waits"),
+            (("replicaset/chat-7d9b", "-n", "ml"), "ml/replicaset/chat-7d9b: the rolling update"),
+            (("resourceclaim/chat-7d9b-c3-gpu-x1", "-n", "ml"), "ml/claim/chat-7d9b-c3-gpu-x1: the rolling update"),
+            (
+                ("daemonset/dra-example-driver",),
+                "dra-example-driver/daemonset/dra-example-driver: pod dra-example-driver-6nr2",
+            ),
+            (("node/gpu-2",), "node/gpu-2: driver gpu.example.com publishes nothing there: "),
+        ],
+    )
+    def test_it_is_found(self, arguments: tuple[str, ...], first: str) -> None:
+        done = draguard("why", *arguments, "--cluster", CLUSTER)
+        assert (done.code, done.err) == (1, "")
+        assert done.out.startswith(first)
+
+    def test_what_is_well_has_exit_code_0(self) -> None:
+        done = draguard("why", "chat-6c5f-a1", "--cluster", CLUSTER)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("ml/chat-6c5f-a1: runs on gpu-1 with gpu.example.com/gpu-1/gpu-0; nothing is wrong")
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (
+                ("notebok", "-n", "ml"),
+                "notebok: no file and no pod of namespace ml has this name: did you mean notebook?",
+            ),
+            (("chat", "-n", "ml"), "did you mean chat-6c5f-a1, chat-6c5f-b2, chat-7d9b-c3, deployment/chat?"),
+            (
+                ("deployment/chatt", "-n", "ml"),
+                "no Deployment of namespace ml has this name: did you mean deployment/chat?",
+            ),
+            (("node/gpu-9",), "no Node of the cluster has this name: it has gpu-1, gpu-2"),
+            (("job/x",), "no Job of namespace default has this name: it has no Job"),
+            (("default/notebook",), "did you mean ml/notebook?"),
+        ],
+    )
+    def test_what_is_not_there_is_a_mistake(self, arguments: tuple[str, ...], said: str) -> None:
+        done = draguard("why", *arguments, "--cluster", CLUSTER)
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+
+    def test_a_name_needs_a_cluster(self) -> None:
+        done = draguard("why", "notebook")
+        assert done.code == 2
+        assert "what is in a cluster is named together with it: --cluster" in done.err
+
+    @pytest.mark.parametrize("arguments", [(), ("ml/notebook", "--release", "ml/chat-6c5f-a1-gpu-x1"), ("--pending",)])
+    def test_all_else_is_simulated(self, arguments: tuple[str, ...]) -> None:
+        done = draguard("why", *arguments, "--cluster", CLUSTER)
+        assert done.out == draguard("simulate", *arguments, "--cluster", CLUSTER).out
+        assert "simulated as Kubernetes 1.37" in done.out
+
+    def test_gates_and_release_are_read_from_the_cluster_unless_they_are_stated(self) -> None:
+        gates = ("--feature-gates", "GangScheduling=true")
+        for options, release in (((), "1.36.3"), (("--kubernetes-version", "1.35", *gates), "1.35")):
+            done = draguard("why", "notebook", "--cluster", CLUSTER, "-o", "json", *options)
+            assert (json.loads(done.out)["kubernetes"], done.err) == (release, "")
+        done = draguard("why", "notebook", "--cluster", CLUSTER, "--kubernetes-version", "1.29")
+        assert (done.code, "give 1.31 or later" in done.err) == (2, True)
+
+
+class TestOutput:
+    def test_the_schema_describes_every_key(self) -> None:
+        Draft202012Validator.check_schema(SCHEMA)
+        assert json.loads(draguard("schema", "why").out) == SCHEMA
+        validator = Draft202012Validator(closed(SCHEMA))
+        for asked in ("ml/notebook", "node/gpu-1", "claim/ml/chat-6c5f-a1-gpu-x1", "deployment/ml/chat"):
+            answer = json.loads(draguard("why", asked, "--cluster", CLUSTER, "--output", "json").out)
+            validator.validate(answer)
+            assert answer["cause"].startswith(f"{answer['asked']}: ")
+
+    def test_yaml_holds_what_json_does(self) -> None:
+        as_json, as_yaml = (
+            draguard("why", "notebook", "--cluster", CLUSTER, "-o", each).out for each in ("json", "yaml")
+        )
+        assert yaml.safe_load(as_yaml) == json.loads(as_json)
+
+    def test_colors(self) -> None:
+        out = draguard("why", "notebook", "--cluster", CLUSTER, "--color", "always").out
+        assert "\x1b[1;31mclaim gpu not created" in out
+        assert "\x1b[1;36mwhat would help:" in out
+
+    def test_nothing_of_a_cluster_reaches_the_terminal_raw(self, tmp_path: Path) -> None:
+        hostile = "\x1b[31m::error::\u202e\n##[group]"
+        spec = {"containers": [{"name": hostile}], "nodeName": "a", "resourceClaims": [{"name": hostile}]}
+        pod: JSONObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": "1"}, "spec": spec}
+        waiting = {"name": hostile, "state": {"waiting": {"reason": hostile, "message": hostile}}}
+        pod["status"] = {"phase": "Pending", "containerStatuses": [waiting], "reason": hostile, "message": hostile}
+        event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "involvedObject": {"uid": "1"}}
+        events = [{**event, "reason": hostile, "message": hostile * 99, "type": "Warning", "lastTimestamp": hostile}]
+        cluster = tmp_path / "cluster.json"
+        cluster.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [pod, *events]}), encoding="utf-8")
+        for form in ("text", "json", "yaml"):
+            done = draguard("why", "p", "--cluster", cluster, "--output", form)
+            assert done.code == 1
+            assert not {"\x1b", "\u202e"} & {*done.out, *done.err}
+            assert form == "yaml" or "##[" not in done.out
+            assert not [line for line in done.out.splitlines() if line.strip().startswith("::")]
+        assert "\n" not in json.loads(draguard("why", "p", "--cluster", cluster, "-o", "json").out)["cause"]
+
+    def test_objects_that_cannot_be_read_are_named(self, tmp_path: Path) -> None:
+        wrong = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": 1}
+        (tmp_path / "wrong.json").write_text(json.dumps(wrong), encoding="utf-8")
+        done = draguard("why", "notebook", "--cluster", CLUSTER, "--cluster", tmp_path)
+        assert done.out.startswith("ml/notebook: claim gpu not created")
+        assert "note: not read: ResourceClaim c: spec:" in done.err
+
+    def test_a_pod_that_is_gone_is_known_by_its_events(self, tmp_path: Path) -> None:
+        about = {"kind": "Pod", "namespace": "ml", "name": "old", "uid": "gone"}
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": "ml"},
+            "involvedObject": about,
+            "type": "Normal",
+            "reason": "TaintManagerEviction",
+            "message": "Marking for deletion",
+            "lastTimestamp": "2026-11-28T09:00:00Z",
+        }
+        (tmp_path / "event.json").write_text(json.dumps(event), encoding="utf-8")
+        done = draguard("why", "old", "-n", "ml", "--cluster", CLUSTER, "--cluster", tmp_path)
+        assert done.code == 1
+        assert done.out.startswith(
+            "ml/old: the pod is gone; the last that is known of it: TaintManagerEviction: Marking"
+        )

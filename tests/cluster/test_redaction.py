@@ -1,0 +1,256 @@
+"""``snapshot --redact``: nothing tells whose a cluster is, and all that is said of it stays."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import draguard
+from tests.simulation.recorded import case_objects, cases
+from tests.why.test_causes import records
+from webhook import simulate
+from webhook.cluster.redaction import Redaction
+from webhook.objects import JSONObject
+from webhook.spelling import nearest
+
+_WORD = re.compile(r"[A-Za-z0-9]+")
+
+
+def redaction_of(*objects: JSONObject) -> Redaction:
+    redaction = Redaction()
+    for each in objects:
+        redaction.learn(each)
+    return redaction
+
+
+def redacted(*objects: JSONObject) -> list[JSONObject]:
+    redaction = redaction_of(*objects)
+    return [redaction.hidden(each) for each in objects]
+
+
+def names_of(redaction: Redaction) -> set[str]:
+    """Return the words of all names, before and after: they may be words of messages, too, and are left out of both."""
+    replaced = redaction._replaced.items()  # noqa: SLF001 - nothing else needs them
+    return {word for before, after in replaced if before != after for word in _WORD.findall(f"{before} {after}")}
+
+
+def nameless(value: Any, names: Collection[str]) -> str:
+    """Write an answer with the same word for all names, without what is random or left out."""
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if key not in {"shareID", "allocationTimestamp", "parameters"}}
+        return str({nameless(key, names): nameless(each, names) for key, each in kept.items()})
+    if isinstance(value, list):
+        return str([nameless(each, names) for each in value])
+    return _WORD.sub(lambda match: "N" if match[0] in names else match[0], str(value))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case["id"].removeprefix("scheduler/"))
+def test_pods_fare_the_same(case: dict[str, Any]) -> None:
+    objects, pods, gates = case_objects(case)
+    redaction = redaction_of(*objects, *pods)
+    others, hidden = map(redaction.hidden, objects), map(redaction.hidden, pods)
+    answers = simulate(deepcopy(objects), deepcopy(pods), kubernetes="1.36", feature_gates=gates)
+    after = simulate(others, hidden, kubernetes="1.36", feature_gates=gates)
+    names = names_of(redaction)
+    assert nameless(after, names) == nameless(answers, names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("record", records(), ids=lambda record: record["id"])
+def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
+    objects = record["objects"]["items"]
+    redaction = redaction_of(*objects)
+    hidden = [redaction.hidden(each) for each in objects]
+    kind, slash, name = record["pod"].rpartition("/")
+    asked = f"{kind}{slash}{redaction.text(name)}"
+    names = names_of(redaction)
+    causes = []
+    for pod, namespace, items in (
+        (record["pod"], record["namespace"], objects),
+        (asked, redaction.text(record["namespace"]), hidden),
+    ):
+        file = tmp_path / "cluster.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
+        done = draguard("why", pod, "-n", namespace, "--cluster", file, "--output", "json")
+        cause = nameless(json.loads(done.out)["cause"], names)
+        cause = cause.partition(" (unknown field")[0]  # opaque parameters are left out
+        causes.append(re.sub(r"N(?:[-.:]N)+", "N", cause))
+    assert causes[0] == causes[1]
+
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+DRIVER = "gpu.nvidia.com"
+UUID = "GPU-4404041a-04cf-1ccf-9e70-f139a9b1e23c"
+CLUSTER: list[JSONObject] = [
+    {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "acme-node-7",
+            "labels": {"kubernetes.io/hostname": "acme-node-7", "kubernetes.io/os": "linux", "acme.com/team": "lab"},
+            "annotations": {
+                "acme.com/owner": "jane",
+                _APPLIED: '{"apiVersion":"v1","kind":"Node","metadata":{"acme":1}}',
+            },
+        },
+        "spec": {"providerID": "aws:///i-0123", "taints": [{"key": "team", "value": "lab", "effect": "NoSchedule"}]},
+        "status": {"addresses": [{"address": "10.1.2.3"}], "nodeInfo": {"kubeletVersion": "v1.36.3", "machineID": "m"}},
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": DRIVER},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "acme-node-7-nv-x"},
+        "spec": {
+            "driver": DRIVER,
+            "nodeName": "acme-node-7",
+            "pool": {"name": "acme-node-7", "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {"name": "gpu-0", "attributes": {"uuid": {"string": UUID}, "productName": {"string": "NVIDIA A100"}}}
+            ],
+        },
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "single-gpu", "namespace": "secret-lab"},
+        "spec": {
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "gpu",
+                            "exactly": {
+                                "deviceClassName": DRIVER,
+                                "selectors": [
+                                    {"cel": {"expression": f'device.attributes["{DRIVER}"].uuid == "{UUID}"'}}
+                                ],
+                            },
+                        }
+                    ],
+                    "config": [
+                        {
+                            "opaque": {
+                                "driver": DRIVER,
+                                "parameters": {"apiVersion": "a/v1", "kind": "G", "token": "t0p"},
+                            }
+                        }
+                    ],
+                }
+            }
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "trainer-0", "namespace": "secret-lab", "labels": {"app": "trainer"}},
+        "spec": {
+            "nodeSelector": {"acme.com/team": "lab"},
+            "tolerations": [{"key": "team", "operator": "Equal", "value": "lab"}],
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "single-gpus"}],
+            "containers": [{"name": "main", "image": "registry.acme.com/ml/trainer:2", "env": [{"name": "KEY"}]}],
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "trainer-0.17f", "namespace": "secret-lab"},
+        "involvedObject": {"kind": "Pod", "name": "trainer-0", "namespace": "secret-lab"},
+        "message": 'secret-lab/trainer-0 at 10.1.2.3: resourceclaimtemplate "single-gpus" not found on acme-node-7',
+        "reason": "FailedResourceClaimCreation",
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "secret-lab"},
+        "spec": {
+            "hard": {
+                f"{DRIVER}.deviceclass.resource.k8s.io/devices": "4",
+                "special.deviceclass.resource.k8s.io/devices": 1,
+            }
+        },
+    },
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "special"}, "spec": {}},
+]
+
+
+def test_nothing_tells_whose_it_is() -> None:
+    found = json.dumps(redacted(*CLUSTER))
+    assert "lab" not in _WORD.findall(found)
+    for secret in ("acme", "jane", "10.1.2.3", UUID, "single", "t0p", "trainer", "i-0123", "special", "KEY"):
+        assert secret not in found
+    for kept in (DRIVER, "NVIDIA A100", "linux", "FailedResourceClaimCreation", "not found on", "v1.36.3"):
+        assert kept in found
+
+
+def test_references_stay() -> None:
+    node, _, slice_, template, pod, event, quota, special = redacted(*CLUSTER)
+    name = node["metadata"]["name"]
+    assert name == node["metadata"]["labels"]["kubernetes.io/hostname"] == slice_["spec"]["nodeName"]
+    assert name.endswith("-7")
+    assert node["metadata"]["annotations"] == {_APPLIED: '{"apiVersion":"v1"}'}
+    uuid = slice_["spec"]["devices"][0]["attributes"]["uuid"]["string"]
+    expression = template["spec"]["spec"]["devices"]["requests"][0]["exactly"]["selectors"][0]["cel"]["expression"]
+    assert expression == f'device.attributes["{DRIVER}"].uuid == "{uuid}"'
+    assert pod["spec"]["nodeSelector"].items() <= node["metadata"]["labels"].items()
+    assert pod["spec"]["tolerations"][0]["value"] == node["spec"]["taints"][0]["value"]
+    namespace, wanted = pod["metadata"]["namespace"], pod["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+    assert event["involvedObject"]["name"] == pod["metadata"]["name"]
+    assert event["message"] == (
+        f'{namespace}/{pod["metadata"]["name"]} at 0.0.0.0: resourceclaimtemplate "{wanted}" not found on {name}'
+    )
+    assert [*quota["spec"]["hard"]][1].startswith(f"{special['metadata']['name']}.deviceclass.")
+    # A slip of a name stays one.
+    assert nearest(wanted, [template["metadata"]["name"], name]) == template["metadata"]["name"]
+
+
+def test_names_keep_their_order_and_are_no_slips_of_each_other() -> None:
+    names = [f"{a}{b}-{c}" for a in "aeiou" for b in "bcdfghjklmnpqrstvwxyz" for c in ("x", "yz", "zzz9")]
+    found = [
+        each["metadata"]["name"]
+        for each in redacted(*({"apiVersion": "v1", "kind": "Node", "metadata": {"name": each}} for each in names))
+    ]
+    assert sorted(found) == [name for _, name in sorted(zip(names, found, strict=True))]
+    assert len(set(found)) == len(names)
+    assert not [each for each in found[::20] if nearest(f"{each}", [one for one in found if one != each])]
+
+
+def test_the_plugin_of_a_driver_is_still_known_as_one() -> None:
+    plugin = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "nvidia-dra-driver", "namespace": "gpu-operator"},
+        "spec": {
+            "template": {
+                "spec": {
+                    "containers": [{"name": "gpus", "image": "nvcr.io/nvidia/dra:1"}],
+                    "volumes": [{"name": "plugins", "hostPath": {"path": "/var/lib/kubelet/plugins"}}],
+                }
+            }
+        },
+    }
+    assert redacted(plugin) == [plugin]
+
+
+def test_a_file_is_redacted(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": CLUSTER}))
+    done = draguard("snapshot", "--cluster", file, "--redact")
+    assert (done.code, done.err, "acme" in done.out) == (0, "", False)
+    assert json.loads(done.out)["items"] == redacted(*CLUSTER)
+    assert json.loads(draguard("snapshot", "--cluster", file).out)["items"] == CLUSTER
+    broken = draguard("snapshot", "--cluster", tmp_path / "none.json", "--redact")
+    assert (broken.code, "none.json" in broken.err) == (1, True)
+    assert draguard("snapshot", "--redact").code == 2

@@ -1,0 +1,243 @@
+"""The table of devices: sums as the allocator has them, and what the table shows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.allocation.recorded import FILES, scenarios
+from tests.command import ROOT, Done, draguard
+from tests.scan.clusters import (
+    HEALTHY,
+    claim,
+    device,
+    device_class,
+    node,
+    pod,
+    slices,
+    taint_rule,
+)
+
+SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
+
+
+def listed(*objects: Any, options: tuple[str, ...] = ()) -> Done:
+    """List the devices of a cluster."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    return draguard("devices", "--cluster", "-", *options, stdin=text.encode())
+
+
+def answer(*objects: Any, options: tuple[str, ...] = ()) -> Any:
+    """List the devices of a cluster as JSON."""
+    done = listed(*objects, options=("-o", "json", *options))
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def _published(scenario: dict[str, Any]) -> Counter[tuple[str, str, str]]:
+    """Count the devices of the newest generation of each pool."""
+    newest: dict[tuple[str, str], int] = {}
+    for each in scenario["slices"]:
+        spec = each["spec"]
+        key = spec["driver"], spec["pool"]["name"]
+        newest[key] = max(newest.get(key, 0), spec["pool"].get("generation", 0))
+    return Counter(
+        (each["spec"]["driver"], each["spec"]["pool"]["name"], one["name"])
+        for each in scenario["slices"]
+        if each["spec"]["pool"].get("generation", 0) == newest[each["spec"]["driver"], each["spec"]["pool"]["name"]]
+        for one in each["spec"].get("devices") or ()
+    )
+
+
+def _scenarios() -> list[Any]:
+    """Return the recorded scenarios that an API server can store; most are slow."""
+    found = []
+    for file in FILES:
+        for number, each in enumerate(scenarios(file)):
+            names = {one["metadata"]["name"] for one in each["slices"] or ()}
+            if names and len(names) == len(each["slices"]) and "outcome" in each and not each["outcome"].get("invalid"):
+                marks = [pytest.mark.slow] if number % 25 or "timing" in file.name else []
+                found.append(pytest.param(each, id=f"{file.name.partition('-')[0]}-{each['id']}", marks=marks))
+    return found
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("scenario", _scenarios())
+def test_the_sums_are_those_of_the_allocator(scenario: dict[str, Any]) -> None:
+    kinds = {"classes": "DeviceClass", "slices": "ResourceSlice", "allocated": "ResourceClaim", "nodes": "Node"}
+    objects = [
+        {"apiVersion": "v1" if kind == "Node" else "resource.k8s.io/v1", "kind": kind, **each}
+        for name, kind in kinds.items()
+        for each in scenario.get(name) or ()
+    ]
+    found = answer(*objects, options=("--kubernetes-version", "1.36.3"))
+    published = _published(scenario)
+    held = {
+        (each["driver"], each["pool"], each["device"])
+        for one in scenario.get("allocated") or ()
+        for each in one["status"]["allocation"]["devices"]["results"]
+        if not each.get("adminAccess")
+    }
+    sums = found["sums"]
+    assert sums["total"] == published.total()
+    assert sums["held"] == sum(published[each] for each in held)
+    assert sums["held"] + sums["free"] == sums["total"]
+    assert sums["stranded"] == sum(each["state"] == "stranded" for each in found["devices"])
+    by_driver = answer(*objects, options=("--kubernetes-version", "1.36.3", "--by", "driver"))
+    assert sum(each["total"] for each in by_driver["groups"]) == sums["total"]
+
+
+def test_what_is_left_of_shares_and_counters_is_told() -> None:
+    counters: Any = {"sharedCounters": [{"name": "gpu", "counters": {"memory": {"value": "80Gi"}}}]}
+    objects = [
+        node(),
+        slices(
+            device("card", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}}),
+            *(
+                device(
+                    f"part-{size.lower()}",
+                    consumesCounters=[{"counterSet": "gpu", "counters": {"memory": {"value": size}}}],
+                )
+                for size in ("60Gi", "20Gi", "40Gi")
+            ),
+            pool={"resourceSliceCount": 2},
+        ),
+        slices(name="counters", pool={"resourceSliceCount": 2}, **counters),
+        device_class(),
+        claim("a", "card", pods=("train",), **SHARE),
+        claim("b", "card", pods=("train",), **SHARE),
+        claim("c", "part-60gi", pods=("train",)),
+        pod(claims="abc"),
+    ]
+    card, large, fits, small = answer(*objects)["devices"]
+    assert (card["state"], card["shares"], card["capacity"]) == ("held", 2, {"memory": {"left": "2Gi", "total": "4Gi"}})
+    assert (card["claims"], card["pods"]) == (["default/a", "default/b"], ["default/train"])
+    assert (large["state"], fits["state"]) == ("held", "free")
+    assert (small["state"], small["why"]) == ("stranded", "counters used up")
+    assert fits["counters"] == {"gpu": {"memory": "20Gi"}}
+    text = listed(*objects).out
+    assert "2 shares, memory 2Gi/4Gi" in text
+    assert "stranded: counters used up" in text
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        ([slices(device()), device_class("other", "false")], "no class"),
+        (
+            [slices(device(taints=[{"key": "example.com/lost", "effect": "NoSchedule"}])), device_class()],
+            "taint example.com/lost",
+        ),
+        ([slices(device()), device_class(), taint_rule(pool="n1")], "taint example.com/broken"),
+        ([slices(device(), pool={"resourceSliceCount": 2}), device_class()], "its pool is incomplete"),
+        ([slices(device()), slices(device(), name="again"), device_class()], "its pool is incomplete"),
+        ([slices(device()), device_class(), taint_rule(pool="n2")], ""),
+    ],
+)
+def test_why_a_free_device_is_stranded(objects: list[Any], why: str) -> None:
+    found = answer(node(), *objects)
+    assert [each["why"] for each in found["devices"]] == [why] * len(found["devices"])
+    assert found["sums"]["stranded"] == bool(why) * len(found["devices"])
+
+
+def test_health_is_that_of_kubelet_or_of_the_driver() -> None:
+    status = {
+        "name": "main",
+        "allocatedResourcesStatus": [
+            {"name": "claim:gpu", "resources": [{"resourceID": "gpu.example.com/n1/a", "health": "Unhealthy"}]}
+        ],
+    }
+    objects = [
+        node(),
+        slices(device("a"), device("b", {"health": "Unknown"}), device("c", {"healthy": {"bool": False}}), device("d")),
+        device_class(),
+        claim("gpu", "a", pods=("train",)),
+        pod(containerStatuses=[status]),
+    ]
+    assert [each["health"] for each in answer(*objects)["devices"]] == ["Unhealthy", "Unknown", "Unhealthy", ""]
+
+
+def test_devices_are_chosen_and_counted() -> None:
+    other = slices(device("nic-0"), driver="nic.example.com", on="n2")
+    objects = [*HEALTHY, node("n2"), other, device_class("all", "true"), claim("gpu", "gpu-0", pods=("train",)), pod()]
+
+    def names(*options: str) -> list[str]:
+        return [each["device"] for each in answer(*objects, options=options)["devices"]]
+
+    assert names() == ["gpu-0", "gpu-1", "nic-0"]
+    assert names("--free") == ["gpu-1", "nic-0"]
+    assert names("--class", "gpu.example.com") == ["gpu-0", "gpu-1"]
+    assert names("--node", "n2") == ["nic-0"]
+    assert names("--driver", "nic.example.com") == ["nic-0"]
+    by_class = answer(*objects, options=("--by", "class"))["groups"]
+    assert by_class == [
+        {"class": "all", "total": 3, "held": 1, "free": 2, "stranded": 0},
+        {"class": "gpu.example.com", "total": 2, "held": 1, "free": 1, "stranded": 0},
+    ]
+    by_namespace = answer(*objects, options=("--by", "namespace"))["groups"]
+    assert [(each["namespace"], each["held"], each["free"]) for each in by_namespace] == [("", 0, 2), ("default", 1, 0)]
+    assert listed(*objects, options=("--by", "node")).out.splitlines()[1].split() == ["n1", "2", "1", "1", "0"]
+
+
+def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> None:
+    objects = [node(), slices(device("a", {"model": "X", "slot": "1"}), device("b", {"model": "X", "slot": "2"}))]
+    done = listed(*objects)
+    assert done.out.splitlines()[0].split() == ["NODE", "DRIVER", "DEVICE", "WHAT", "STATE"]
+    assert done.err == "2 devices: 0 held, 2 free, 2 of them stranded\n"
+    assert listed(*objects, options=("-o", "wide", "-q")).out.splitlines()[0].split()[-1] == "slot"
+
+
+def test_names_and_attributes_of_strangers_are_escaped() -> None:
+    evil = slices(device("a\x1b[2J", {"model": "X\x1b]0;owned\x07\n::error::"}))
+    for options in ((), ("-o", "wide"), ("--by", "node"), ("--color", "always")):
+        done = listed(node("n1\x1b[1m"), evil, device_class("c\x07", "true"), options=options)
+        assert not {"\x07"} & {*done.out}
+        assert "\x1b[2J" not in done.out
+        assert "\x1b]" not in done.out
+        assert "\n::error::" not in done.out
+
+
+def test_the_state_is_coloured() -> None:
+    assert "\x1b[32mfree" in listed(*HEALTHY, options=("--color", "always")).out
+
+
+def test_watching_draws_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": HEALTHY}), encoding="utf-8")
+    drawn = []
+
+    def sleep(_: float) -> None:
+        drawn.append(True)
+        if len(drawn) > 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("webhook.cli.devices.sleep", sleep)
+    done = draguard("devices", "--cluster", file, "--watch", columns=200)
+    assert done.code == 130
+    assert done.out.count("\x1b[H\x1b[2J") == 2
+    assert done.out.count("gpu-1") == 2
+    assert draguard("devices", "--cluster", "-", "--watch").code == 2
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    assert draguard("devices").code == 2
+    assert listed(node()).code == 2
+    assert "no ResourceSlices found" in listed(node()).err
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [", encoding="utf-8")
+    assert draguard("devices", "--cluster", broken).code == 1
+    assert listed(*HEALTHY, options=("--kubernetes-version", "1.29")).code == 2
+
+
+def test_the_page_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs/devices.md").read_text(encoding="utf-8")
+    shown = [line.removeprefix("$ draguard ") for line in page.splitlines() if line.startswith("$ draguard ")]
+    assert shown
+    for command in shown:
+        done = draguard(*command.split())
+        assert f"$ draguard {command}\n{done.out}{done.err}```" in page

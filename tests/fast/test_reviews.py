@@ -1,0 +1,263 @@
+"""Usual requests are admitted by those parts of them that matter, as if they were read as a whole."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.reviews import POLICIES, reviews
+from tests.mutilation import paths, with_value
+from tests.policy.examples import PODS, binding, policy
+from tests.reviews import recorded
+from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
+from webhook.admission.record import ALLOWED
+from webhook.documents import Document, read
+from webhook.engine.prescheduled import RULE
+from webhook.fast.policies import Quick
+from webhook.fast.reviews import OFTEN
+from webhook.policy.load import load
+
+LIBRARY = [document.data for document in read([POLICIES]) if isinstance(document, Document)]
+IMAGES = [
+    policy(
+        "images",
+        [PODS],
+        variables=[{"name": "all", "expression": "object.spec.containers + object.spec.?initContainers.orValue([])"}],
+        validations=[
+            {"expression": "variables.all.all(c, c.image.startsWith('registry.example.com/'))"},
+            {"expression": "variables.all.all(c, !c.?env.orValue([]).exists(e, e.name == 'DEBUG'))"},
+            {"expression": "object.metadata.?labels.app.orValue('') != 'none'"},
+        ],
+    ),
+    binding("images"),
+]
+POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
+BODY = json.dumps(POD).encode()
+UNREAD = ("request", "object", "spec", "containers", 0, "env", 0, "value")
+
+
+def bytes_of(review: Any) -> bytes:
+    return json.dumps(review).encode()
+
+
+def changed(*path: Any, to: Any) -> bytes:
+    return bytes_of(with_value(POD, path, to))
+
+
+def practised(options: ReviewOptions) -> ReviewOptions:
+    """Answer as many usual requests as it takes for the shortcut, in each place."""
+    workloads = [bytes_of(each.review) for each in recorded() if each.endpoint == "validate"]
+    for body in [BODY, bytes_of(DEPLOYMENT), *workloads]:
+        for _ in range(OFTEN + 1):
+            done = answer(body, Call("validate"), options)
+            if is_short(body, options) or not done.record or done.record.decision != ALLOWED:
+                break  # nothing more is learned from it
+    assert options.first
+    return options
+
+
+def is_short(body: bytes, options: ReviewOptions) -> bool:
+    assert options.first
+    return options.first.answer(body, Call("validate")) is not None
+
+
+def compare(body: bytes, options: ReviewOptions) -> None:
+    """Answer a request in both ways."""
+    whole = replace(options)
+    vars(whole)["first"] = None
+    expected, got = (answer(body, Call("validate"), each) for each in (whole, options))
+    assert got[:3] == expected[:3]
+    assert got.record
+    assert expected.record
+    assert (got.record.decision, got.record.cost, got.record.found) == (
+        expected.record.decision,
+        expected.record.cost,
+        expected.record.found,
+    )
+
+
+@pytest.fixture(scope="module")
+def rules() -> ReviewOptions:
+    return practised(ReviewOptions())
+
+
+@pytest.fixture(scope="module")
+def policies() -> ReviewOptions:
+    return practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])))
+
+
+@pytest.mark.no_cover
+def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: ReviewOptions) -> None:
+    for options in rules, policies:
+        assert is_short(BODY, options)
+        assert is_short(changed("request", "object", "spec", "containers", 0, "env", to=[{"name": "X"}]), options)
+        compare(BODY, options)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
+def test_policies_may_read_fields_of_any_name(name: str) -> None:
+    escaped = json.dumps(name)
+    validations = [{"expression": f"object.spec[?{escaped}].orValue('x') == 'x'"}]
+    options = ReviewOptions(policies=load([policy("names", [PODS], validations=validations), binding("names")]))
+    for _ in range(OFTEN + 1):
+        compare(BODY, options)
+    for value in "x", "y", None:
+        compare(changed("request", "object", "spec", name, to=value), options)
+
+
+def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
+    body = changed("request", "object", "spec", "containers", 1, "env", to=[{"name": "DEBUG"}])
+    assert not is_short(body, policies)
+    result = answer(body, Call("validate"), policies)
+    assert not json.loads(result.body)["response"]["allowed"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        changed("request", "operation", to="UPDATE"),
+        changed("request", "subResource", to="status"),
+        changed("request", "oldObject", to=POD["request"]["object"]),
+        changed("request", "kind", "kind", to="PodTemplate"),
+        changed("request", "resource", "resource", to="podtemplates"),
+        changed("request", "requestKind", to={"group": "", "version": "v2", "kind": "Pod"}),
+        changed("request", "namespace", to=""),
+        changed("request", "uid", to=""),
+        changed("request", "userInfo", to=3),
+        changed("request", "object", to=None),
+        bytes_of(POD | {"request": {name: each for name, each in POD["request"].items() if name != "object"}}),
+        changed("request", "object", "kind", to="ConfigMap"),
+        changed("request", "object", "spec", "containers", 0, "name", to="No_Name"),
+        changed("request", "object", "spec", "containers", 0, "resources", to=[]),
+        changed("request", "object", "spec", "resourceClaims", 0, "source", to={"resourceClaimName": "x"}),
+        changed(*UNREAD, to="@").replace(b'"@"', b'"\xff"'),
+        changed(*UNREAD, to="@").replace(b'"@"', b'"\\ud800"'),
+        changed(*UNREAD, to="@").replace(b'"@"', b'"\x01"'),
+        changed(*UNREAD, to="@").replace(b'"@"', b"01"),
+        changed(*UNREAD, to="@").replace(b'"@"', b"[" * 100_000),
+        BODY[:-1],
+        BODY + b"{}",
+        b"",
+        b"[]",
+    ],
+)
+def test_other_requests_are_read_as_a_whole(body: bytes, rules: ReviewOptions, policies: ReviewOptions) -> None:
+    for options in rules, policies:
+        assert not is_short(body, options)
+        compare(body, options)
+
+
+def test_fields_of_no_release_are_ignored(rules: ReviewOptions) -> None:
+    body = changed("request", "object", "spec", "containers", 0, "madeUp", to=[5])
+    assert is_short(body, rules)
+    compare(body, rules)
+
+
+def test_escaped_and_repeated_names_are_those_of_the_whole(policies: ReviewOptions) -> None:
+    for old, new in (
+        (b'"containers"', b'"c\\u006fntainers"'),
+        (b'"name": "container-0"', b'"name": "x", "name": "container-0"'),
+        (b'"name": "container-0"', b'"name": "container-0", "name": "No_Name"'),
+    ):
+        assert old in BODY
+        compare(BODY.replace(old, new), policies)
+
+
+@pytest.mark.parametrize("obj", [None, [], {}, {"kind": []}, {"apiVersion": "v1", "kind": "ConfigMap"}])
+def test_objects_of_other_kinds_take_no_shortcut(obj: Any, rules: ReviewOptions) -> None:
+    body = changed("request", "object", to=obj).replace(b'"Pod"', b'"Other"')
+    for _ in range(OFTEN + 1):
+        compare(body, rules)
+    assert not is_short(body, rules)
+
+
+def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
+    options = ReviewOptions()
+    body = changed("request", "kind", to=POD["request"]["kind"] | {"more": [{}]})
+    for _ in range(2 * OFTEN + 1):
+        compare(body, options)
+    assert is_short(body, options)
+
+
+def test_kinds_of_which_most_requests_are_unusual_take_no_shortcut() -> None:
+    options = ReviewOptions()
+    unusual = changed("request", "object", "metadata", "labels", to={"a": None})
+    for body in [BODY] * OFTEN + [unusual] * 200 + [BODY] * 200 + [unusual] * 256:
+        answer(body, Call("validate"), options)
+    assert is_short(BODY, options)
+    for _ in range(2):
+        answer(unusual, Call("validate"), options)
+    assert not is_short(BODY, options)
+    compare(BODY, options)
+
+
+def test_many_policies_are_prepared_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies = [copy.deepcopy(IMAGES) for _ in range(9)]
+    for number, (each, bound) in enumerate(copies):
+        each["metadata"]["name"] = bound["metadata"]["name"] = bound["spec"]["policyName"] = f"images-{number}"
+    policies = load(chain.from_iterable(copies))
+    options, prepared = ReviewOptions(policies=policies), []
+    prepare = Quick.prepare
+
+    def note(quick: Quick) -> None:
+        prepared.append(quick)
+        prepare(quick)
+
+    monkeypatch.setattr(Quick, "prepare", note)
+    for _ in range(OFTEN + len(copies)):
+        before = len(prepared)
+        answer(BODY, Call("validate"), options)
+        assert len(prepared) - before <= 2, "one for the shortcut, one for the whole"
+    assert len(prepared) == len(copies)
+    assert is_short(BODY, options)
+
+
+def test_exempt_requests_are_recorded_as_such() -> None:
+    options = practised(ReviewOptions(enforcement=Enforcement(exempt_namespaces=["exempt-*"])))
+    compare(changed("request", "namespace", to="exempt-1"), options)
+    compare(BODY, options)
+
+
+def test_late_requests_fail(rules: ReviewOptions) -> None:
+    result = answer(BODY, Call("validate", deadline=0.0), rules)
+    assert result.record
+    assert result.record.decision == "failed"
+
+
+def test_what_else_is_looked_up_needs_the_whole() -> None:
+    assert not is_short(BODY, practised(ReviewOptions(enforcement=Enforcement(rules={RULE: AUDIT}))))
+
+
+@given(data=st.data())
+def test_any_change_has_the_same_answer(data: st.DataObject, policies: ReviewOptions) -> None:
+    review = data.draw(st.sampled_from([POD, DEPLOYMENT]) | st.sampled_from(USUAL))
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(paths(review)))
+        review = with_value(review, path, data.draw(st.sampled_from(VALUES)))
+    compare(bytes_of(review), policies)
+
+
+USUAL = [POD, DEPLOYMENT, *(each.review for each in recorded() if each.review["request"]["operation"] == "CREATE")]
+VALUES: tuple[Any, ...] = (
+    None,
+    5,
+    -1,
+    True,
+    1.5,
+    "",
+    "x",
+    "No_Name",
+    [],
+    {},
+    [None],
+    [{}],
+    {"a": 5},
+    {"name": "DEBUG"},
+)

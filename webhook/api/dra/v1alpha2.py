@@ -1,0 +1,434 @@
+"""The kinds of v1alpha2 that Kubernetes 1.30 added for structured parameters: allocation by the scheduler.
+
+Rules follow ``pkg/apis/resource/validation/validation.go`` and ``pkg/apis/resource/structured/namedresources`` of 1.30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from webhook import formats
+from webhook.api.core.meta import Object, TemplateMetadata
+from webhook.api.core.nodeselector import NodeSelector
+from webhook.api.core.values import Quantity
+from webhook.api.dra.claimstatus import AllocationStatus, ResourceClaimConsumerReference
+from webhook.api.dra.names import driver_name
+from webhook.api.dra.selectors import compiled
+from webhook.problem import Path, Problem, Verbatim, forbidden, invalid, quoted, required
+from webhook.schema import (
+    MAIN,
+    OLDEST,
+    STATUS,
+    STORED,
+    UPDATE_STATUS,
+    Anything,
+    Array,
+    Bool,
+    Int,
+    Nested,
+    Struct,
+    Text,
+    View,
+    check,
+    transition,
+)
+
+# -- v1alpha2 of Kubernetes 1.27 to 1.30: claims that a driver's own controller allocates
+
+
+RESOURCE_HANDLES_MAX_ITEMS = 32
+RESERVED_FOR_MAX_ITEMS = 32
+NODE_LIST_MAX_ITEMS = 128
+DATA_MAX_BYTES = 16 * 1024
+
+_SKIPPED = {OLDEST: True, 31: False}
+"""Up to Kubernetes 1.30 a repeated name is not checked any further."""
+
+
+def node_names(doc: str) -> Array:
+    """Declare a set of node names."""
+    return Array(
+        Text(format=formats.dns_subdomain, always=True),
+        doc,
+        max_items=NODE_LIST_MAX_ITEMS,
+        unique="",
+        skips_repeated=_SKIPPED,
+    )
+
+
+# ResourceClaim
+
+
+class ResourceClaimParametersReference(Struct):
+    """The object that holds the driver's parameters for a claim."""
+
+    apiGroup = Text("The API group of the parameters.")
+    kind = Text("The kind of the parameters.", required=True)
+    name = Text("The name of the parameters, in the claim's namespace.", required=True)
+
+
+class ResourceClaimSpec(Struct):
+    """The requested resource."""
+
+    resourceClassName = Text("The ResourceClass that names the driver.", format=formats.dns_subdomain, always=True)
+    parametersRef = Nested(ResourceClaimParametersReference, "The driver's parameters for this claim.", pointer=True)
+    allocationMode = Text(
+        "Whether to allocate at once or when the first pod needs it.",
+        go="AllocationMode",
+        one_of=("Immediate", "WaitForFirstConsumer"),
+        default="WaitForFirstConsumer",
+    )
+
+
+class NamedResourcesAllocationResult(Struct):
+    """The instance that was allocated."""
+
+    name = Text("The instance's name.", format=formats.dns_subdomain, always=True)
+
+
+class DriverAllocationResult(Struct):
+    """The allocation of one request."""
+
+    vendorRequestParameters = Anything("The driver's parameters of the request.")
+    namedResources = Nested(NamedResourcesAllocationResult, "The named resource that was allocated.", pointer=True)
+
+
+class StructuredResourceHandle(Struct):
+    """The scheduler's allocation by structured parameters."""
+
+    vendorClassParameters = Anything("The driver's parameters of the class.")
+    vendorClaimParameters = Anything("The driver's parameters of the claim.")
+    nodeName = Text("The node that provides the resources, if they are local.", format=formats.dns_subdomain)
+    results = Array(Nested(DriverAllocationResult), "One result for each request.")
+
+
+class ResourceHandle(Struct):
+    """The data about an allocated claim that a driver on the node gets."""
+
+    driverName = driver_name("The driver that prepares the resource.", required=True)
+    data = Text("The driver's own data.", max_length=DATA_MAX_BYTES)
+    structuredData = Nested(StructuredResourceHandle, "The result of structured parameters.", pointer=True, since=30)
+
+
+class AllocationResult(Struct):
+    """The nodes and the data of an allocation."""
+
+    resourceHandles = Array(Nested(ResourceHandle), "What drivers need to know.", max_items=RESOURCE_HANDLES_MAX_ITEMS)
+    availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
+    shareable = Bool("Whether several pods may use the claim at a time.")
+
+
+class ResourceClaimStatus(AllocationStatus):
+    """The allocation of a claim, and the pods that it is reserved for."""
+
+    driverName = driver_name("The driver that allocated the claim.")
+    allocation = Nested(AllocationResult, "Where and how it was allocated.", pointer=True)
+    reservedFor = Array(
+        Nested(ResourceClaimConsumerReference),
+        "Who may use the claim.",
+        max_items=RESERVED_FOR_MAX_ITEMS,
+        unique="uid",
+        list_map_keys=["uid"],
+        skips_repeated=True,
+    )
+    deallocationRequested = Bool("Whether the driver is asked to free the claim.")
+
+
+class ResourceClaim(Object):
+    """A request for a resource, and its allocation."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
+    status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
+
+
+@check(DriverAllocationResult)
+def no_model_in_result(result: View) -> Iterator[Problem]:
+    """An allocation result names the structured model that made it."""
+    if not result.namedResources:
+        yield required(result.path, "exactly one structured model field must be set")
+
+
+@check(ResourceHandle, since=30, given=["structuredData"])
+def data_with_structured_data(handle: View) -> Iterator[Problem]:
+    """A handle holds a driver's own data or structured data, not both."""
+    if handle.data and handle.structuredData:
+        yield invalid(handle.path, "null", "data and structuredData are mutually exclusive")
+
+
+@check(ResourceClaimStatus, given=["allocation"])
+def allocated_by_a_driver(status: View) -> Iterator[Problem]:
+    """An allocation names the driver that made it."""
+    if status.allocation and not status.driverName:
+        yield required(status / "driverName", "must be specified when `allocation` is set")
+
+
+@check(ResourceClaimStatus, given=["reservedFor"])
+def reserved_only_while_allocated(status: View) -> Iterator[Problem]:
+    """A claim can be reserved only while it is allocated, and for several pods only if it is shareable."""
+    if status.reservedFor and not status.allocation:
+        yield forbidden(status / "reservedFor", "may not be specified when `allocated` is not set")
+    elif len(status.reservedFor) > 1 and not status.allocation.shareable:
+        yield forbidden(status / "reservedFor", "may not be reserved more than once")
+
+
+@transition(ResourceClaim, on=[UPDATE_STATUS])
+def reserved_while_deallocating(claim: View, old: View) -> Iterator[Problem]:
+    """A claim that is being deallocated takes no new reservations."""
+    status, before = claim.status, old.status.reservedFor
+    going = claim.metadata.deletionTimestamp or status.deallocationRequested
+    if going and any(consumer not in before for consumer in status.reservedFor):
+        detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(status / "reservedFor", detail)
+
+
+# ResourceClaimTemplate
+
+
+class ResourceClaimTemplateSpec(Struct):
+    """The metadata and the spec of claims made from the template."""
+
+    metadata = Nested(TemplateMetadata, "Labels and annotations for the claims.")
+    spec = Nested(ResourceClaimSpec, "The spec of the claims.")
+
+
+class ResourceClaimTemplate(Object):
+    """A template from which every pod gets its own claim."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
+
+
+# ResourceClass
+
+
+class ResourceClassParametersReference(Struct):
+    """The object that holds the driver's parameters for a class."""
+
+    apiGroup = Text("The API group of the parameters.")
+    kind = Text("The kind of the parameters.", required=True)
+    name = Text("The name of the parameters.", required=True)
+    namespace = Text("Their namespace, unless they are cluster-scoped.", format=formats.dns_label)
+
+
+class ResourceClass(Object):
+    """A kind of resource, and the driver that provides it."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    namespaced = False
+
+    driverName = driver_name("The driver that allocates claims of this class.", required=True)
+    parametersRef = Nested(ResourceClassParametersReference, "The driver's parameters for this class.", pointer=True)
+    suitableNodes = Nested(NodeSelector, "The nodes that claims of this class can be allocated for.", pointer=True)
+    structuredParameters = Bool("Whether the scheduler allocates, by structured parameters.", pointer=True, since=30)
+
+
+# PodSchedulingContext
+
+
+class PodSchedulingContextSpec(Struct):
+    """The nodes for the pod."""
+
+    selectedNode = Text("The node that the scheduler has chosen.")
+    potentialNodes = node_names("The nodes that the scheduler considers.")
+
+
+class ResourceClaimSchedulingStatus(Struct):
+    """The nodes for which one claim of the pod cannot be allocated."""
+
+    name = Text("The name of the pod's entry for the claim.")
+    unsuitableNodes = node_names("The nodes for which the claim cannot be allocated.")
+
+
+class PodSchedulingContextStatus(Struct):
+    """The nodes for which the pod's claims cannot be allocated."""
+
+    resourceClaims = Array(
+        Nested(ResourceClaimSchedulingStatus),
+        "One entry for each claim.",
+        unique="name",
+        list_map_keys=["name"],
+        at_item=True,
+        spelled="claims",  # as validatePodSchedulingClaims spells it
+    )
+
+
+class PodSchedulingContext(Object):
+    """The communication of scheduler and drivers about a pod that waits for claims."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
+    status = Nested(
+        PodSchedulingContextStatus, "The nodes for which the pod's claims cannot be allocated.", subresource=STATUS
+    )
+
+
+_SELECTOR = "A CEL expression over attributes; true for suitable instances."
+NO_MODEL = "exactly one structured model field must be set"
+
+
+# ResourceClaimParameters
+
+
+class NamedResourcesRequest(Struct):
+    """Asks for an instance that a selector picks."""
+
+    selector = Text(_SELECTOR, required=True, checked_by=compiled)
+
+
+class ResourceRequest(Struct):
+    """A request for one resource of a driver."""
+
+    vendorParameters = Anything("The driver's own parameters for the request.")
+    namedResources = Nested(NamedResourcesRequest, "Asks for a named resource.", pointer=True)
+
+
+class DriverRequests(Struct):
+    """The requests to one driver."""
+
+    driverName = driver_name("The driver that the requests are for.", required=True)
+    vendorParameters = Anything("The driver's own parameters for all requests.")
+    requests = Array(
+        Nested(ResourceRequest),
+        "What is requested of the driver.",
+        required=True,
+        required_detail="empty entries with no requests are not allowed",
+    )
+
+
+class ResourceClaimParameters(Object):
+    """The parameters of claims in a form that the scheduler understands."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    generatedFrom = Nested(ResourceClaimParametersReference, "The driver's parameters it was made from.", pointer=True)
+    shareable = Bool("Whether several pods may use the claim at a time.")
+    driverRequests = Array(
+        Nested(DriverRequests), "The requests, one entry for each driver.", unique="driverName", rechecked={30: STORED}
+    )
+
+
+@check(ResourceRequest)
+def no_model_in_request(request: View) -> Iterator[Problem]:
+    """A request uses a structured model."""
+    if not request.namedResources:
+        yield required(request.path, NO_MODEL)
+
+
+# ResourceClassParameters
+
+
+class NamedResourcesFilter(Struct):
+    """Narrows the instances down by a selector."""
+
+    selector = Text(_SELECTOR, required=True, checked_by=compiled)
+
+
+class ResourceFilter(Struct):
+    """A filter for the resources of one driver."""
+
+    driverName = driver_name("The driver that the filter is for.", required=True)
+    namedResources = Nested(NamedResourcesFilter, "Filters named resources.", pointer=True)
+
+
+class VendorParameters(Struct):
+    """The parameters of one driver."""
+
+    driverName = driver_name("The driver that the parameters are for.", required=True)
+    parameters = Anything("The driver's own parameters.")
+
+
+class ResourceClassParameters(Object):
+    """The parameters of classes in a form that the scheduler understands."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+    generatedFrom = Nested(ResourceClassParametersReference, "The driver's parameters it was made from.", pointer=True)
+    vendorParameters = Array(Nested(VendorParameters), "Parameters for drivers.", unique="driverName")
+    filters = Array(Nested(ResourceFilter), "Filters for resources.", unique="driverName")
+
+
+@check(ResourceFilter)
+def no_model_in_filter(each: View) -> Iterator[Problem]:
+    """A filter uses a structured model."""
+    if not each.namedResources:
+        yield required(each.path, NO_MODEL)
+
+
+# ResourceSlice
+
+
+class NamedResourcesIntSlice(Struct):
+    """A list of numbers."""
+
+    ints = Array(Int(), "The numbers.")
+
+
+class NamedResourcesStringSlice(Struct):
+    """A list of texts."""
+
+    strings = Array(Text(), "The texts.")
+
+
+class NamedResourcesAttribute(Struct):
+    """A property of an instance: a name and one value."""
+
+    name = Text("The attribute's name.", format=formats.dns_subdomain, always=True)
+    quantity = Quantity("A quantity.", pointer=True)
+    bool = Bool("A boolean.", pointer=True)
+    int = Int("A whole number.", pointer=True)
+    intSlice = Nested(NamedResourcesIntSlice, "Whole numbers.", pointer=True)
+    string = Text("A text.", pointer=True)
+    stringSlice = Nested(NamedResourcesStringSlice, "Texts.", pointer=True)
+    version = Text("A semantic version.", format=formats.semver, pointer=True)
+
+
+class NamedResourcesInstance(Struct):
+    """One resource that can be allocated."""
+
+    name = Text("The instance's name.", format=formats.dns_subdomain, always=True)
+    attributes = Array(Nested(NamedResourcesAttribute), "What selectors can look at.", unique="name")
+
+
+class NamedResourcesResources(Struct):
+    """Resources that have names."""
+
+    instances = Array(Nested(NamedResourcesInstance), "The resources.", unique="name")
+
+
+class ResourceSlice(Object):
+    """The resources that a driver offers on a node."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+    namespaced = False
+
+    nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
+    driverName = driver_name("The driver that offers them.", required=True, always=True, immutable=True)
+    namedResources = Nested(NamedResourcesResources, "Resources that have names.", pointer=True)
+
+
+ATTRIBUTE_VALUES = "bool", "int", "intSlice", "quantity", "string", "stringSlice", "version"
+
+
+@check(NamedResourcesAttribute)
+def one_attribute_value(attribute: View) -> Iterator[Problem]:
+    """An attribute has a value, and only one."""
+    given = [name for name in ATTRIBUTE_VALUES if name in attribute]
+    if not given:
+        yield required(attribute.path, "exactly one value must be set")
+    elif len(given) > 1:
+        value = Verbatim(f"[]string{{{', '.join(quoted(name) for name in given)}}}")
+        yield invalid(attribute.path, value, "exactly one field must be set, not several")
+
+
+@check(ResourceSlice)
+def no_model_in_slice(each: View) -> Iterator[Problem]:
+    """A slice uses a structured model."""
+    if not each.namedResources:
+        # The API server has no path for the whole object.
+        yield required(Path(), NO_MODEL)._replace(spelled=Path(("<nil>",)))

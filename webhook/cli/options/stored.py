@@ -1,0 +1,64 @@
+"""``--cluster``: all that a cluster stores, for commands that look at the whole of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.versions import DEFAULT
+from webhook.budget import DOCUMENT, Budget
+from webhook.check.cluster import cluster_documents, malformed, not_found
+from webhook.check.target import feature_gates, kubernetes
+from webhook.cli.console.reading import tell
+from webhook.drivers.files import option_profiles
+from webhook.inventory import MalformedError
+from webhook.optional import install
+from webhook.scan.stored import KINDS_READ, Cluster
+from webhook.simulation import Settings
+from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from webhook.report.model import Report
+
+_WORK: Final = 8 * DOCUMENT
+
+
+def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Settings]:
+    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
+
+    Args:
+        arguments: The command's arguments.
+        report: Receives the files, and what cannot be read.
+
+    Raises:
+        UsageError: No cluster is given, or the release is not known.
+    """
+    if not arguments.cluster:
+        raise UsageError(not_found("objects", ()))
+    install("objects")
+    stated = kubernetes(arguments)
+    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
+    _read(arguments, cluster, report)
+    release = stated or cluster.release or f"1.{DEFAULT}"
+    try:
+        return cluster, Settings.of(release, feature_gates(arguments, release))
+    except ValueError as error:
+        if stated:
+            raise UsageError(f"--kubernetes-version: {error}") from error
+        return cluster, Settings.of()  # that of the nodes is not known yet, or any more
+
+
+def work_of_selectors() -> Budget:
+    """Return the work that all selectors of a cluster may take."""
+    return Budget(_WORK, is_offline=True)
+
+
+def _read(arguments: Namespace, cluster: Cluster, report: Report) -> None:
+    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
+        report.files.setdefault(document.source)
+        report.documents += 1
+        try:
+            cluster.add(document)
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))

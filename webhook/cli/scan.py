@@ -1,0 +1,29 @@
+"""``draguard scan``: finds what is stored in a cluster and wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webhook.budget import limited
+from webhook.check.suppressing import suppress, suppressions
+from webhook.cli.console.output import check_outputs, show
+from webhook.cli.options.stored import stored_cluster, work_of_selectors
+from webhook.report.model import Report
+from webhook.scan.rules import findings
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+def run(arguments: Namespace) -> int:
+    """Print the findings and a summary."""
+    check_outputs(arguments)
+    suppressed = suppressions(arguments, [each for each in arguments.cluster if isinstance(each, str)])
+    report = Report()
+    report.has_fixes = False
+    cluster, settings = stored_cluster(arguments, report)
+    with limited(work_of_selectors()):
+        report.findings += [*cluster.judge(settings), *findings(cluster)]
+    report.releases = [str(settings)]
+    suppress(report, suppressed, arguments)
+    return show(report, arguments)

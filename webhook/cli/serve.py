@@ -1,0 +1,281 @@
+"""``draguard serve``: the admission webhook over HTTPS."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import FrameType
+
+from webhook import __version__, admission, server
+from webhook.admission import ReviewOptions
+from webhook.certificates.exposure import exposures
+from webhook.cli.console.lines import print_error
+from webhook.cli.options.certificate import managing
+from webhook.cli.options.reviews import options
+from webhook.optional import install
+from webhook.server import Reloaded, UnusableError
+from webhook.server.logs import SHARE, DecisionLog, configure
+from webhook.usage import UsageError
+
+_STANDARD_INPUT = "-"
+
+
+def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
+    """Read the options, which follow the files of ``--policies``, ``--authorizer`` and ``--kubernetes-version-file``.
+
+    Standard input can be read only once, so policies from there are not reloaded.
+
+    Raises:
+        UsageError: As :func:`webhook.cli.options.reviews.options` does.
+    """
+    named = [*arguments.policies, *filter(None, [arguments.authorizer])]
+    if not arguments.policies or _STANDARD_INPUT in named:
+        named = []
+    named += [path for path in arguments.cluster if path != _STANDARD_INPUT]
+    version = arguments.kubernetes_version_file if arguments.kubernetes_version is None else None
+
+    def files() -> Iterator[str]:
+        if version:
+            yield version
+        if named:
+            from webhook.documents import find  # needed only with policies
+
+            yield from (path for path in find(named) if isinstance(path, str))
+
+    def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:
+        found = options(arguments, tell)
+        if found.policies:
+            found.policies.prepare()
+        return found
+
+    def anew() -> ReviewOptions:
+        lines: list[str] = []
+        try:
+            return prepared(lines.append)
+        except UsageError as error:
+            raise UnusableError("\n".join([*lines, str(error)])) from error
+
+    what = " and ".join(
+        [
+            *(["policies and the cluster" if arguments.cluster else "policies"] if named or not version else []),
+            *(["release"] if version else []),
+        ]
+    )
+    return Reloaded(what, files, anew, prepared)
+
+
+def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:
+    """Explain, for readiness, why the policies in use are not those of their files."""
+    if answering.fault:
+        yield f"the policies in the files cannot be used: {answering.fault.splitlines()[0]}"
+
+
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server connects from outside
+LOCAL = "localhost"
+_LONGEST_DELAY = 3600
+_CERTIFICATE = "certs/tls.crt"
+_KEY = "certs/tls.key"
+
+_log = logging.getLogger(__name__)
+
+
+def run(arguments: Namespace) -> int:
+    """Serve until a signal arrives.
+
+    SIGTERM is handled during start-up, too: a container's first process ignores signals that it does not handle.
+    """
+    before = signal.signal(signal.SIGTERM, _end)
+    install("objects")
+    install("reviews")
+    try:
+        return _serve(arguments)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    print(f"draguard serve: received {signal.Signals(number).name} while starting", file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
+def _serve(arguments: Namespace) -> int:
+    _check_numbers(arguments)
+    _check_together(arguments)
+    delay = _delay(arguments)
+    log = DecisionLog(_share(arguments))
+    answering = reloaded_options(arguments)
+    configure(arguments.log_format, arguments.log_level)
+
+    def review(body: bytes, call: admission.Call) -> admission.Answer:
+        return admission.answer(body, call, answering.value)
+
+    host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
+    server.open_many_files()
+    try:
+        with ExitStack() as stack:
+            # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
+            forks = server.Forks(review, answering.follow, lambda: answering.generation)
+            stack.callback(forks.close)
+            clients = _clients(arguments)
+            manager = stack.enter_context(managing(arguments))
+            ready: Callable[[str], None] = (lambda _url: manager.follow()) if manager else (lambda _url: None)
+            if arguments.dev:
+                certificate, ready = _made_on_the_fly(host, clients)
+            else:
+                certificate = _from_files(arguments, clients)
+            lane = server.Lane(forks)
+            metrics = None
+            if arguments.monitoring_port is not None:
+                from webhook.server.metrics import Metrics  # needed only when metered
+
+                release = answering.value.kubernetes
+                metrics = Metrics(certificate, answering, release, lambda: lane.ended, version=__version__)
+
+            def observe(record: admission.Record, seconds: float) -> None:
+                log.reviewed(record, seconds)
+                if metrics:
+                    metrics.reviewed(record, seconds)
+
+            app = server.Reviews(
+                review,
+                lane=lane,
+                observe=observe,
+                refused=metrics.refused if metrics else lambda _status: None,
+                unready=(lambda: faults(answering)) if arguments.on_broken_policies == "unready" else tuple,
+                body_limit=arguments.body_limit or server.BODY_LIMIT,
+            )
+            listener = stack.enter_context(server.listen(host, arguments.port))
+            beside = None
+            if metrics:
+                pages = {"/": lambda _request: server.OVERVIEW, "/metrics": metrics.page, **server.probes(app.reasons)}
+                where = arguments.monitoring_host or host, arguments.monitoring_port
+                beside = server.Pages(pages), stack.enter_context(server.listen(*where, "--monitoring-"))
+            server.Server(
+                app,
+                listener,
+                certificate,
+                shutdown_delay=delay,
+                limits=server.Limits(connections_per_address=arguments.connections_per_address),
+                beside=beside,
+                reloaded=[answering],
+                tick=metrics.tick if metrics else lambda _connections: None,
+                ready=ready,
+            ).run()
+    except server.ServerError as error:
+        raise UsageError(str(error)) from error
+    return 0
+
+
+def _check_numbers(arguments: Namespace) -> None:
+    """Refuse limits with which nothing could be served.
+
+    Raises:
+        UsageError: A limit is too small.
+    """
+    message = ""
+    if arguments.body_limit is not None and arguments.body_limit <= 0:
+        message = f"--body-limit: {arguments.body_limit} bytes are too few for a review; give at least a few thousand"
+    elif arguments.connections_per_address < 1:
+        message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
+    if message:
+        raise UsageError(message)
+
+
+def _delay(arguments: Namespace) -> float:
+    """Return the seconds for which connections are accepted after SIGTERM.
+
+    Raises:
+        UsageError: ``--shutdown-delay`` is negative, or longer than an hour.
+    """
+    delay: float | None = arguments.shutdown_delay
+    if delay is None:
+        return 0.0 if arguments.dev else server.SHUTDOWN_DELAY
+    if not 0 <= delay <= _LONGEST_DELAY:
+        raise UsageError(f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds")
+    return delay
+
+
+def _check_together(arguments: Namespace) -> None:
+    """Refuse options that would be silently ignored.
+
+    Raises:
+        UsageError: Two options exclude each other, or one needs another.
+    """
+    message = ""
+    if arguments.dev and arguments.manage_certificate:
+        message = "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two"
+    elif arguments.dev and (arguments.tls_cert or arguments.tls_key):
+        message = "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and --tls-key"
+    elif arguments.manage_certificate and (arguments.tls_cert or arguments.tls_key):
+        message = (
+            "--manage-certificate puts its certificate into --manage-directory: leave out --tls-cert and --tls-key"
+        )
+    elif not arguments.manage_certificate and (arguments.manage_webhooks or arguments.manage_name):
+        message = "--manage-webhooks, --manage-name: give --manage-certificate, too: without it nothing is managed"
+    elif arguments.authorizer and not arguments.policies:
+        message = "--authorizer: give --policies, too: only policies ask what users may do"
+    elif arguments.monitoring_host and arguments.monitoring_port is None:
+        message = "--monitoring-host needs --monitoring-port"
+    if message:
+        raise UsageError(message)
+
+
+def _share(arguments: Namespace) -> float:
+    """Read ``--log-allowed``, such as ``0.01`` or ``1/100``."""
+    if arguments.log_allowed is None:
+        return 1 if arguments.dev else SHARE
+    part, _, whole = arguments.log_allowed.partition("/")
+    try:
+        share = float(part) / float(whole or 1)
+    except (ValueError, ZeroDivisionError):
+        share = -1
+    if not 0 <= share <= 1:
+        raise UsageError(
+            f"--log-allowed: {arguments.log_allowed!r} is not a share: give a number from 0 to 1, or such as 1/100"
+        )
+    return share
+
+
+def _clients(arguments: Namespace) -> server.Clients | None:
+    if arguments.client_ca is None:
+        if arguments.client_name:
+            raise UsageError("--client-name: give --client-ca, too: only a signed certificate proves a name")
+        return None
+    if arguments.monitoring_port is None:
+        _log.warning("kubelet has no certificate for --client-ca: give --monitoring-port, and let it send probes there")
+    return server.Clients(Path(arguments.client_ca), arguments.client_name)
+
+
+def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
+    certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
+    if arguments.manage_certificate:
+        certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
+    found = server.Certificate.of_files(certificate, key, clients=clients)
+    for text in exposures(key, secret=True):
+        _log.warning("%s", text)
+    return found
+
+
+def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.Certificate, Callable[[str], None]]:
+    """Make a certificate, and a function that prints its authority once the server listens."""
+    from webhook.certificates import certs  # cryptography is loaded only to make certificates
+
+    try:
+        pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])
+    except certs.CertificateError as error:
+        raise UsageError(str(error)) from error
+
+    def ready(_url: str) -> None:
+        # Each line is written at once, as other threads write to the log.
+        sys.stderr.write("caBundle of the certificate that was made on the fly:\n")
+        sys.stderr.flush()
+        sys.stdout.write(f"{base64.b64encode(pair.ca).decode()}\n")
+        sys.stdout.flush()
+
+    return server.Certificate(pair.certificate, pair.key, clients=clients), ready

@@ -1,0 +1,274 @@
+"""``draguard validate``: finds the errors for which the API server would refuse manifests."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from io import BytesIO
+from typing import Final
+
+from webhook.check.files import judged
+from webhook.check.manifests import Manifests
+from webhook.cli.console.lines import show_lines
+from webhook.cli.console.output import check_outputs, exit_code, show
+from webhook.cli.console.reading import paths_of, tell
+from webhook.cli.options.settings import COMMAND_LINE
+from webhook.documents import STDIN, STDIN_NAME
+from webhook.documents.content import decoded, encoded
+from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MARKDOWN
+from webhook.findings import TOO_MANY_FINDINGS, Finding
+from webhook.problem import cut
+from webhook.records import NamedTuple
+from webhook.report.excerpt import place_of
+from webhook.report.model import Report
+from webhook.report.summary import counted
+from webhook.usage import UsageError
+
+
+def run(arguments: Namespace) -> int:
+    """Print the findings and a summary."""
+    check_outputs(arguments)
+    if not arguments.stdin_filename:
+        arguments.paths = paths_of(arguments)
+    if arguments.fix or arguments.diff or arguments.unsafe_fixes:
+        return _fix(arguments, partial(judged, tell=tell))
+    return show(judged(arguments, tell=tell), arguments)
+
+
+_SHOWN: Final = 10
+"""The maximum number of unapplied fixes for which the reason is shown."""
+_LONGEST: Final = 200
+"""The maximum characters of a reason that are shown."""
+
+
+def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
+    """Judge manifests, fix them, and report the remaining findings, or print the changes.
+
+    Raises:
+        UsageError: The options do not fit together, or a file cannot be written.
+    """
+    manifests = Manifests(arguments)
+    _check_together(arguments, manifests)
+    stdin = _stdin() if STDIN in manifests.paths else None
+    if stdin is not None:
+        manifests.stdin = BytesIO(stdin)
+    report = judged(arguments, manifests)
+    files = _Files(arguments.stdin_filename or STDIN_NAME, stdin)
+    fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
+    wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
+    renames = any(fix.change == "respell" for _, fix in fixes)
+    others = [each.source for each in manifests.kept] if renames else []  # they may refer to what gets another name
+    texts = files.read([*(file for file, _ in fixes), *others], wanted)
+    result = _Fixed(texts)
+    if texts:
+        result, report = _fixed(arguments, manifests, report, judged, files)
+    changed = {file: text for file, text in result.texts.items() if text != texts[file]}
+    line = _line(result, len(changed), len(report.findings), would=arguments.diff)
+    if arguments.diff:
+        from webhook.cli.console.diff import unified  # needed only for --diff
+
+        sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
+        show_lines([line, *result.unapplied, *files.kept, *files.refused], sys.stderr)
+        return 2 if files.refused else 1 if changed else exit_code(report, arguments)
+    report.remarks += [line, *result.unapplied, *files.kept, *files.write(changed)]
+    report.is_fixed = True
+    if stdin is None:
+        code = show(report, arguments)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(files.piped(result.texts))
+        sys.stdout.buffer.flush()
+        with redirect_stdout(sys.stderr):
+            code = show(report, arguments)
+    return 2 if files.refused else code
+
+
+def _stdin() -> bytes:
+    """Return standard input, which is judged again after each round of fixes.
+
+    Raises:
+        UsageError: It is too large.
+    """
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
+    return data
+
+
+_BLOCKS: Final = "the blocks of Markdown files are not changed"
+
+
+class _Fixed(NamedTuple):
+    """The fixed files.
+
+    Args:
+        texts: Their texts, by name.
+        fixed: The number of fixed findings, of those that were found at first.
+        is_cut: Whether not all were looked for at first, so that more may have been fixed.
+        more: The number of findings that only unsafe fixes would fix.
+        unapplied: Why fixes were not applied, a line for each.
+    """
+
+    texts: dict[str, str]
+    fixed: int = 0
+    is_cut: bool = False
+    more: int = 0
+    unapplied: Sequence[str] = ()
+
+
+def _fixed(
+    arguments: Namespace,
+    manifests: Manifests,
+    report: Report,
+    judged: Callable[[Namespace, Manifests], Report],
+    files: _Files,
+) -> tuple[_Fixed, Report]:
+    """Fix files, and return the remaining findings."""
+    from webhook.fixing.rounds import Fixing, State, gone  # needed only for findings with fixes
+
+    def judge(changed: dict[str, str]) -> State:
+        nonlocal report
+        manifests.replace(changed)
+        report = judged(arguments, manifests)
+        return State(changed, manifests.kept, report.findings, files.unwritable)
+
+    fixing = Fixing(judge, unsafe=arguments.unsafe_fixes)
+    texts = files.texts
+    first = State(texts, manifests.kept, report.findings, files.unwritable)
+    last = fixing(first)
+    if last.findings is not report.findings:
+        judge(last.texts)
+    left = list(fixing.left(last))
+    shown = left[:_SHOWN]
+    if arguments.diff:
+        shown = [(_in_old_text(finding, texts, last.texts), why) for finding, why in shown]
+    unapplied = [_unapplied(finding, why) for finding, why in shown]
+    if len(left) > _SHOWN:
+        unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
+    listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
+    fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
+    return _Fixed(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
+
+
+def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str]) -> Finding:
+    """Return a finding of the fixed files with the line of the file as it is."""
+    from webhook.cli.console.diff import line_before  # needed only for --diff
+
+    before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
+    return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
+
+
+def _unapplied(finding: Finding, why: str) -> str:
+    return f"fix not applied: {place_of(finding)} {finding.problem.rule}: {cut(why, _LONGEST)}"
+
+
+def _check_together(arguments: Namespace, manifests: Manifests) -> None:
+    """Refuse input that cannot be fixed.
+
+    Raises:
+        UsageError: An option or a path does not fit ``--fix``.
+    """
+    option = "--diff" if arguments.diff else "--fix"
+    message = ""
+    if arguments.fix and arguments.diff:
+        message = "--fix and --diff: give --fix to write files, or --diff to look first"
+    elif not arguments.fix and not arguments.diff:
+        message = "--unsafe-fixes: give --fix, too, to write files, or --diff to look first"
+    elif rendered := manifests.rendered:
+        message = f"{option}: {rendered[0]} is rendered, and what it is rendered from is not changed: name files"
+    elif STDIN in (*arguments.old, *arguments.cluster, *arguments.policies):
+        message = f"{option} judges several times, and standard input is read once: give a file in place of -"
+    elif arguments.write_baseline:
+        message = f"{option} and --write-baseline: fix first, and write the baseline then"
+    elif arguments.diff and arguments.settings.sources.get("output") == COMMAND_LINE:
+        message = "--diff and --output: --diff prints a diff in place of reports: give one of them"
+    if message:
+        raise UsageError(message)
+
+
+def _line(result: _Fixed, files: int, left: int, *, would: bool) -> str:
+    """Return the summary of fixed and remaining findings."""
+    least = "at least " if result.is_cut else ""
+    text = f"{least}{counted(result.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
+    text = f"{'would fix' if would else 'fixed'} {text}"
+    text += f"; {result.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if result.more else ""
+    return f"{text}; {left} left" if left else text
+
+
+class _Files:
+    """The files that fixes change, with their encodings.
+
+    Args:
+        stdin_name: The name of standard input.
+        stdin: Its content; None if it is not read.
+    """
+
+    def __init__(self, stdin_name: str, stdin: bytes | None) -> None:
+        self._stdin_name, self._stdin = stdin_name, stdin
+        self._bytes: dict[str, bytes] = {}
+        self.texts: dict[str, str] = {}
+        """The texts of the files that can be written."""
+        self.unwritable: dict[str, str] = {}
+        """The reasons why others cannot, by name."""
+        self.kept: list[str] = []
+        """What to say about files that fixes do not concern."""
+        self.refused: list[str] = []
+        """What to say about files that are not written."""
+
+    def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
+        """Return the texts of files, except those that cannot be written.
+
+        Args:
+            wanted: The files to write; of others, it does not matter why they cannot be written.
+        """
+        from webhook.documents.writing import check_replaceable, read_regular  # needed only to write files
+
+        for name in dict.fromkeys(names):
+            if name.endswith(MARKDOWN):
+                self.unwritable[name] = _BLOCKS
+                if name in wanted:
+                    self.kept.append(f"not fixed: {name}: {_BLOCKS}")
+                continue
+            try:
+                data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
+                text = decoded(data)
+                if not self._is_stdin(name):
+                    check_replaceable(name)
+            except (OSError, ValueError) as error:
+                self._refuse(name, str(getattr(error, "strerror", "") or error), wanted)
+                continue
+            self._bytes[name], self.texts[name] = data, text
+        return self.texts
+
+    def _refuse(self, name: str, why: str, wanted: Container[str]) -> None:
+        self.unwritable[name] = why
+        if name in wanted:
+            self.refused.append(f"not fixed: {name}: {why}")
+
+    def write(self, texts: dict[str, str]) -> list[str]:
+        """Write files, except standard input; return the reasons why some are not written."""
+        from webhook.documents.writing import read_regular, write_bytes  # only what is fixed is written
+
+        for name, text in texts.items():
+            if self._is_stdin(name):
+                continue
+            try:
+                if read_regular(name) != self._bytes[name]:
+                    self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
+                    continue
+                write_bytes(name, encoded(text, self._bytes[name]))
+            except OSError as error:
+                self.refused.append(f"not fixed: {name}: {error.strerror or error}")
+        return self.refused
+
+    def piped(self, texts: dict[str, str]) -> bytes:
+        """Return standard input with its fixes."""
+        name = self._stdin_name
+        return encoded(texts[name], self._bytes[name]) if name in texts else self._stdin or b""
+
+    def _is_stdin(self, name: str) -> bool:
+        return self._stdin is not None and name == self._stdin_name

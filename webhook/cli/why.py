@@ -1,0 +1,174 @@
+"""``draguard why``: why a pod, workload, claim or node of a cluster is as it is, and what to change."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from time import monotonic
+from typing import Any, Final
+
+from webhook.api.versions import NEWEST
+from webhook.budget import Budget, DeadlineExceededError, limited
+from webhook.check.cluster import read_cluster
+from webhook.check.target import feature_gates, kubernetes
+from webhook.cli import simulate
+from webhook.cli.console.lines import colored, show_lines
+from webhook.cli.console.output import show_refusals, show_structured, wants_colors
+from webhook.cli.console.reading import tell
+from webhook.documents.selection import SUFFIXES
+from webhook.formats import dns_subdomain
+from webhook.inventory import KINDS as BASE
+from webhook.inventory import Inventory
+from webhook.inventory.objects import AROUND
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject
+from webhook.records import NamedTuple
+from webhook.references.rules import listed
+from webhook.report.excerpt import stated as stated_as
+from webhook.report.model import Report
+from webhook.spelling import nearest
+from webhook.usage import UsageError
+from webhook.why import KINDS, Scene, explain, gone, subject_of
+from webhook.why.scene import release_in
+
+_HELPS_MAX: Final = 5
+_GENERATED: Final = re.compile(r"-[a-z0-9]{5,10}(-[a-z0-9]{5})?$")
+
+
+class Asked(NamedTuple):
+    """What is asked about.
+
+    Args:
+        stated: How the user named it.
+        namespace: Its namespace; empty if none was stated.
+    """
+
+    stated: str
+    kind: str
+    name: str
+    namespace: str
+
+    @property
+    def place(self) -> str:
+        """The namespace to look into first; empty for a node."""
+        return "" if self.kind == "Node" else self.namespace or DEFAULT_NAMESPACE
+
+
+def run(arguments: Namespace) -> int:
+    """Print why it is as it is; return 1 unless all is well. Manifests, and pods without a name, are simulated."""
+    asked = _asked(arguments)
+    if asked is None:
+        return simulate.run(arguments)
+    if not arguments.cluster:
+        raise UsageError(f"{asked.stated}: no such file; what is in a cluster is named together with it: --cluster")
+    try:
+        with limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True)):
+            return _why(asked, arguments)
+    except DeadlineExceededError:
+        show_lines([f"not explained: {arguments.timeout:g} seconds have passed; give a longer --timeout"], sys.stderr)
+        return 1
+
+
+def _asked(arguments: Namespace) -> Asked | None:
+    """Return what the arguments name in the cluster; None if they are manifests, or ask what would be."""
+    if len(arguments.paths) != 1 or arguments.fit or arguments.pending or arguments.without or arguments.release:
+        return None
+    (stated,) = arguments.paths
+    if os.path.lexists(stated) or stated.endswith(SUFFIXES):
+        return None
+    *before, name = stated.split("/")
+    kind = KINDS.get(before[0].lower(), "") if before else ""
+    namespace = before[bool(kind) :]
+    if len(namespace) > 1 or dns_subdomain(name, NEWEST):
+        return None
+    return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
+
+
+def _why(asked: Asked, arguments: Namespace) -> int:
+    report = Report()
+    kinds, only = (*BASE, *AROUND), asked.place
+    inventory = read_cluster(arguments.cluster, report, kinds, namespace=only, quiet=arguments.quiet, tell=tell)
+    if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
+        return show_refusals(report)
+    show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)
+    stated = kubernetes(arguments)
+    gates = feature_gates(arguments, stated or release_in(inventory))
+    try:
+        scene = Scene(inventory, stated, gates)
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from error
+    answer = _explained(scene, asked)
+    if arguments.output == "text":
+        show_lines(_text(answer, color=wants_colors(arguments)))
+    else:
+        show_structured(answer, arguments.output)
+    return 0 if answer["isWell"] else 1
+
+
+def _explained(scene: Scene, asked: Asked) -> dict[str, Any]:
+    inventory = scene.inventory
+    obj, namespace = inventory.find(asked.kind, asked.name, asked.place), asked.place
+    if obj is None and not asked.namespace and asked.place:  # another namespace may have it, if it is the only one
+        spaces = [space for space, name in inventory.names(asked.kind) if name == asked.name]
+        if len(spaces) == 1:
+            namespace = spaces[0]
+            obj = inventory.find(asked.kind, asked.name, namespace)
+    subject = subject_of(asked.kind, asked.name, namespace)
+    if obj is not None:
+        return explain(scene, obj, subject)
+    if asked.kind == "Pod" and (found := gone(scene, asked.name, namespace, subject)):
+        return found
+    raise UsageError(f"{asked.stated}: {_unknown(asked, inventory)}")
+
+
+def _unknown(asked: Asked, inventory: Inventory) -> str:
+    """Say that nothing has a name, and which one was probably meant."""
+    where = f"namespace {asked.place}" if asked.place else "the cluster"
+    what = "pod" if asked.kind == "Pod" else asked.kind
+    names = list(inventory.names(asked.kind))
+    near_by = [name for space, name in names if space == asked.place]
+    alike = [_shown(asked, space, name) for space, name in names if name == asked.name]
+    alike += [_shown(asked, asked.place, name) for name in near_by if name.startswith(f"{asked.name}-")]
+    if not alike and (near := nearest(asked.name, near_by)):
+        alike = [_shown(asked, asked.place, near)]
+    others = [kind for kind in dict.fromkeys(KINDS.values()) if kind != asked.kind]
+    alike += [
+        f"{kind.lower().removeprefix('resource')}/{asked.name}"
+        for kind in others
+        if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
+    ]
+    known = f"it has {listed(sorted(near_by))}" if near_by else f"it has no {what}"
+    hint = f"did you mean {listed(alike)}?" if alike else known
+    return f"no file and no {what} of {where} has this name: {hint}"
+
+
+def _shown(asked: Asked, namespace: str, name: str) -> str:
+    word = "" if asked.kind == "Pod" else f"{asked.kind.lower().removeprefix('resource')}/"
+    return word + (name if namespace == asked.place or not namespace else f"{namespace}/{name}")
+
+
+def _text(answer: JSONObject, *, color: bool) -> Iterator[str]:
+    """Write an answer as text: the cause, what would help, what else is wrong, and the evidence."""
+    subject, _, why = answer["cause"].partition(": ")
+    yield f"{subject}: {colored(why, '1;32' if answer['isWell'] else '1;31') if color else why}"
+    if helps := answer["helps"]:
+        yield f"  {colored('what would help:', '1;36') if color else 'what would help:'}"
+        yield from (f"    {each}" for each in helps[:_HELPS_MAX])
+        if len(helps) > _HELPS_MAX:
+            yield f"    and {len(helps) - _HELPS_MAX} more (--output json has all)"
+    if others := answer["others"]:
+        yield "  also:"
+        yield from (f"    {each.removeprefix(f'{subject}: ')}" for each in others)
+    yield "  evidence:"
+    yield from (f"    {_evidence(each)}" for each in answer["evidence"])
+    yield f"explained as Kubernetes {answer['kubernetes']}"
+
+
+def _evidence(each: JSONObject) -> str:
+    name = "/".join(filter(None, (each["namespace"], each["name"])))
+    if "state" in each:
+        return f"{each['kind']} {name}{each['state'] and ': '}{each['state']}"
+    times = f" ({each['count']} times)" if each["count"] > 1 else ""
+    return f"{each['time']} {each['kind']} {name}: {each['reason']}{times}: {each['message']}"

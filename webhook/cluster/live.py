@@ -1,0 +1,433 @@
+"""Reads the objects of a running cluster: by kubectl, or in a pod with the token of its service account.
+
+kubectl is a child process, so that exec plugins, OIDC, proxies and client certificates work as for its user.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from shutil import which
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.cluster.errors import ClusterError, Expired, Forbidden, NotFound, TooLong
+from webhook.documents.jsontext import is_deep, pruned
+from webhook.documents.limits import MAX_DEPTH
+from webhook.inventory.objects import DRA
+from webhook.inventory.snapshots import GROUPS, OPTIONAL
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items
+from webhook.policy.manifest.kinds import Kinds, Known
+from webhook.records import NamedTuple
+from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
+
+if TYPE_CHECKING:
+    from webhook.configuration.options import Live
+
+CHUNK: Final = 500
+"""How many objects are asked for at a time, as kubectl does; fewer if they are large."""
+MAX_RESPONSE: Final = 16 * 1024**2
+"""The bytes of a response; for more, fewer objects are asked for: stored ones have at most 1.5 MiB."""
+MAX_METRICS: Final = 64 * 1024**2
+"""The bytes of the API server's metrics."""
+MAX_BYTES: Final = 1024**3
+"""The bytes of all objects that are kept until they are used."""
+MAX_OBJECTS: Final = 200_000
+"""The objects of a kind; Kubernetes supports 150,000 pods."""
+MAX_ANNOTATION: Final = 1024
+"""The characters of an annotation that is kept, beside those of DRA's own objects."""
+SECONDS: Final = 60.0
+"""How long one request may take; a login may wait for its user."""
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_WORKERS: Final = 4
+_EVERY: Final = 0.2
+_LONGEST_MESSAGE: Final = 300
+_FAULT: Final = re.compile(r"Error from server \((\w+)\): (.*)")
+_FAULTS: Final[Mapping[str, type[ClusterError]]] = {"Forbidden": Forbidden, "NotFound": NotFound, "Expired": Expired}
+_GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="\w*"\} ([01])$', re.MULTILINE)
+_VERSION: Final = re.compile(r"v?(1\.[0-9]{1,3}(?:\.[0-9]{1,4})?)(?![0-9])")
+
+
+class Transport(Protocol):
+    """Sends requests to an API server."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is stated."""
+
+    def get(self, path: str, most: int = 0) -> bytes:
+        """Return what is at a path.
+
+        Args:
+            path: The path, with its query.
+            most: The bytes that it may have; 0 for those of a response.
+
+        Raises:
+            Forbidden: The user may not read it.
+            NotFound: It does not exist.
+            Expired: A list cannot be continued.
+            TooLong: It has more.
+            ClusterError: It cannot be read.
+        """
+
+
+class Kubectl:
+    """Runs kubectl.
+
+    Args:
+        program: Its path.
+        context: The context of its configuration; empty for the current one.
+        tell: Receives what it says while it runs, such as how to log in.
+    """
+
+    def __init__(self, program: str, context: str, tell: Callable[[str], None]) -> None:
+        self._command = [program, *([f"--context={context}"] if context else [])]
+        self._tell, self._heard = tell, set[str]()
+        self.ended = Event()
+        """Ends all that runs."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the context."""
+        try:
+            found = self._output(["config", "view", "--minify", "--output=jsonpath={..namespace}"], MAX_RESPONSE)
+        except ClusterError:  # it may have no configuration
+            found = b""
+        return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
+
+    def get(self, path: str, most: int = 0) -> bytes:
+        """Return what is at a path."""
+        return self._output(["get", "--raw", path], most or MAX_RESPONSE)
+
+    def _output(self, arguments: Sequence[str], most: int) -> bytes:
+        with held_interrupts() as deliver:
+            try:
+                process = subprocess.Popen(  # noqa: S603 - no shell
+                    [*self._command, *arguments],
+                    stdin=None if sys.stdin and sys.stdin.isatty() else subprocess.DEVNULL,  # a login may ask for it
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+            except OSError as error:
+                raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
+        with process:
+            try:
+                deliver()
+                out, errors = output_of(process, self._tick, most=most, seconds=SECONDS, hear=self._hear)
+            except TooLongError as error:
+                process.kill()
+                raise TooLong("the answer is too long") from error
+            except ProgramError as error:
+                process.kill()
+                raise ClusterError(f"kubectl {error}") from error
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            raise _fault(errors.decode(errors="replace"), process.returncode)
+        return out
+
+    def _tick(self, _: int) -> None:
+        if self.ended.is_set():
+            raise ProgramError("was ended")
+
+    def _hear(self, complaints: bytes) -> None:
+        """Pass on, once, what kubectl says while it waits."""
+        for line in complaints.decode(errors="replace").splitlines():
+            if line not in self._heard and not _FAULT.match(line):
+                self._heard.add(line)
+                self._tell(f"kubectl: {line}")
+
+
+def _fault(complaints: str, code: int) -> ClusterError:
+    said = complaints.strip().splitlines() or [f"kubectl ended with exit code {code}"]
+    match = _FAULT.search(said[-1])
+    message = (match[2] if match else said[-1]).removeprefix("error: ")[:_LONGEST_MESSAGE]
+    return _FAULTS.get(match[1] if match else "", ClusterError)(message)
+
+
+class InPod:
+    """Asks the API server with the token of a pod's service account."""
+
+    namespace = DEFAULT_NAMESPACE
+
+    def __init__(self) -> None:
+        from webhook.cluster.api import Api  # few commands run in pods
+        from webhook.cluster.options import SERVICE_ACCOUNT
+
+        self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
+
+    def get(self, path: str, most: int = 0) -> bytes:
+        """Return what is at a path."""
+        most = most or MAX_RESPONSE
+        content = self._api.read(path, most + 1)
+        if len(content) > most:
+            raise TooLong("the answer is too long")
+        return content
+
+
+class _Metadata(msgspec.Struct, rename={"more": "continue"}):
+    more: str = ""
+
+
+class _Chunk(msgspec.Struct):
+    metadata: _Metadata
+    items: list[msgspec.Raw] | None = None
+
+
+class _Group(msgspec.Struct):
+    class Version(msgspec.Struct):
+        version: str
+
+    name: str
+    versions: list[Version]
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group]
+
+
+class _Info(msgspec.Struct):
+    gitVersion: str  # noqa: N815 - as on the wire
+
+
+class Where(NamedTuple):
+    """The namespaces whose objects are read.
+
+    Args:
+        namespace: That of objects that may not be read in all namespaces; empty for none.
+        only: Whether those of other namespaces are not to be read.
+    """
+
+    namespace: str = ""
+    only: bool = False
+
+
+EVERYWHERE: Final = Where()
+
+
+class Part:
+    """The objects of a kind.
+
+    Args:
+        kind: The kind.
+        objects: The objects as JSON.
+        note: What to know of them, such as why they were not read; empty for nothing.
+        is_missing: Whether they could not be read.
+    """
+
+    def __init__(self, kind: str, objects: Sequence[bytes] = (), note: str = "", *, is_missing: bool = False) -> None:
+        self.kind, self.objects, self.note, self.is_missing = kind, objects, note, is_missing
+
+
+class Server:
+    """The API server of a running cluster.
+
+    Args:
+        name: What messages call the cluster.
+        transport: Sends the requests.
+
+    Raises:
+        ClusterError: It does not answer.
+    """
+
+    def __init__(self, name: str, transport: Transport) -> None:
+        self.name, self._transport = name, transport
+        self._ended = getattr(transport, "ended", Event())
+        found = decoded(transport.get("/version"), _Info).gitVersion
+        match = _VERSION.match(found)
+        self.version = match[1] if match else ""
+        """Its release, such as ``1.36.3``; empty if it is none."""
+        self._kept = 0
+        self.count = 0
+        """The objects that were read so far."""
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that is meant where none is stated."""
+        return self._transport.namespace
+
+    @property
+    def gates(self) -> dict[str, bool]:
+        """Its feature gates, by its metrics; empty if they may not be read."""
+        try:
+            return {
+                name.decode(): on == b"1" for name, on in _GATE.findall(self._transport.get("/metrics", MAX_METRICS))
+            }
+        except ClusterError:
+            return {}
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """Which versions of which groups it serves; empty if that may not be read."""
+        try:
+            listed = decoded(self._transport.get("/apis"), _Groups).groups
+        except ClusterError:
+            return {}
+        return {"": ["v1"], **{each.name: [one.version for one in each.versions] for each in listed}}
+
+    def parts(
+        self, kinds: Sequence[str], where: Where = EVERYWHERE, watch: Callable[[int], None] | None = None
+    ) -> Iterator[Part]:
+        """Read the objects of some kinds, several at a time.
+
+        A kind is read whole or not at all: objects that are missing would be taken for objects that do not exist.
+
+        Args:
+            kinds: The kinds; of some there may be nothing to read.
+            where: In which namespaces.
+            watch: Receives the number of objects that were read so far, several times a second.
+
+        Yields:
+            The kinds, in their order.
+
+        Raises:
+            ClusterError: There are none, as some could not be read.
+        """
+        self._kept = self.count = 0
+        served = self.groups
+        if "APIService" in kinds and served:
+            names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
+            yield Part("APIService", [msgspec.json.encode(_api_service(each)) for each in names])
+        pool = ThreadPoolExecutor(_WORKERS)
+        try:
+            asked = [known for kind in kinds if kind != "APIService" and (known := _known(kind))]
+            has_faults = False
+            for found in [pool.submit(self._part, known, served, where) for known in asked]:
+                yield (part := _awaited(found, watch, self))
+                has_faults = has_faults or part.is_missing
+            if has_faults and not self.count:
+                raise ClusterError(f"none of these objects can be read of {self.name}")
+        finally:
+            self._ended.set()
+            pool.shutdown(cancel_futures=True)
+            self._ended.clear()
+
+    def _part(self, known: Known, served: Mapping[str, Sequence[str]], where: Where) -> Part:
+        for version in known.versions:
+            if served and version not in served.get(known.group, ()):
+                continue
+            root = f"/apis/{known.group}/{version}" if known.group else f"/api/{version}"
+            typed = {"apiVersion": f"{known.group}/{version}" if known.group else version, "kind": known.kind}
+            try:
+                return self._listed(known, root, typed, where)
+            except NotFound:  # the version does not have this kind
+                continue
+            except ClusterError as error:
+                forbidden = "forbidden: " if isinstance(error, Forbidden) else ""
+                return Part(known.kind, note=f"{known.resource} not read: {forbidden}{error}", is_missing=True)
+        return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
+
+    def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
+        everywhere = f"{root}/{known.resource}"
+        within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
+        if not (where.namespace and known.namespaced):
+            return Part(known.kind, self._objects(everywhere, typed))
+        if where.only:
+            return Part(known.kind, self._objects(within, typed))
+        try:
+            return Part(known.kind, self._objects(everywhere, typed))
+        except Forbidden:
+            note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
+            return Part(known.kind, self._objects(within, typed), note)
+
+    def _objects(self, path: str, typed: JSONObject) -> list[bytes]:
+        found: list[bytes] = []
+        limit, more, is_second = CHUNK, "", False
+        while True:
+            try:
+                chunk, limit = self._chunk(path, limit, more)
+            except Expired:
+                if is_second:
+                    raise
+                found, more, is_second = [], "", True
+                continue
+            for item in chunk.items or ():
+                found.append(_stored(item, typed))
+                self._kept += len(found[-1])
+            self.count += len(chunk.items or ())
+            if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
+                raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
+            if not (more := chunk.metadata.more):
+                return found
+            if not chunk.items:
+                raise ClusterError("the API server returned an empty list that is not the last one")
+
+    def _chunk(self, path: str, limit: int, more: str) -> tuple[_Chunk, int]:
+        """Read a part of a list, and return the number of objects to ask for next."""
+        rest = f"&continue={quote(more)}" if more else ""
+        while True:
+            try:
+                return decoded(self._transport.get(f"{path}?limit={limit}{rest}"), _Chunk), limit
+            except TooLong:
+                if limit == 1:
+                    raise
+                limit = max(limit // 4, 1)
+
+
+def _awaited(found: Future[Part], watch: Callable[[int], None] | None, server: Server) -> Part:
+    while watch and not wait([found], _EVERY).done:
+        watch(server.count)
+    return found.result()
+
+
+def _known(kind: str) -> Known | None:
+    return next((each for each in Kinds().of_group(GROUPS[kind]) if each.kind == kind), None)
+
+
+def _api_service(name: str) -> JSONObject:
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": name}}
+
+
+def decoded(content: bytes, of: Any = Any) -> Any:
+    """Decode what an API server sends; what a tenant has nested too deeply is left out."""
+    try:
+        return msgspec.json.decode(content, type=of)
+    except RecursionError:
+        return decoded(pruned(content.decode(errors="replace")).encode(), of)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ClusterError(f"the answer is not that of an API server: {error}"[:_LONGEST_MESSAGE]) from error
+
+
+def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
+    """Return an object of a list without what nothing needs, as what is left has to fit into memory."""
+    obj = decoded(bytes(item), dict[str, Any])
+    if is_deep(obj, MAX_DEPTH):
+        obj = decoded(pruned(bytes(item).decode()).encode(), dict[str, Any])
+    if isinstance(metadata := obj.get("metadata"), dict):
+        is_ours = typed["apiVersion"].startswith(DRA)
+        managers = items(metadata, "managedFields") if is_ours else []  # in which version something was written
+        metadata.pop("managedFields", None)
+        if managers:
+            metadata["managedFields"] = [{key: each[key] for key in each if key != "fieldsV1"} for each in managers]
+        if isinstance(annotations := metadata.get("annotations"), dict):
+            metadata["annotations"] = {
+                key: value
+                for key, value in annotations.items()
+                if len(str(value)) <= MAX_ANNOTATION or (is_ours and key == _LAST_APPLIED)
+            }
+    return msgspec.json.encode({**typed, **obj})
+
+
+def connect(live: Live, tell: Callable[[str], None]) -> Server:
+    """Connect to a running cluster.
+
+    Args:
+        live: The cluster.
+        tell: Receives what kubectl says while it runs, such as how to log in.
+
+    Raises:
+        ClusterError: It cannot be reached.
+    """
+    if program := which("kubectl"):
+        return Server(str(live), Kubectl(program, live.context, tell))
+    if live.context or not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise ClusterError("kubectl is not installed here: install it, or give a file with --cluster")
+    return Server("this pod's cluster", InPod())

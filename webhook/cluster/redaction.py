@@ -1,0 +1,259 @@
+"""Replaces what tells whose a cluster is: names, namespaces, labels, images, and the identity of devices.
+
+The same value becomes the same word everywhere, also within messages and expressions. Words keep what else is to be
+seen in names: which begin or end alike, which is a slip of which, and their order, by which the scheduler goes.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any, Final
+
+from webhook.explain.components import COMPONENTS
+from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.spelling import nearest
+
+_DROPPED: Final = frozenset(
+    (
+        *("fieldsV1", "selfLink", "env", "envFrom", "command", "args", "lifecycle", "hostAliases", "dnsConfig"),
+        *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
+        *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
+        *("podCIDRs", "volumesAttached", "volumesInUse", "networkData"),
+    )
+)
+"""Fields on which no answer about devices depends."""
+_KEPT: Final = frozenset(
+    (
+        *("apiVersion", "kind", "apiGroup", "apiGroups", "type", "reason", "status", "phase", "effect", "operator"),
+        *("resource", "uid", "schedulerName", "driver", "matchAttribute", "distinctAttribute", "extendedResourceName"),
+        *(
+            "resourceVersion",
+            "reportingComponent",
+            "component",
+            "fieldPath",
+            "subresource",
+            "protocol",
+            "scopeName",
+            "manager",
+        ),
+    )
+)
+"""Fields whose values are words of Kubernetes, or names of drivers and of what these define."""
+_NAMING: Final = re.compile(r"(?:name|namespace|Name|host|hostname|subdomain|image|pool)\Z")
+_LABELS: Final = frozenset({"labels", "matchLabels", "nodeSelector"})
+_KEYS: Final = frozenset({"key", "topologyKey"})
+_EXPRESSION: Final = re.compile(r"xpression\Z")
+_POLICY: Final = "AdmissionPolicy"
+_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_APPLIED_AS: Final = re.compile(r'\{"apiVersion":"[a-z0-9./]+"')
+"""In which version an object was applied."""
+_IDENTITY: Final = re.compile(
+    r"(?i)(?:uu|gu|bus|node|host|rack|domain|fabric)id|serial|addr|mac\Z|ipv[46]|bdf|root\Z|host"
+)
+"""Names of attributes that identify a device or its place; others describe it."""
+_DRIVER: Final = re.compile(r"""driver\s*==\s*["']([^"']+)["']""")
+_OF_CLUSTERS: Final = ("default", "kube-system", "kube-public", "kube-node-lease", "system-")
+_PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|")
+"""Values of labels and taints that tell nothing, and UIDs."""
+_PLUGINS: Final = "/var/lib/kubelet/plugins"
+_OF_CLASS: Final = re.compile(r"(deviceclass\.resource\.kubernetes\.io/)?(.*?)(\.deviceclass\.resource\.k8s\.io/.*)?")
+"""Resources of device classes, in requests and in quotas."""
+_PARTS: Final = re.compile(r"([^A-Za-z0-9]+)")
+_WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:/@]*[A-Za-z0-9])?")
+_JOINED: Final = re.compile(r"([/:@])")
+_QUOTED: Final = re.compile(r"""(?<=["'])[^"']+(?=["'])""")
+_ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
+_LETTERS: Final = 23
+"""A prime number, for :func:`_code`."""
+_MOST_SLIPS: Final = 200
+"""How many words of objects that do not exist are compared with those of objects that do."""
+
+
+class Redaction:
+    """Learns the words of all objects, and then replaces them."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._existing: set[str] = set()
+        """Words that objects have for names."""
+        self._identities: set[str] = set()
+        self._public: set[str] = set()
+        """Words that tell no more than which drivers a cluster has."""
+        self._drivers: set[str] = set()
+        self._domains: set[str] = set()
+        """Domains of labels."""
+        self._codes: dict[str, str] = {}
+        self._replaced: dict[str, str] = {}
+        self._events = count(1)
+        texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in COMPONENTS for each in one.sayings)
+        self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(texts)))
+
+    def learn(self, obj: JSONObject) -> None:
+        """Note what is to be replaced in an object."""
+        if _POLICY in text(obj, "kind"):
+            obj = {"metadata": obj.get("metadata")}
+        elif text(obj, "kind") == "Event":
+            obj = {key: value for key, value in obj.items() if key != "metadata"}
+        elif _is_plugin(obj):
+            self._public.update(_strings_of_plugin(obj))
+        else:
+            self._existing.add(name_of(obj))
+        for device in items(obj, "spec", "devices"):
+            for name, value in {**mapping(device, "attributes"), **mapping(device, "basic", "attributes")}.items():
+                if _IDENTITY.search(name.rpartition("/")[2]) and isinstance(value, dict):
+                    found = value.get("strings") or [value.get("string")]
+                    self._identities.update(each for each in found if isinstance(each, str) and each)
+        self._learn(obj, "")
+
+    def _learn(self, value: Any, key: str) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self._learn(each, key)
+        elif isinstance(value, dict):
+            if key in _LABELS:
+                self._domains.update(each.partition("/")[0] for each in value if "/" in each)
+            is_taint = not {"effect", "operator"}.isdisjoint(value)
+            for inner, each in value.items():
+                if key in _LABELS or (is_taint and inner in {"value", "values"}):
+                    self._words.update(one for one in (each if isinstance(each, list) else [each]) if _is_word(one))
+                elif isinstance(each, str):
+                    self._learn_text(inner, each)
+                elif inner not in _DROPPED:
+                    self._learn(each, inner)
+
+    def _learn_text(self, key: str, value: str) -> None:
+        if key == "driver":
+            self._drivers.add(value)
+        elif _EXPRESSION.search(key):
+            self._drivers.update(_DRIVER.findall(value))
+        elif key not in _KEPT and _NAMING.search(key) and _is_word(value, is_name=key != "image"):
+            self._words.add(value)
+
+    def hidden(self, obj: JSONObject) -> JSONObject:
+        """Return an object with all that was learned replaced; nothing may be learned later."""
+        if not self._replaced:
+            self._settle()
+        found: JSONObject = self._walk(obj, "", is_policy=_POLICY in text(obj, "kind"))
+        if text(obj, "kind") == "Event":
+            found["metadata"]["name"] = f"event-{next(self._events)}"
+        return found
+
+    def text(self, value: str) -> str:
+        """Return a text with all that was learned replaced."""
+        if found := self._replaced.get(value):
+            return found
+        is_prose = " " in value
+
+        def replaced(match: re.Match[str]) -> str:
+            word = match[0]
+            beside = value[match.start() - 1 : match.start()] + value[match.end() : match.end() + 1]
+            if is_prose and word in self._vocabulary and not set(beside) & set("\"'/"):
+                return word
+            if word in self._replaced:
+                return self._replaced[word]
+            return "".join(self._replaced.get(part, part) for part in _JOINED.split(word))
+
+        found = _WORD.sub(replaced, value)
+        return _ADDRESS.sub("0.0.0.0", found) if is_prose else found  # noqa: S104 - no address to bind to
+
+    def _settle(self) -> None:
+        domains = {_domain(each) for each in self._drivers}
+        self._words.update(each for each in self._domains if not self._is_public(each))
+        self._public |= {*self._drivers, *(each for each in self._existing if _domain(each) in domains and "." in each)}
+        missing = sorted(self._words - self._existing)[:_MOST_SLIPS]
+        self._public |= {each for each in missing if nearest(each, self._public)}
+        words = {each for each in self._words | self._existing if each and not each.startswith(_OF_CLUSTERS)}
+        words -= self._public | self._identities
+        parts = {part for each in words for part in _PARTS.split(each)[::2]} | self._identities - self._public
+        for rank, part in enumerate(sorted(parts)):
+            self._codes[part] = _code(rank, len(parts))
+        existing = {part for each in words & self._existing for part in _PARTS.split(each)[::2]}
+        for part in sorted(parts - existing - self._identities)[:_MOST_SLIPS]:
+            if other := nearest(part, existing):
+                self._codes[part] = f"{self._codes[other]}x"
+        self._replaced = {each: self._codes[each] for each in self._identities}
+        self._replaced |= {each: self._coded(each) for each in words} or {"": ""}
+
+    def _coded(self, word: str) -> str:
+        *parts, last = _PARTS.split(word)
+        is_ordinal = last.isdecimal() and not any(map(str.isdecimal, parts))
+        coded = [self._codes[part] if place % 2 == 0 and part else part for place, part in enumerate(parts)]
+        return "".join([*coded, last if is_ordinal or not last else self._codes[last]])
+
+    def _walk(self, value: Any, key: str, *, is_policy: bool) -> Any:
+        if isinstance(value, list):
+            return [self._walk(each, key, is_policy=is_policy) for each in value]
+        if isinstance(value, dict):
+            return {
+                self._key(inner, key): self._inner(inner, each, value, is_policy=is_policy)
+                for inner, each in value.items()
+                if inner not in _DROPPED
+            }
+        if not isinstance(value, str) or key in _KEPT:
+            return value
+        if _EXPRESSION.search(key):
+            return _QUOTED.sub(lambda match: self.text(match[0]), value)
+        if key in _KEYS:
+            return self._key(value, "labels")
+        return value if is_policy else self.text(value)
+
+    def _inner(self, name: str, value: Any, around: JSONObject, *, is_policy: bool) -> Any:
+        if name == "parameters" and "driver" in around:
+            return (
+                {key: value[key] for key in ("apiVersion", "kind") if key in value} if isinstance(value, dict) else {}
+            )
+        if name == "annotations" and isinstance(value, dict):
+            kept = {key: each for key, each in value.items() if key.startswith("resource.kubernetes.io/")}
+            hidden = self._walk(kept, name, is_policy=False)
+            version = _APPLIED_AS.match(text(value, _APPLIED))
+            return {**hidden, _APPLIED: f"{version[0]}}}"} if version else hidden
+        return self._walk(value, name, is_policy=is_policy and name != "metadata")
+
+    def _is_public(self, domain: str) -> bool:
+        return _domain(domain) in {"k8s.io", "kubernetes.io", *map(_domain, self._drivers)}
+
+    def _key(self, name: str, of: str) -> str:
+        """Return the key of a label or taint, whose domain may tell the owner, or of a resource."""
+        if (of_class := _OF_CLASS.fullmatch(name)) and (of_class[1] or of_class[3]):
+            return f"{of_class[1] or ''}{self.text(of_class[2])}{of_class[3] or ''}"
+        domain, slash, rest = name.partition("/")
+        if of not in _LABELS or not slash or self._is_public(domain):
+            return name
+        return f"{self.text(domain)}/{rest}"
+
+
+def _is_word(value: Any, *, is_name: bool = False) -> bool:
+    """Tell whether a value is to be replaced as a whole; names with slashes and colons are made of others."""
+    return isinstance(value, str) and not _PLAIN.fullmatch(value) and not (is_name and _JOINED.search(value))
+
+
+def _domain(name: str) -> str:
+    return ".".join(name.split(".")[-2:])
+
+
+def _code(rank: int, most: int) -> str:
+    """Return a word for a number: words are in the order of numbers, and differ in too many letters to be slips."""
+    base = _LETTERS**2
+    digits = [rank] if most <= base else [*divmod(rank, base)]
+    pairs = (divmod(each, _LETTERS) for each in digits)
+    return "".join(chr(ord("a") + each % _LETTERS) for p, q in pairs for each in (p, q, p + q, p + 2 * q))
+
+
+def _is_plugin(obj: JSONObject) -> bool:
+    spec = obj.get("spec")
+    template = mapping(obj, "spec", "template", "spec") or spec
+    return any(text(each, "hostPath", "path").startswith(_PLUGINS) for each in items(template, "volumes"))
+
+
+def _strings_of_plugin(obj: JSONObject) -> set[str]:
+    """Return what tells whose plugin this is."""
+    found = {name_of(obj), text(obj, "metadata", "namespace"), text(obj, "metadata", "generateName")}
+    found.update(text(each, "name") for each in items(obj, "metadata", "ownerReferences"))
+    for labels in (mapping(obj, "metadata", "labels"), mapping(obj, "spec", "template", "metadata", "labels")):
+        found.update(each for each in labels.values() if isinstance(each, str))
+    for spec in (obj.get("spec"), mapping(obj, "spec", "template", "spec")):
+        for each in (*items(spec, "containers"), *items(spec, "initContainers")):
+            found |= {text(each, "name"), text(each, "image")}
+        found.update(text(each, "name") for each in items(spec, "volumes"))
+    return found

@@ -1,0 +1,227 @@
+"""The devices of a cluster: what they are, which classes select them, and who holds them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from webhook.allocation.devices import Counters, Device, PoolId, TaintRule, decode_amount, quantity_text
+from webhook.allocation.pools import whole
+from webhook.allocation.unused import unused
+from webhook.allocation.usage import available
+from webhook.deviceselectors.fleet import EVERYWHERE, model_of
+from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, text
+from webhook.records import NamedTuple
+from webhook.scan.stored import Cluster
+
+HELD, FREE, STRANDED = "held", "free", "stranded"
+"""The states of devices: in use, as a whole or in part; free; free, but no claim can get it."""
+NONE: Final = ""
+"""Groups what has no class, or no namespace."""
+
+
+class Row(NamedTuple):
+    """A device.
+
+    Args:
+        node: The node; ``*`` if several can use it.
+        model: The model, as far as attributes tell it.
+        classes: The device classes that select it.
+        why: Why no claim can get it although it is free; empty for others.
+        claims: The claims that hold it.
+        pods: The pods that use these.
+        shares: How many shares of it are in use.
+        capacity: What is left of each capacity, and the whole, as quantities.
+        counters: What is left of the counters that it would consume, as quantities, by set and counter.
+        taints: The taints, those of DeviceTaintRules among them.
+        health: What its driver or kubelet says of its health; empty if nothing.
+        attributes: Its attributes, without their types.
+    """
+
+    node: str
+    driver: str
+    pool: str
+    device: str
+    model: str
+    classes: Sequence[str]
+    state: str
+    why: str
+    claims: Sequence[str]
+    pods: Sequence[str]
+    shares: int
+    capacity: Mapping[str, tuple[str, str]]
+    counters: Mapping[str, Mapping[str, str]]
+    taints: Sequence[str]
+    health: str
+    attributes: Mapping[str, Any]
+
+    def as_json(self) -> JSONObject:
+        """Return it as JSON."""
+        capacity = {name: {"left": left, "total": total} for name, (left, total) in self.capacity.items()}
+        return {**self._asdict(), "capacity": capacity}
+
+
+class Sums(NamedTuple):
+    """Numbers of devices.
+
+    Args:
+        held: Those in use, as a whole or in part.
+        free: The others.
+        stranded: Those among the free ones that no claim can get.
+    """
+
+    total: int = 0
+    held: int = 0
+    free: int = 0
+    stranded: int = 0
+
+
+BY: Final[Mapping[str, Callable[[Row], Iterable[str]]]] = {
+    "node": lambda row: (row.node,),
+    "class": lambda row: row.classes or (NONE,),
+    "driver": lambda row: (row.driver,),
+    "namespace": lambda row: {each.partition("/")[0]: None for each in row.claims} or (NONE,),
+}
+"""What devices are summed by: the groups that a device belongs to."""
+
+
+def summed(rows: Iterable[Row]) -> Sums:
+    """Count devices."""
+    states = [row.state for row in rows]
+    held = states.count(HELD)
+    return Sums(len(states), held, len(states) - held, states.count(STRANDED))
+
+
+def grouped(rows: Iterable[Row], by: str) -> dict[str, Sums]:
+    """Count devices by one of `BY`; a device that several classes select, or several claims share, is in each group."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        for name in BY[by](row):
+            groups[name].append(row)
+    return {name: summed(groups[name]) for name in sorted(groups)}
+
+
+class Table:
+    """The devices of a cluster.
+
+    Args:
+        cluster: Its objects.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._unused = unused(cluster.catalog, cluster.variant)
+        self._rules = [
+            TaintRule.of(each)
+            for each in cluster.all("DeviceTaintRule")
+            if at(each, "spec", "deviceSelector") is not None
+        ]
+        self._classes = self._selected()
+        self._sick = self._reported()
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
+        pools = self._cluster.current.items()
+        for pool, slices in sorted(pools, key=lambda each: (each[1][0].node_name or EVERYWHERE, each[0])):
+            counters = self._counters(pool)
+            for each in sorted(slices, key=lambda one: one.name):
+                for device in each.devices:
+                    yield self._row(device, pool, counters)
+
+    def _row(self, device: Device, pool: PoolId, counters: Counters) -> Row:
+        content, used = device.content, self._cluster.usage.pool(*pool)
+        claims = self._cluster.holders.get((pool, device.name), ())
+        own = text(content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
+        left = {key: counters[key] for key in content.consumes if key in counters}
+        sets: dict[str, dict[str, str]] = defaultdict(dict)
+        for (name, counter), amount in left.items():
+            sets[name][counter] = quantity_text(amount)
+        taken = used.capacity.get(device.name, {})
+        taints = [*content.taints, *(rule.taint for rule in self._rules if _is_for(rule, device, pool))]
+        classes = self._classes.get(content.index, ())
+        is_held = used.is_allocated(device.name)
+        why = "" if is_held else self._why(device, classes, taints, left)
+        return Row(
+            node=own or EVERYWHERE,
+            driver=pool[0],
+            pool=pool[1],
+            device=device.name,
+            model=model_of(content),
+            classes=classes,
+            state=HELD if is_held else STRANDED if why else FREE,
+            why=why,
+            claims=[full_name_of(each) for each in claims],
+            pods=sorted(
+                {f"{namespace_of(one)}/{name_of(one)}" for each in claims for one in self._cluster.running(each)}
+            ),
+            shares=used.shares.get(device.name, 0),
+            capacity={name: _left(each, taken.get(name, 0)) for name, each in content.capacity.items()},
+            counters=dict(sets),
+            taints=[f"{text(each, 'key')}:{text(each, 'effect')}" for each in taints],
+            health=self._health(device, pool),
+            attributes={
+                name: next((value for value in each.values() if value is not None), None)
+                for name, each in content.attributes.items()
+            },
+        )
+
+    def _why(self, device: Device, classes: Sequence[str], taints: Sequence[JSONObject], left: Counters) -> str:
+        """Return why no claim can get a free device; empty if one can."""
+        if (why := self._unused.get(device.slice.order)) is not None:
+            return f"its pool is {why.partition(':')[0]}"
+        if not classes:
+            return "no class"
+        if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
+            return "counters used up"
+        keeping = [each for each in taints if text(each, "effect") in {"NoSchedule", "NoExecute"}]
+        return f"taint {text(keeping[0], 'key')}" if keeping else ""
+
+    def _counters(self, pool: PoolId) -> Counters:
+        """Return what is left of a pool's counters."""
+        slices = self._cluster.catalog.by_pool[pool]
+        if not any(each.counter_sets for each in slices):
+            return {}
+        seen = whole(slices, self._cluster.catalog, self._cluster.variant)
+        if seen is None or not seen.is_usable:
+            return {}
+        return available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
+
+    def _selected(self) -> Mapping[int, Sequence[str]]:
+        """Return the classes that select each content."""
+        fleet, found = self._cluster.context.fleet, defaultdict[int, list[str]](list)
+        for each in sorted(self._cluster.all("DeviceClass"), key=name_of) if fleet else ():
+            for content in fleet.of_class(items(each, "spec", "selectors")) if fleet else ():
+                found[content.index].append(name_of(each))
+        return found
+
+    def _reported(self) -> Mapping[str, str]:
+        """Return the health of devices as kubelet reports it in the status of pods."""
+        return {
+            text(one, "resourceID"): text(one, "health")
+            for pod in self._cluster.inventory.running()
+            for each in items(pod, "status", "containerStatuses")
+            for resource in items(each, "allocatedResourcesStatus")
+            for one in items(resource, "resources")
+        }
+
+    def _health(self, device: Device, pool: PoolId) -> str:
+        if told := self._sick.get("/".join((*pool, device.name))):
+            return told
+        for name, attribute in device.content.attributes.items():
+            bare = name.rpartition("/")[2].lower()
+            if bare == "health" and (said := text(attribute, "string")):
+                return said
+            if bare == "healthy" and isinstance(is_well := attribute.get("bool"), bool):
+                return "Healthy" if is_well else "Unhealthy"
+        return ""
+
+
+def _is_for(rule: TaintRule, device: Device, pool: PoolId) -> bool:
+    return rule.driver in {None, pool[0]} and rule.pool in {None, pool[1]} and rule.device in {None, device.name}
+
+
+def _left(capacity: JSONObject, taken: int) -> tuple[str, str]:
+    """Return what is left of a capacity, and the whole."""
+    total = decode_amount(capacity.get("value"))
+    return quantity_text(total - taken), quantity_text(total)

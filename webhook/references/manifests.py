@@ -1,0 +1,76 @@
+"""Rules about more than an object: how its keys are written, what else its file has, and its earlier state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from webhook.api.templates import pod_template
+from webhook.documents import Document
+from webhook.objects import mapping, number, text
+from webhook.problem import WARNING, Key, Path, Problem
+
+_MAPS: Final = (
+    ("metadata", "labels"),
+    ("metadata", "annotations"),
+    ("spec", "metadata", "labels"),
+    ("spec", "metadata", "annotations"),
+    ("spec", "selector", "matchLabels"),
+)
+"""Where objects and templates of claims have keys of the user's choice."""
+_OF_PODS: Final = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"))
+_NAME: Final = Path(("metadata", "name"))
+_POOL: Final = ("spec", "pool")
+_GENERATION: Final = Path((*_POOL, "generation"))
+
+Known = dict[tuple[str, str, object, str], Document]
+"""Objects by group, kind, namespace and name."""
+
+
+def misread_key(document: Document) -> Iterator[Problem]:
+    """A key of labels, annotations or a selector is a boolean in YAML, such as on, no or y.
+
+    Kubernetes reads YAML 1.1, and converts it to JSON: the key becomes true or false, which the API server accepts.
+    Quote it.
+    """
+    obj = document.data
+    steps = tuple(map(str, pod_template(obj) or ()))
+    for path in (*_MAPS, *((*steps, *each) for each in _OF_PODS if steps)):
+        found = mapping(obj, *path)
+        for key in ("true", "false"):
+            if key in found and (hint := document.misread_key((*path, key))):
+                message = f'the key is "{key}", and not what is written'
+                yield Problem(WARNING, "misread-key", "Misread", Path((*path, Key(key))), message, hint)
+
+
+def generation_lowered(obj: Any, before: Any) -> Iterator[Problem]:
+    """An update lowers the generation of a pool.
+
+    The API server accepts that. Schedulers use only the slices of a pool's highest generation, so they ignore this one
+    while another slice of the pool has the earlier generation.
+    """
+    now, earlier = (number(each, *_GENERATION) or 0 for each in (obj, before))
+    pool, was_in = (text(each, *_POOL, "name") for each in (obj, before))
+    if pool == was_in and now < earlier:
+        message = f"pool {pool} was at generation {earlier}: schedulers ignore slices of a lower one, such as {now}"
+        hint = f"state generation {earlier + 1}, or higher"
+        yield Problem(WARNING, "generation-lowered", "Obsolete", _GENERATION, message, hint)
+
+
+def repeated_object(document: Document, known: Known, namespace: str | None) -> Iterator[Problem]:
+    """A file has an object twice: the same kind, namespace and name.
+
+    `kubectl apply` applies both, one after the other, so the last one remains; `kubectl create` fails at the second.
+    Objects in different files, or in a file of Markdown, are not compared: they may be alternatives, or for other
+    clusters.
+    """
+    obj = document.data
+    name, kind, stated = text(obj, *_NAME), text(obj, "kind"), text(obj, "metadata", "namespace")
+    where = "" if namespace is None else stated or namespace
+    first = known.setdefault((obj["apiVersion"].rpartition("/")[0], kind, where, name), document) if name else document
+    if first is not document:
+        line = first.position(_NAME).line
+        place = f" in namespace {where}" if where else ""
+        message = f'{kind} "{name}"{place} is at line {line}, too: if both are applied, this one replaces it'
+        hint = "give it another name or namespace, or remove one of them"
+        yield Problem(WARNING, "repeated-object", "Repeated", _NAME, message, hint)

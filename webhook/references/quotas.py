@@ -1,0 +1,101 @@
+"""Rules about the keys of ResourceQuotas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+
+from webhook.api.dra.names import QUOTA_SUFFIX
+from webhook.inventory.quotas import EXTENDED_SINCE, IMPLICIT_KEY, QUOTA, amount_of, class_in
+from webhook.inventory.resources import NATIVE, is_extended
+from webhook.objects import JSONObject, items, mapping, texts
+from webhook.patterns import Pattern
+from webhook.policy.manifest.kinds import Kinds
+from webhook.problem import Problem
+from webhook.references.rules import Context, finding, instead, rule
+from webhook.spelling import nearest
+
+_COUNT: Final = "count/"
+_REQUESTS: Final = "requests."
+_STANDARD: Final = (
+    *map("".join, product(("", _REQUESTS, "limits."), NATIVE)),
+    *("requests.storage", "pods", "services", "services.nodeports", "services.loadbalancers"),
+    *("replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
+)
+"""The names without a slash, and besides these pages of any size (kubernetes ``pkg/apis/core/helper/helpers.go``)."""
+_PAGES: Final = ("hugepages-", "requests.hugepages-")
+_OF_STORAGE: Final = (
+    ".storageclass.storage.k8s.io/requests.storage",
+    ".storageclass.storage.k8s.io/persistentvolumeclaims",
+)
+_LIKE_CLASS: Final = Pattern(
+    r"(?:requests\.|limits\.)?(?:(?P<first>.+)\.)?deviceclass\.resource\.(?:k8s|kubernetes)\.io/(?P<last>.+)"
+)
+"""A key about the devices of a class, however it is misspelt."""
+_IN_SCOPES: Final = ("count/pods", "count/persistentvolumeclaims")
+
+
+@rule("quota-of-nothing", QUOTA)
+def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
+    """A key of a ResourceQuota is the name of nothing that Kubernetes counts, so it limits nothing.
+
+    Counted are standard resources such as requests.cpu; extended resources as requests.NAME, but neither as NAME nor as
+    limits.NAME; objects in namespaces as count/RESOURCE.GROUP; devices as CLASS.deviceclass.resource.k8s.io/devices
+    and, with the feature gate DRAExtendedResource from Kubernetes 1.35 on, as
+    requests.deviceclass.resource.kubernetes.io/CLASS. Claims are in no scope: a quota with scopes does not count them.
+    The API server refuses other names without a slash, and amounts that are no quantities.
+    """
+    spec, kinds = mapping(quota, "spec"), Kinds(context.release)
+    has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
+    for key, value in mapping(spec, "hard").items():
+        path = ("spec", "hard", key)
+        if amount_of(key, value) is None:
+            yield finding(path, "this is no quantity: the API server refuses the quota", reason="Invalid")
+        if "/" not in key:
+            if key not in _STANDARD and not key.startswith(_PAGES):
+                hint = instead(key, _STANDARD, "such names")
+                yield finding(
+                    path, f'"{key}" is no standard resource: the API server refuses the quota', hint, "Invalid"
+                )
+        elif hint := _uncounted(key, kinds, context):
+            yield finding(path, f'nothing is counted as "{key}", so this limits nothing', hint, "NotCounted")
+        elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
+            message = f'this limits nothing: what is counted as "{key}" is in no scope'
+            yield finding(path, message, "move it to a quota without scopes", "NotCounted")
+
+
+def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
+    """Return the hint for a key that is not counted; empty if it is.
+
+    Follows kubernetes ``pkg/quota/v1/evaluator/core`` (MatchingResources of each file).
+    """
+    if key.startswith(_COUNT):
+        return _unknown(*key.removeprefix(_COUNT).partition(".")[::2], kinds)
+    if key.endswith((QUOTA_SUFFIX, *_OF_STORAGE)):
+        return ""
+    if like := _LIKE_CLASS.fullmatch(key):
+        is_on = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
+        if key.startswith(IMPLICIT_KEY) and is_on:
+            return ""
+        return f'did you mean "{like["first"] or like["last"]}{QUOTA_SUFFIX}"?'
+    name = key.removeprefix(_REQUESTS)
+    if name != key and is_extended(name):
+        return ""
+    name = name.removeprefix("limits.")
+    return f'did you mean "{_REQUESTS}{name}"?' if is_extended(name) else "leave it out"
+
+
+def _unknown(resource: str, group: str, kinds: Kinds) -> str:
+    """Return the hint for objects that no namespace has; empty if their group is not Kubernetes' own, or has them."""
+    if not kinds.has_group(group):
+        return ""
+    known = {each.resource: each.namespaced for each in kinds.of_group(group)}
+    if known.get(resource):
+        return ""
+    if resource in known:
+        return "leave it out: these objects are in no namespace"
+    if near := nearest(resource, [name for name, is_namespaced in known.items() if is_namespaced]):
+        return f'did you mean "{_COUNT}{near}{group and "."}{group}"?'
+    other = None if group else kinds.named(resource)
+    return f'did you mean "{_COUNT}{other.qualified}"?' if other else "name a resource as kubectl api-resources does"

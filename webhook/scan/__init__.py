@@ -1,0 +1,12 @@
+"""What is stored in a cluster and wrong: claims that nobody uses, hardware that is published twice, silent drivers.
+
+Each rule is a function over all of the cluster, with its page in ``draguard explain``. Beside these, some rules about
+references apply, and all objects of Dynamic Resource Allocation are judged as if they were written again.
+"""
+
+from __future__ import annotations
+
+from webhook.scan.rules import RULES, Rule, every_rule
+from webhook.scan.stored import Cluster
+
+__all__ = ["RULES", "Cluster", "Rule", "every_rule"]

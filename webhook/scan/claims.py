@@ -1,0 +1,171 @@
+"""Rules about claims that keep devices from others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.versions import VERSIONS
+from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, is_pod
+from webhook.inventory.extended import ANNOTATION
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import NOTE, WARNING
+from webhook.scan.rules import Found, command, listed, rule
+from webhook.scan.stored import Cluster
+
+_RESERVED_MAX: Final = 256
+"""The most consumers of a claim (ResourceClaimReservedForMaxSize)."""
+_RESERVED_MANY: Final = 230
+_DELETING: Final = 600
+"""How many seconds the deletion of a claim may take."""
+
+STUCK, ORPHANED, GONE, UNUSED, ENDED = "stuck", "orphaned", "gone", "unused", "ended"
+"""What is wrong with a claim: the first that holds."""
+
+
+def state_of(claim: JSONObject, cluster: Cluster) -> str:
+    """Return what is wrong with a claim, empty if it is in order, or if the cluster's pods are not known."""
+    if not cluster.inventory.knows("Pod") or cluster.running(claim) or _of_other_kinds(claim, cluster):
+        return ""
+    if deleted := text(claim, "metadata", "deletionTimestamp"):
+        is_kept = bool(texts(mapping(claim, "metadata"), "finalizers"))
+        return STUCK if is_kept and cluster.is_older(deleted, _DELETING) else ""
+    pods = [pod for _, pod in cluster.consumers(claim)]
+    is_named = bool(cluster.users.get((namespace_of(claim), name_of(claim))))
+    if not is_named and _is_orphaned(claim, cluster):
+        return ORPHANED
+    state = GONE if None in pods else ENDED if pods else "" if is_named else UNUSED
+    return state if allocation_of(claim) else ""
+
+
+def _of_other_kinds(claim: JSONObject, cluster: Cluster) -> bool:
+    """Tell whether a claim is reserved for anything but pods that may still be there."""
+    others = [each for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    groups = {name for _, name in cluster.inventory.names("PodGroup")}
+    return any(text(each, "resource") != POD_GROUP or not groups or text(each, "name") in groups for each in others)
+
+
+def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:
+    """Tell whether a claim was made for a pod that is gone."""
+    owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
+    if owners:
+        return not any(text(each, "uid") in cluster.by_uid for each in owners)
+    annotations = mapping(claim, "metadata", "annotations")
+    return not items(claim, "metadata", "ownerReferences") and (CLAIM_NAME in annotations or ANNOTATION in annotations)
+
+
+def _devices(claim: JSONObject) -> str:
+    results = items(claim, "status", "allocation", "devices", "results")
+    held = listed("/".join(text(each, part) for part in ("driver", "pool", "device")) for each in results)
+    return f"; it holds {held}" if held else ""
+
+
+def _in_state(cluster: Cluster, state: str) -> Iterator[JSONObject]:
+    for claim in cluster.all("ResourceClaim"):
+        if state_of(claim, cluster) == state:
+            yield claim
+
+
+@rule("claim-deletion-stuck")
+def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
+    """A claim is being deleted, and a finalizer keeps it although no pod that runs uses it.
+
+    Its devices stay allocated. The controller that removes the finalizer does not run, or its request is refused: a
+    claim that was created with spaces in its opaque parameters refuses JSON patches, even of its finalizers, as the
+    server compares parameters by their bytes.
+    """
+    for claim in _in_state(cluster, STUCK):
+        kept = ", ".join(texts(mapping(claim, "metadata"), "finalizers"))
+        message = (
+            f"being deleted since {text(claim, 'metadata', 'deletionTimestamp')}, and kept by its finalizer {kept}, "
+            f"though no pod that runs uses it{_devices(claim)}"
+        )
+        patch = command("patch", claim, """--type merge -p '{"metadata":{"finalizers":null}}'""")
+        yield Found(claim, message, f"{patch} lets it go", ("metadata", "finalizers"))
+
+
+@rule("claim-orphaned")
+def claim_orphaned(cluster: Cluster) -> Iterator[Found]:
+    """A claim was generated for a pod that does not exist any more.
+
+    The garbage collector deletes claims with their pods. It leaves a claim whose owner references were removed, or that
+    it cannot delete.
+    """
+    for claim in _in_state(cluster, ORPHANED):
+        owner = next((text(each, "name") for each in items(claim, "metadata", "ownerReferences")), "")
+        what = f"pod {owner}, which is gone" if owner else "a pod, and has no owner any more: the pod is gone"
+        message = f"generated for {what}{_devices(claim)}"
+        yield Found(claim, message, f"{command('delete', claim)} releases it", ("metadata", "ownerReferences"))
+
+
+@rule("claim-zombie")
+def claim_zombie(cluster: Cluster) -> Iterator[Found]:
+    """A claim is allocated, and the pods that it is reserved for are gone, or there are none.
+
+    Its devices are kept from other pods. Usually the controller for claims removes pods that are gone, and deallocates.
+    """
+    patch = """--subresource status --type merge -p '{"status":{"allocation":null,"reservedFor":null}}'"""
+    for claim in cluster.all("ResourceClaim"):
+        state = state_of(claim, cluster)
+        if state not in {GONE, UNUSED}:
+            continue
+        gone = listed(text(entry, "name") for entry, pod in cluster.consumers(claim) if pod is None)
+        message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
+        hint = f"{command('patch', claim, patch)} releases its devices, once nothing on the node uses them"
+        yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
+
+
+@rule("claim-after-completion")
+def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
+    """A claim is held by pods that have ended: they succeeded, failed or were evicted.
+
+    The controller for claims removes such pods from the claim. Until then, its devices are kept from other pods.
+    """
+    for claim in _in_state(cluster, ENDED):
+        pods = [pod for _, pod in cluster.consumers(claim) if pod]
+        why = {text(pod, "status", "reason") or text(pod, "status", "phase") for pod in pods}
+        names = listed(map(name_of, pods))
+        message = f"held by pod {names}, which has ended ({', '.join(sorted(why))}){_devices(claim)}"
+        hint = f"{command('delete', pods[0])} releases it, unless the controller for claims does"
+        yield Found(claim, message, hint, ("status", "reservedFor"))
+
+
+@rule("reserved-near-limit", NOTE)
+def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
+    """A claim is reserved for nearly as many pods as may be: 256.
+
+    The next pods cannot be bound, and stay pending.
+    """
+    for claim in cluster.all("ResourceClaim"):
+        if (many := len(items(claim, "status", "reservedFor"))) >= _RESERVED_MANY:
+            is_full = many >= _RESERVED_MAX
+            message = f"reserved for {many} pods, and the limit is {_RESERVED_MAX}"
+            hint = "spread the pods over several claims"
+            yield Found(claim, message, hint, ("status", "reservedFor"), WARNING if is_full else "")
+
+
+@rule("version-going", NOTE)
+def version_going(cluster: Cluster) -> Iterator[Found]:
+    """An object is written in a version of resource.k8s.io that the next releases no longer serve.
+
+    What writes it, such as ``kubectl apply``, a chart or a driver, is refused after the upgrade. ``draguard convert``
+    converts manifests; drivers have to be updated.
+    """
+    together: dict[tuple[str, str, str], list[JSONObject]] = defaultdict(list)
+    for (kind, namespace, name), writers in cluster.written_as.items():
+        obj = cluster.inventory.find(kind, name, namespace)
+        for version, manager in sorted(writers) if obj else ():
+            served = VERSIONS[version].kinds.get(kind) if version in VERSIONS else None
+            if obj and served and served.deprecation:
+                writer = text(obj, "spec", "driver") if kind == "ResourceSlice" else f"{kind}/{namespace}/{name}"
+                together[version, manager, writer].append(obj)
+    for (version, manager, _), objects in together.items():
+        obj = objects[0]
+        served = VERSIONS[version].kinds[obj["kind"]]
+        until = served.deprecation and served.deprecation.removed
+        more = f", as are {len(objects) - 1} others" if objects[1:] else ""
+        message = f"written as {version} by {manager}{more}: Kubernetes 1.{until} no longer serves that version"
+        is_slice = obj["kind"] == "ResourceSlice"
+        hint = "update the driver" if is_slice else "apply it as resource.k8s.io/v1 (draguard convert writes it)"
+        yield Found(obj, message, hint)

@@ -1,0 +1,298 @@
+"""Rules about the drivers of a cluster: their pods, and what they publish."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.resources import amounts, is_extended
+from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.records import NamedTuple
+from webhook.scan.rules import Found, command, listed, rule
+from webhook.scan.stored import Cluster, has_ended
+from webhook.simulation.affinity import tolerates, wants
+
+_REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
+"""Where plugins of kubelet are registered: those of DRA, and those of storage."""
+_PLUGINS: Final = "/var/lib/kubelet/plugins/"
+"""The directory of plugins' sockets, usually in one with the driver's name."""
+_ALWAYS_TOLERATED: Final = frozenset(
+    f"node.kubernetes.io/{each}"
+    for each in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+)
+"""The taints that pods of DaemonSets tolerate (``pkg/controller/daemon/util``, AddOrUpdateDaemonPodTolerations)."""
+_DRIVER_VARIABLES: Final = frozenset({"DRIVER_NAME", "DRA_DRIVER_NAME"})
+_WORD: Final = re.compile(r"[a-z0-9]+")
+_STARTING: Final = 300
+"""How many seconds a pod, or a node, may take to start."""
+_OF_EVERY_NODE: Final = frozenset({"kubernetes.io/os", "kubernetes.io/arch"})
+"""The labels that say nothing about hardware of a node."""
+_WATCHED: Final = "monitoring"
+"""In the names of resources that only let pods look at hardware."""
+_COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
+"""Words of domains that say nothing about hardware."""
+_SAME: Final = {"mig": "gpu", "habana": "intel"}
+"""Words for the same hardware or vendor."""
+
+
+class Plugin(NamedTuple):
+    """A DaemonSet that runs drivers.
+
+    Args:
+        drivers: The names of the drivers.
+        pods: The pods by node.
+    """
+
+    workload: JSONObject
+    drivers: Sequence[str]
+    pods: Mapping[str, JSONObject]
+
+
+@lru_cache(1)
+def plugins(cluster: Cluster) -> Sequence[Plugin]:
+    """Find the DaemonSets that run the drivers of the cluster.
+
+    A driver's sockets are in a directory with its name, or a variable names it; else it is the one whose slices are for
+    the nodes on which the pods are.
+    """
+    pods = _pods(cluster)
+    drivers = {*cluster.slices_on, *_of_classes(cluster)}
+    found, others = [], []
+    for each in cluster.all("DaemonSet"):
+        spec = mapping(each, "spec", "template", "spec")
+        paths = [text(volume, "hostPath", "path") for volume in items(spec, "volumes")]
+        if not any(path.startswith((_REGISTRY, _PLUGINS.rstrip("/"))) for path in paths):
+            continue
+        own = {path.removeprefix(_PLUGINS).strip("/") for path in paths if path.startswith(_PLUGINS)} - {""}
+        variables = {
+            text(variable, "value")
+            for container in items(spec, "containers")
+            for variable in items(container, "env")
+            if text(variable, "name") in _DRIVER_VARIABLES
+        }
+        plugin = Plugin(each, sorted((own | variables) & drivers), pods.get(text(each, "metadata", "uid"), {}))
+        if plugin.drivers:
+            found.append(plugin)
+        elif not own:
+            others.append(plugin)
+    left = drivers.difference(*(each.drivers for each in found))
+    for driver in sorted(left):
+        if (home := _home(cluster, driver, others, left)) is not None:
+            others[home] = others[home]._replace(drivers=[*others[home].drivers, driver])
+    return [*found, *(each for each in others if each.drivers)]
+
+
+def _pods(cluster: Cluster) -> Mapping[str, dict[str, JSONObject]]:
+    """Return the pods of DaemonSets, by the UID of these and the node."""
+    pods: dict[str, dict[str, JSONObject]] = defaultdict(dict)
+    for pod in cluster.all("Pod"):
+        for owner in items(pod, "metadata", "ownerReferences"):
+            if text(owner, "kind") == "DaemonSet" and owner.get("controller") is True:
+                of_node, name = pods[text(owner, "uid")], text(pod, "spec", "nodeName")
+                if name not in of_node or has_ended(of_node[name]):  # one that was evicted stays beside its successor
+                    of_node[name] = pod
+    return pods
+
+
+def _home(cluster: Cluster, driver: str, plugins: Sequence[Plugin], drivers: Collection[str]) -> int | None:
+    """Return the place of the plugin that probably runs a driver: it publishes for their nodes, or for none at all."""
+    served = cluster.slices_on.get(driver, set()) & {name for _, name in cluster.inventory.names("Node")}
+    words, scores = _words(driver), {}
+    for place, each in enumerate(plugins):
+        likeness = len(words & _words(" ".join((name_of(each.workload), *_images(each.workload)))))
+        if driver in cluster.slices_on:
+            if served and 2 * len(served & each.pods.keys()) >= len(served):
+                scores[place] = likeness
+        elif likeness and not any(cluster.slices_on.get(other, set()) & each.pods.keys() for other in drivers):
+            scores[place] = likeness
+    best = [place for place, score in scores.items() if score == max(scores.values())]
+    return best[0] if len(best) == 1 else None
+
+
+def _images(workload: JSONObject) -> Iterator[str]:
+    for each in items(workload, "spec", "template", "spec", "containers"):
+        yield text(each, "image")
+
+
+def _of_classes(cluster: Cluster) -> set[str]:
+    """Return the drivers that device classes select by name."""
+    found = set()
+    for each in cluster.all("DeviceClass"):
+        for selector in items(each, "spec", "selectors"):
+            found |= set(_SELECTED.findall(text(selector, "cel", "expression")))
+    return found
+
+
+_SELECTED: Final = re.compile(r"""device\.driver\s*==\s*["']([^"'\s]+)["']""")
+
+
+class Absent(NamedTuple):
+    """A driver that does not run on a node, or publishes nothing for it.
+
+    Args:
+        why: What is wrong with the pod; empty if it runs.
+    """
+
+    node: str
+    why: str
+
+
+@lru_cache(1)
+def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
+    """Return the nodes on which drivers do not run."""
+    found = []
+    for each in plugins(cluster):
+        spec = mapping(each.workload, "spec", "template", "spec")
+        absent = []
+        for node in cluster.all("Node"):
+            name = name_of(node)
+            pod = each.pods.get(name)
+            if not _is_ready(node) or not cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING):
+                continue
+            if pod is None:
+                if _is_served(spec, node):
+                    absent.append(Absent(name, "no pod"))
+            elif (why := _trouble(pod)) and _is_settled(pod, cluster):
+                absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
+        found.append((each, absent))
+    return found
+
+
+@lru_cache(1)
+def silent(cluster: Cluster) -> set[tuple[str, str]]:
+    """Return the drivers and nodes of which another rule says that the driver is silent there."""
+    found = {
+        (driver, each.node) for plugin, absent in absences(cluster) for each in absent for driver in plugin.drivers
+    }
+    found |= {(driver, node) for _, driver, nodes in _unpublished(cluster) for node in nodes}
+    return found
+
+
+def _is_ready(node: JSONObject) -> bool:
+    conditions = items(node, "status", "conditions")
+    return not any(text(each, "type") == "Ready" and text(each, "status") != "True" for each in conditions)
+
+
+def _is_served(spec: JSONObject, node: JSONObject) -> bool:
+    """Tell whether a DaemonSet has a pod on a node (``daemon_controller.go``, NodeShouldRunDaemonPod)."""
+    tolerations = items(spec, "tolerations")
+    taints = [
+        taint
+        for taint in items(node, "spec", "taints")
+        if text(taint, "effect") in {"NoSchedule", "NoExecute"} and text(taint, "key") not in _ALWAYS_TOLERATED
+    ]
+    return wants(spec, node) and all(tolerates(tolerations, taint) for taint in taints)
+
+
+def _trouble(pod: JSONObject) -> str:
+    """Tell why a pod does not run; empty if it does."""
+    statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
+    for each in statuses:
+        reason = text(each, "state", "waiting", "reason")
+        if reason and reason not in {"ContainerCreating", "PodInitializing"}:
+            return f"{text(each, 'name')} is not running ({reason})"
+    phase = text(pod, "status", "phase")
+    if phase != "Running":
+        return f"it is not running: {phase}" + (f" ({reason})" if (reason := text(pod, "status", "reason")) else "")
+    conditions = items(pod, "status", "conditions")
+    is_unready = any(text(each, "type") == "Ready" and text(each, "status") == "False" for each in conditions)
+    return "it is not ready" if is_unready else ""
+
+
+@rule("driver-not-running")
+def driver_not_running(cluster: Cluster) -> Iterator[Found]:
+    """A driver's pod is missing on a node that its DaemonSet selects, or does not run there.
+
+    Pods that get devices on the node do not start, and its devices soon disappear: kubelet deletes the slices of a
+    driver that is gone. Nodes that are not ready are left out.
+    """
+    for plugin, absent in absences(cluster):
+        if absent:
+            drivers = " and ".join(plugin.drivers)
+            where = listed(f"{each.node} ({each.why})" for each in absent)
+            message = f"driver {drivers} is not running on {len(absent)} of the nodes that it should serve: {where}"
+            hint = f"{command('describe', plugin.workload)} tells why pods are missing; else look into their logs"
+            yield Found(plugin.workload, message, hint)
+
+
+def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:
+    """Yield the drivers that run on nodes and publish nothing for them.
+
+    A driver may have nothing to publish on some of the nodes on which it runs, if its DaemonSet does not choose them by
+    their hardware: then others must publish.
+    """
+    for plugin, absent in absences(cluster):
+        running = sorted(plugin.pods.keys() - {each.node for each in absent})
+        nodes = {
+            each: cluster.inventory.find("Node", each)
+            for each in running
+            if not _trouble(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
+        }
+        ready = [name for name, node in nodes.items() if node and _is_ready(node)]
+        for driver in plugin.drivers:
+            served = cluster.slices_on.get(driver, set())
+            missing = [] if "" in served else [each for each in ready if each not in served]
+            if missing and (_is_choosy(plugin.workload) or 2 * len(missing) <= len(ready)):
+                yield plugin, driver, missing
+
+
+def _is_settled(pod: JSONObject, cluster: Cluster) -> bool:
+    """Tell whether a pod neither has just been made nor is being deleted."""
+    metadata = mapping(pod, "metadata")
+    return "deletionTimestamp" not in metadata and cluster.is_older(text(metadata, "creationTimestamp"), _STARTING)
+
+
+def _is_choosy(workload: JSONObject) -> bool:
+    """Tell whether a DaemonSet selects nodes by a label that they must have."""
+    spec = mapping(workload, "spec", "template", "spec")
+    terms = items(spec, *REQUIRED, "nodeSelectorTerms")
+    wanted = [
+        text(each, "key")
+        for term in terms
+        for each in items(term, "matchExpressions")
+        if text(each, "operator") not in {"NotIn", "DoesNotExist"}
+    ]
+    return not {*mapping(spec, "nodeSelector"), *wanted} <= _OF_EVERY_NODE
+
+
+@rule("node-without-slices")
+def node_without_slices(cluster: Cluster) -> Iterator[Found]:
+    """A driver runs on a node, and publishes no slice for it.
+
+    Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
+    it looked.
+    """
+    for plugin, driver, nodes in _unpublished(cluster):
+        pod = plugin.pods[nodes[0]]
+        message = f"driver {driver} runs on {listed(nodes)}, and publishes no ResourceSlice there"
+        hint = f"{command('logs', pod).replace('logs pod ', 'logs ')} shows why"
+        yield Found(plugin.workload, message, hint)
+
+
+@rule("plugin-and-driver")
+def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
+    """A device plugin and a DRA driver offer the same hardware of a node.
+
+    Both hand it out, and neither knows what the other one does: two pods get the same device. Let one of them leave the
+    node alone, by a label that its DaemonSet selects.
+    """
+    words = {driver: _words(driver) for driver in cluster.slices_on}
+    for node in cluster.all("Node"):
+        offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
+        for resource in filter(is_extended, offered):
+            for driver, of_driver in words.items():
+                is_same = len(of_driver & _words(resource)) > 1 and _WATCHED not in _words(resource)
+                if is_same and name_of(node) in cluster.slices_on[driver]:
+                    offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
+                    message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
+                    hint = f"keep the device plugin from the nodes of the driver, or driver {driver} from this one"
+                    yield Found(node, message, hint, ("status", "allocatable"))
+
+
+def _words(name: str) -> frozenset[str]:
+    """Return what a driver or a resource is named after."""
+    return frozenset(_SAME.get(each, each) for each in _WORD.findall(name.lower())) - _COMMON

@@ -1,0 +1,144 @@
+"""Declares the rules about clusters, and applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webhook.findings import GRAVE, INTERNAL, Finding, own_failure
+from webhook.inventory.claims import CLAIM_NAME, allocation_of
+from webhook.limits import MOST_FINDINGS
+from webhook.objects import JSONObject, full_name_of, mapping, name_of
+from webhook.problem import ERROR, WARNING, Path, Problem
+from webhook.records import NamedTuple
+from webhook.references.lookup import look
+
+if TYPE_CHECKING:
+    from webhook.scan.stored import Cluster
+
+_MODULES: Final = ("drivers", "slices", "claims", "devices", "classes", "workloads")
+"""The modules with rules, in the order of the report."""
+_LISTED: Final = 5
+_OF_REFERENCES: Final = {
+    "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
+    "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
+    "ResourceQuota": ("class-not-found",),
+    "ResourceClaimTemplate": ("class-not-found",),
+    "ResourceClaim": ("class-not-found",),
+    "DeviceClass": ("extended-resource-ambiguous",),
+}
+"""The rules about references that stored objects must meet, whether anything uses these or not."""
+
+
+class Found(NamedTuple):
+    """A fault.
+
+    Args:
+        obj: The object to look at.
+        path: The field.
+        level: The level, if it is not the rule's.
+    """
+
+    obj: JSONObject
+    message: str
+    hint: str = ""
+    path: Sequence[str | int] = ()
+    level: str = ""
+
+
+Check = Callable[["Cluster"], Iterator[Found]]
+
+
+class Rule(NamedTuple):
+    """A rule about a cluster.
+
+    Args:
+        doc: Its text, for ``draguard explain``.
+    """
+
+    name: str
+    level: str
+    check: Check
+    doc: str
+
+
+RULES: Final[dict[str, Rule]] = {}
+
+
+def rule(name: str, level: str = WARNING) -> Callable[[Check], Check]:
+    """Declare a rule; ``draguard explain`` shows its docstring."""
+
+    def declare(check: Check) -> Check:
+        RULES[name] = Rule(name, level, check, check.__doc__ or "")
+        return check
+
+    return declare
+
+
+@cache
+def every_rule() -> dict[str, Rule]:
+    """Return all rules, in the order of the report."""
+    for module in _MODULES:
+        import_module(f"webhook.scan.{module}")
+    return RULES
+
+
+def findings(cluster: Cluster) -> Iterator[Finding]:
+    """Apply all rules; one that fails unexpectedly becomes a finding, so that the others are still applied."""
+    checks: dict[str, Callable[[], Iterator[tuple[Problem, JSONObject]]]] = {
+        f"about {kind}s": partial(_of_references, kind, cluster) for kind in _OF_REFERENCES
+    }
+    checks |= {name: partial(_of_rule, each, cluster) for name, each in every_rule().items()}
+    for name, check in checks.items():
+        try:
+            for problem, obj in islice(check(), MOST_FINDINGS):
+                yield cluster.located(problem, obj)
+        except GRAVE:
+            raise
+        except Exception as error:  # noqa: BLE001 - the other rules still tell what they find
+            problem = Problem(ERROR, INTERNAL, "InternalError", Path(), f"rule {name}: {own_failure(error)}")
+            yield cluster.located(problem, {})
+
+
+def _of_rule(stated: Rule, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+    for obj, message, hint, path, level in stated.check(cluster):
+        yield Problem(level or stated.level, stated.name, "Stored", Path(path), message, hint), obj
+
+
+def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+    for obj in cluster.all(kind):
+        if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
+            continue  # it has its devices; or its template is reported
+        for problem in look(obj, kind, cluster.context):
+            if problem.rule in _OF_REFERENCES[kind]:
+                yield problem, obj
+
+
+def listed(names: Iterable[str]) -> str:
+    """List some names, with the number of further ones."""
+    known = list(dict.fromkeys(names))
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return ", ".join(known[:_LISTED]) + more
+
+
+def named(obj: JSONObject) -> str:
+    """Name an object: kind, namespace and name."""
+    kind = str(obj.get("kind", ""))
+    return f"{kind} {name_of(obj) if 'namespace' not in obj['metadata'] else full_name_of(obj)}"
+
+
+def command(verb: str, obj: JSONObject, rest: str = "") -> str:
+    """Write a command of kubectl about an object.
+
+    Args:
+        verb: The subcommand.
+        rest: Further arguments.
+    """
+    from shlex import quote  # only names that no API server accepts need quotes
+
+    namespace = obj["metadata"].get("namespace")
+    where = f" -n {quote(str(namespace))}" if namespace else ""
+    return f"kubectl {verb} {str(obj.get('kind', '')).lower()} {quote(name_of(obj))}{where}{rest and ' '}{rest}"

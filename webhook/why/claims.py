@@ -1,0 +1,244 @@
+"""Claims that a pod waits for: not created, missing, or being deleted; and claims that are asked about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.api.dra.resourceclaim import admin_label
+from webhook.engine.manifests import review
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, is_pod, named, source
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import ERROR
+from webhook.references.rules import listed
+from webhook.simulation import creation
+from webhook.spelling import did_you_mean, nearest
+from webhook.why.containers import brief
+from webhook.why.scene import Cause, Ref, Scene, ref_of
+
+_CLAIM: Final = "ResourceClaim"
+_TEMPLATE: Final = "ResourceClaimTemplate"
+NOT_CREATED: Final = "claim-not-created"
+_REFUSED: Final = "FailedResourceClaimCreation"
+"""The reason of the events of the controller that makes claims."""
+_USERS_MAX: Final = 3
+
+
+def uses(scene: Scene, pod: JSONObject) -> list[Use] | Blocked:
+    """Return the claims of a pod as the scheduler finds them."""
+    return claims_of(pod, scene.inventory, groups="DRAWorkloadResourceClaims" in scene.settings.gates)
+
+
+def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which claims keep the scheduler from looking at a pod, each with its reason."""
+    found = uses(scene, pod)
+    causes = [cause for entry in items(pod, "spec", "resourceClaims") for cause in _of_entry(scene, pod, entry)]
+    yield from causes
+    if isinstance(found, Blocked):
+        if not causes:
+            more = f" ({found.note})" if found.note else ""
+            yield Cause(f"{found.reason}{more}", tuple(scene.claim_sources(pod).values()))
+        return
+    for use in found:
+        if name_of(use.claim).endswith(MADE):
+            yield _uncreated(scene, pod, use)
+
+
+def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
+    namespace, name = namespace_of(pod), text(entry, "name")
+    template, stated = source(entry, "resourceClaimTemplateName"), source(entry, "resourceClaimName")
+    made = next(
+        (each for each in items(pod, "status", "resourceClaimStatuses") if text(each, "name") == name),
+        None,
+    )
+    if template and made is None:
+        if scene.inventory.find(_TEMPLATE, template, namespace) is None and not _of_group(scene, pod, entry):
+            where = _elsewhere(scene, _TEMPLATE, template, namespace)
+            ref = Ref(_TEMPLATE, template, namespace)
+            yield Cause(
+                f"claim {name} not created: {ref} does not exist{where}",
+                (ref, *_meant(scene, _TEMPLATE, template, namespace)),
+                stage=NOT_CREATED,
+            )
+        return
+    claim_name = text(made, "resourceClaimName") if template else stated
+    if not claim_name:
+        return
+    claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
+    if claim is None:
+        if template:
+            yield Cause(
+                f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the "
+                "pod waited",
+                (ref, Ref(_TEMPLATE, template, namespace)),
+                ("create the pod again: its claim is not made a second time",),
+            )
+        else:
+            where = _elsewhere(scene, _CLAIM, claim_name, namespace)
+            stale = "" if not _said(pod) else " (the scheduler's last words are older than that)"
+            yield Cause(f"{ref} does not exist{where}{stale}", (ref, *_meant(scene, _CLAIM, claim_name, namespace)))
+    elif at(claim, "metadata", "deletionTimestamp"):
+        yield being_deleted(claim)
+
+
+def _of_group(scene: Scene, pod: JSONObject, entry: JSONObject) -> bool:
+    """Tell whether a claim is one of the pod's PodGroup."""
+    group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod))
+    return any(text(each, "name") == text(entry, "name") for each in items(group, "spec", "resourceClaims"))
+
+
+def _said(pod: JSONObject) -> bool:
+    return any(text(each, "type") == "PodScheduled" for each in items(pod, "status", "conditions"))
+
+
+def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
+    """Say in which other namespace an object of a name is, or which name was probably meant."""
+    spaces = [space for space, each in scene.inventory.names(kind) if each == name]
+    if spaces:
+        return (
+            f"; there is one in namespace {listed(sorted(spaces))}, and a pod can use those of its own namespace only"
+        )
+    known = [each for space, each in scene.inventory.names(kind) if space == namespace]
+    hint = did_you_mean(name, known)
+    other = "ResourceClaim" if kind == _TEMPLATE else _TEMPLATE
+    if not hint and scene.inventory.find(other, name, namespace) is not None:
+        hint = f"{other} {name} does, which the pod has to name by another field"
+    if not hint and known:
+        hint = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}"
+    return hint and f"; {hint}"
+
+
+def _meant(scene: Scene, kind: str, name: str, namespace: str) -> tuple[Ref, ...]:
+    known = [each for space, each in scene.inventory.names(kind) if space == namespace]
+    spaces = [Ref(kind, name, space) for space, each in scene.inventory.names(kind) if each == name]
+    near = nearest(name, known)
+    return (*spaces, *((Ref(kind, near, namespace),) if near else ()))
+
+
+def being_deleted(claim: JSONObject) -> Cause:
+    """Say that a claim is being deleted, and what that waits for."""
+    users = [named(each) for each in items(claim, "status", "reservedFor")]
+    finalizers = texts(mapping(claim, "metadata"), "finalizers")
+    own = [each for each in finalizers if each != "resource.kubernetes.io/delete-protection"]
+    waits = ""
+    if users:
+        names = ", ".join([*users[:_USERS_MAX], *(["others"] if users[_USERS_MAX:] else [])])
+        use, have = ("uses", "has") if len(users) == 1 else ("use", "have")
+        waits = f", and stays until {names}, which {use} it, {have} ended"
+    elif finalizers:
+        waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
+    helps = (_IMMUTABLE,) if finalizers and not users and _opaque(claim) else ()
+    pods = tuple(Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor"))
+    return Cause(f"{ref_of(claim)} is being deleted{waits}", (ref_of(claim), *pods[:_USERS_MAX]), helps)
+
+
+_IMMUTABLE: Final = (
+    "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
+)
+
+
+def _opaque(claim: JSONObject) -> bool:
+    return any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
+
+
+def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
+    """Say why a claim has not been made from its template."""
+    namespace = namespace_of(pod)
+    entry = next((each for each in items(pod, "spec", "resourceClaims") if text(each, "name") == use.name), {})
+    template = Ref(_TEMPLATE, source(entry, "resourceClaimTemplateName"), namespace)
+    what = f"claim {use.name} not created"
+    if why := creation.refusal(use.claim, scene.cluster):
+        if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
+            about = (*refs, template)
+            return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, _quota_helps(refs[0]), NOT_CREATED)
+        label = f"{admin_label(scene.settings.release)}=true"
+        return Cause(
+            f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
+            (Ref("Namespace", namespace), template),
+            (f"kubectl label namespace {namespace} {label}",),
+            NOT_CREATED,
+        )
+    submitted = {**use.claim, "metadata": {"name": "claim", "namespace": namespace}}
+    for problem in review(submitted, kubernetes=str(scene.settings)).problems:
+        if problem.level == ERROR and problem.path[:1] == ("spec",):
+            return Cause(
+                f"{what}: the API server refuses what {template} asks for: {problem}", (template,), (), NOT_CREATED
+            )
+    made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
+    for event in scene.events(pod, _REFUSED):
+        if event.time >= made:
+            words = event.words.removeprefix("(combined from similar events): ")
+            about = (*scene.mentioned(words, namespace), template)
+            return Cause(
+                f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}",
+                about,
+                (),
+                NOT_CREATED,
+            )
+    return Cause(
+        f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
+        (template,),
+        ("wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs",),
+        NOT_CREATED,
+    )
+
+
+def _quota_helps(quota: Ref) -> tuple[str, ...]:
+    return (
+        f"raise spec.hard of {quota}, or delete claims that are not needed: they count whether they are used or not",
+    )
+
+
+# -- a claim that is asked about
+
+
+def users_of(scene: Scene, claim: JSONObject) -> list[JSONObject]:
+    """Return the pods that name a claim, or that it was made for, and that have not ended."""
+    name, namespace = name_of(claim), namespace_of(claim)
+    reserved = {text(each, "uid") for each in items(claim, "status", "reservedFor")}
+    return [
+        pod
+        for pod in scene.inventory.all("Pod")
+        if namespace_of(pod) == namespace and text(pod, "status", "phase") not in {"Succeeded", "Failed"}
+        if name in scene.claim_sources(pod)
+        or text(pod, "metadata", "uid") in reserved
+        or name == text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
+    ]
+
+
+def unused(claim: JSONObject) -> Cause:
+    """Say what becomes of a claim that no pod uses."""
+    ref = ref_of(claim)
+    owners = [each for each in items(claim, "metadata", "ownerReferences") if at(each, "controller") is True]
+    gone = f"; {text(owners[0], 'kind')} {text(owners[0], 'name')}, which it was made for, is gone" if owners else ""
+    if allocation_of(claim):
+        devices = ", ".join(devices_of(claim))
+        return Cause(
+            f"{ref} is allocated ({devices}) and no pod uses it: it keeps its devices until it is deleted or another "
+            f"pod needs them{gone}",
+            (ref,),
+            (f"kubectl delete resourceclaim --namespace {ref.namespace} {ref.name}",),
+        )
+    return Cause(
+        f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "
+        f"scheduled{gone}",
+        (ref,),
+    )
+
+
+def devices_of(claim: JSONObject) -> list[str]:
+    """Return the devices that a claim is allocated, as driver/pool/device."""
+    results = items(allocation_of(claim), "devices", "results")
+    return ["/".join(text(each, field) for field in ("driver", "pool", "device")) for each in results]
+
+
+def reserved_for(claim: JSONObject) -> list[str]:
+    """Return the pods that a claim is reserved for."""
+    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
+
+
+def holder(claim: JSONObject) -> str:
+    """Write who holds a claim, such as ``claim ml/gpu (pod train)``."""
+    pods = reserved_for(claim)
+    more = ", …" if len(pods) > 1 else ""
+    return f"claim {full_name_of(claim)}{f' (pod {pods[0]}{more})' if pods else ''}"

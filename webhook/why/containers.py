@@ -1,0 +1,205 @@
+"""What keeps the containers of a pod from starting, or from running on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
+from webhook.why.scene import Cause, Event, Ref, Scene
+
+_IMAGE: Final = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
+"""The reasons of kubelet's ``images/types.go`` for an image that is not there."""
+_STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Those of a container that has not failed."""
+CRASHED: Final = "CrashLoopBackOff"
+_MISSING: Final = re.compile(
+    r"(?i)\b(configmap|secret|persistentvolumeclaim|serviceaccount|csidriver|storageclass|node)s?(?:\.[\w.]+)? "
+    r'"(?:[\w.-]+/)?([\w.-]+)" not found'
+)
+_KINDS: Final = {
+    "configmap": "ConfigMap",
+    "secret": "Secret",
+    "persistentvolumeclaim": "PersistentVolumeClaim",
+    "serviceaccount": "ServiceAccount",
+    "csidriver": "CSIDriver",
+    "storageclass": "StorageClass",
+    "node": "Node",
+}
+PREPARE: Final = "FailedPrepareDynamicResources"
+_FAILED: Final = (
+    "FailedMount",
+    "FailedAttachVolume",
+    "FailedMapVolume",
+    "FailedCreatePodSandBox",
+    "FailedCreatePodContainer",
+    "FailedPodSandBoxStatus",
+    "NetworkNotReady",
+    "FailedSync",
+    "FailedToRetrieveImagePullSecret",
+    "Failed",
+    "InspectFailed",
+)
+"""The events of kubelet about a pod that it does not start, those that tell most first."""
+_LONGEST: Final = 220
+"""The most characters of a component's words in a cause."""
+_KILLED: Final = {137: "killed", 143: "terminated", 139: "a segmentation fault", 134: "aborted"}
+
+
+def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say why containers of a pod do not start: their images, their configuration, or what the runtime says."""
+    for spec, status in _containers(pod):
+        reason, words = (text(status, "state", "waiting", field) for field in ("reason", "message"))
+        name = text(status, "name")
+        if reason in _IMAGE:
+            yield _of_image(scene, pod, spec or status, reason, words)
+        elif reason == CRASHED:
+            yield crashed(status)
+        elif reason not in _STARTING:
+            refs = missing(words, namespace_of(pod))
+            said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
+            yield Cause(f"container {name} does not start: {said}", (*refs, Ref("Container", name)))
+
+
+def crashed(status: JSONObject) -> Cause:
+    """Say how a container has ended, and how often.
+
+    Args:
+        status: Its status.
+    """
+    name, restarts = text(status, "name"), number(status, "restartCount") or 0
+    ended = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
+    backs_off = text(status, "state", "waiting", "reason") == CRASHED
+    again = " again and again" if restarts > 1 else ""
+    times = f", {restarts} restarts" if restarts else ""
+    state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
+    return Cause(
+        f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else ""),
+        (Ref("Container", name),),
+        (f"see its last words: kubectl logs --previous --container {name}",),
+    )
+
+
+def outcome(ended: JSONObject) -> str:
+    """Write how a container ended, such as ``exit code 137: OOMKilled``."""
+    reason, code = text(ended, "reason"), number(ended, "exitCode")
+    if code is None:
+        return "it is not known how"
+    why = reason if reason not in {"", "Error", "Completed"} else _KILLED.get(code, "")
+    more = ", as it took more memory than its limit" if reason == "OOMKilled" else ""
+    return f"exit code {code}{why and f': {why}'}{more}"
+
+
+def last_words(ended: JSONObject) -> str:
+    """Return the last line of a container's termination message."""
+    lines = text(ended, "message").strip().splitlines()
+    return brief(lines[-1]) if lines else ""
+
+
+def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, words: str) -> Cause:
+    image = text(spec, "image")
+    failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
+    # While kubelet backs off, only an event may have the reason.
+    said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
+    refs = tuple(ref for each in scene.events(pod, "FailedToRetrieveImagePullSecret") for ref in _secrets(pod, each))
+    lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
+    return Cause(
+        f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
+        (Ref("Image", image), *refs),
+        ("correct the image's name and tag, or give the pod imagePullSecrets",),
+    )
+
+
+def _after(image: str, words: str) -> str:
+    """Return the end of what the runtime says of an image, which is the reason."""
+    for mark in (f"{image}: ", f'"{image}": '):
+        if mark in words:
+            return words.rpartition(mark)[2].strip()
+    return "" if words.endswith(f'"{image}"') else words
+
+
+def _secrets(pod: JSONObject, event: Event) -> Iterator[Ref]:
+    for each in items(pod, "spec", "imagePullSecrets"):
+        if text(each, "name") and text(each, "name") in event.words:
+            yield Ref("Secret", text(each, "name"), namespace_of(pod))
+
+
+def _containers(pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
+    """Yield the spec and the status of each container, in the order in which they start."""
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        specs = {text(each, "name"): each for each in items(pod, "spec", kind)}
+        field = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}.get(kind, "")
+        for status in items(pod, "status", field):
+            yield specs.get(text(status, "name"), {}), status
+
+
+def failed(pod: JSONObject) -> Iterator[JSONObject]:
+    """Yield the status of each container that has ended with an error, or is held back after one."""
+    for _, status in _containers(pod):
+        ended = mapping(status, "state", "terminated")
+        if text(status, "state", "waiting", "reason") == CRASHED or (number(ended, "exitCode") or 0) != 0:
+            yield status
+
+
+def restarted(pod: JSONObject) -> Iterator[JSONObject]:
+    """Yield the status of each container that runs, after it has ended with an error."""
+    for _, status in _containers(pod):
+        if number(status, "restartCount") and (number(status, "lastState", "terminated", "exitCode") or 0) != 0:
+            yield status
+
+
+def unready(pod: JSONObject) -> Iterator[JSONObject]:
+    """Yield the status of each container that runs and is not ready, or not started yet."""
+    for status in items(pod, "status", "containerStatuses"):
+        if at(status, "state", "running") is not None and status.get("ready") is False:
+            yield status
+
+
+def said_by_kubelet(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say why kubelet does not start a pod, by the last event of each reason."""
+    events = scene.events(pod, *_FAILED)
+    for reason in _FAILED:
+        last = next((each for each in events if each.reason == reason), None)
+        if last is not None and last.warns:
+            namespace = namespace_of(pod)
+            said = said_missing(last.words, namespace) or brief(last.words)
+            yield Cause(said, (*missing(last.words, namespace), *scene.mentioned(last.words, namespace)))
+
+
+def missing(words: str, namespace: str) -> tuple[Ref, ...]:
+    """Return the objects that do not exist, in the words of a component."""
+    return tuple(
+        Ref(kind, name, "" if kind in {"Node", "CSIDriver", "StorageClass"} else namespace)
+        for kind, name in ((_KINDS[found[1].lower()], found[2]) for found in _MISSING.finditer(words))
+    )
+
+
+_VOLUME: Final = re.compile(r'\bvolume "([\w.-]+)"')
+
+
+def said_missing(words: str, namespace: str) -> str:
+    """Say which objects do not exist, in the words of a component; empty if it is about something else."""
+    names = " and ".join(str(each) for each in missing(words, namespace))
+    volume = _VOLUME.search(words)
+    used = f", which its volume {volume[1]} is made of," if volume else ""
+    return names and f"{names}{used} does not exist"
+
+
+def brief(words: str, most: int = _LONGEST) -> str:
+    """Shorten the words of a component to their end, which says what is wrong, and put them on one line."""
+    words = " ".join(words.split())
+    if len(words) <= most:
+        return words
+    half = most // 3
+    return f"{words[:half]} … {words[half + 3 - most :]}"

@@ -1,0 +1,389 @@
+"""The drivers of a cluster: their DaemonSets and pods, the nodes that these are for, and what they publish there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from webhook.api.dra.names import STANDARD_DOMAIN
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import drivers as drivers_in
+from webhook.deviceselectors.reads import reads
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.references.rules import listed
+from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
+from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.workloads import pods_of as pods_made
+from webhook.spelling import either
+from webhook.why.containers import crashed, failed, outcome, said_by_kubelet, waiting
+from webhook.why.scene import Cause, Ref, Scene, ref_of
+
+_REGISTRY: Final = "plugins_registry"
+"""The directory on each node in which kubelet looks for the sockets of drivers."""
+_OF_STORAGE: Final = "node-driver-registrar"
+"""The image by which drivers of storage register; they have the same directory."""
+_REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+_COMMON: Final = frozenset(
+    [
+        "ai",
+        "com",
+        "cpu",
+        "dev",
+        "device",
+        "devices",
+        "dra",
+        "driver",
+        "drivers",
+        "gpu",
+        "gpus",
+        "io",
+        "k8s",
+        "kubelet",
+        "kubernetes",
+        "memory",
+        "net",
+        "nic",
+        "node",
+        "npu",
+        "org",
+        "plugin",
+        "resource",
+        "resources",
+        "sigs",
+        "tpu",
+        "vf",
+        "www",
+        "x",
+    ]
+)
+"""Words in the names of drivers that do not tell one from another."""
+_WORDS: Final = re.compile(r"[a-z0-9]+")
+_SORTS: Final = frozenset({"gpu", "cpu", "memory", "nic", "vf", "tpu", "npu"})
+"""Those that name a sort of devices."""
+_DISTINCT: Final = 100
+_LOOKED_AT_MAX: Final = 32
+"""On how many nodes a driver is looked at that should publish devices."""
+_SURE: Final = 1_000_000
+
+
+def of_class(scene: Scene, name: str) -> list[str]:
+    """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
+    found, domains = set[str](), set[str]()
+    for each in items(scene.inventory.find("DeviceClass", name), "spec", "selectors"):
+        parts = parts_of(text(each, "cel", "expression"), scene.settings.release, scene.settings.gates)
+        if parts:
+            found |= drivers_in(parts.all)
+            domains |= {read.domain for read in reads(parts.root)}
+    return sorted(found or domains - {"", STANDARD_DOMAIN})
+
+
+def daemon_set(scene: Scene, driver: str) -> JSONObject | None:
+    """Return the DaemonSet that runs the kubelet plugin of a driver; None if none looks like it.
+
+    No field ties the two: a DaemonSet that mounts kubelet's directory for plugins is one if it names the driver, or has
+    its distinctive words; or its common words, such as ``cpu``, if no other driver has more in common with it.
+    """
+    ranked = [(likeness(each, driver), each) for each in plugins(scene)]
+    best, found = max(ranked, key=lambda each: each[0], default=(0, None))
+    if best >= _DISTINCT:
+        return found
+    others = known(scene) - {driver}
+    left = [each for each in ranked if not any(likeness(each[1], other) >= _DISTINCT for other in others)]
+    best, found = max(left, key=lambda each: each[0], default=(0, None))
+    return found if best else None
+
+
+def known(scene: Scene) -> set[str]:
+    """Return the drivers that publish devices, or that classes select."""
+    classes = (name for _, name in scene.inventory.names("DeviceClass"))
+    published = {text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")}
+    return published.union(*(of_class(scene, each) for each in classes))
+
+
+def likeness(workload: JSONObject, driver: str) -> int:
+    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only."""
+    spec = mapping(workload, "spec", "template", "spec")
+    parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
+    for each in (*items(spec, "containers"), *items(spec, "initContainers")):
+        parts += [text(each, "name"), _without_host(text(each, "image")), *texts(each, "args"), *texts(each, "command")]
+        parts += [text(env, "value") for env in items(each, "env")]
+    written = "\n".join(each for each in parts if isinstance(each, str)).lower()
+    if driver.lower() in written:
+        return _SURE
+    words = set(_WORDS.findall(driver.lower()))
+    squeezed = "".join(_WORDS.findall(driver.lower()))
+    distinct = sum(len(each) for each in words - _COMMON if each in written) or (len(squeezed) * (squeezed in written))
+    return distinct * _DISTINCT + sum(len(each) for each in words & _SORTS if each in written)
+
+
+def _without_host(image: str) -> str:
+    """Return an image without its registry, which says nothing of what it is."""
+    host, slash, path = image.partition("/")
+    return path if slash and "." in host else image
+
+
+def _is_plugin(workload: JSONObject) -> bool:
+    spec = mapping(workload, "spec", "template", "spec")
+    paths = [text(each, "hostPath", "path") for each in items(spec, "volumes")]
+    images = [text(each, "image") for each in items(spec, "containers")]
+    return any(_REGISTRY in each for each in paths) and not any(_OF_STORAGE in each for each in images)
+
+
+def plugins(scene: Scene) -> list[JSONObject]:
+    """Return the DaemonSets that run kubelet plugins of drivers."""
+    return [each for each in scene.inventory.all("DaemonSet") if _is_plugin(each)]
+
+
+def published_on(scene: Scene, node: str) -> dict[str, list[JSONObject]]:
+    """Return the slices that name a node, by driver."""
+    found: dict[str, list[JSONObject]] = {}
+    for each in scene.inventory.all("ResourceSlice"):
+        if text(each, "spec", "nodeName") == node:
+            found.setdefault(text(each, "spec", "driver"), []).append(each)
+    return found
+
+
+def publishes(scene: Scene, driver: str) -> bool:
+    """Tell whether a driver publishes any device."""
+    return any(items(each, "spec", "devices") for each in _slices(scene, driver))
+
+
+def _slices(scene: Scene, driver: str) -> list[JSONObject]:
+    return [each for each in scene.inventory.all("ResourceSlice") if text(each, "spec", "driver") == driver]
+
+
+def absent(scene: Scene, driver: str) -> Cause:
+    """Say why a driver publishes no device on any node."""
+    what = f"no ResourceSlice of driver {driver}"
+    found = daemon_set(scene, driver)
+    refs: tuple[Ref, ...] = (Ref("Driver", driver),)
+    if _slices(scene, driver):
+        what = f"the ResourceSlices of driver {driver} have no devices"
+    if found is None:
+        looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
+        return Cause(f"{what}: the driver is not installed ({looked})", refs, (f"install driver {driver}",))
+    refs = (ref_of(found), *refs)
+    nodes = scene.inventory.all("Node")
+    for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
+        if trouble := on_node(scene, driver, each):
+            if not any(_matches(found, node) for node in nodes):
+                text_ = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
+                return Cause(f"{what}: {text_}", refs, trouble.helps)
+            return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
+    log = f"kubectl logs --namespace {namespace_of(found)} daemonset/{name_of(found)}"
+    return Cause(
+        f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells", refs, (f"see {log}",)
+    )
+
+
+def down(scene: Scene, driver: str) -> Iterator[Cause]:
+    """Yield the nodes for which a driver's DaemonSet is, and on which its plugin does not run, if it does on others."""
+    found = daemon_set(scene, driver)
+    if found is None or not publishes(scene, driver):
+        return
+    publishing = {text(each, "spec", "nodeName") for each in _slices(scene, driver)}
+    without = (each for each in scene.inventory.all("Node") if name_of(each) not in publishing)
+    for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
+        if trouble := of_plugin(scene, found, node):
+            yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
+
+
+def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
+    """Say what is wrong with a driver's plugin on a node; None if it runs, or its DaemonSet is not known."""
+    found = daemon_set(scene, driver)
+    if found is None:
+        return None
+    return of_plugin(scene, found, node)
+
+
+def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | None:
+    """Say what is wrong with the pod of a DaemonSet on a node; None if it runs."""
+    who, name = f"DaemonSet {full_name_of(workload)}", name_of(node)
+    pods = [each for each in scene.owned(workload) if _home(each) == name]
+    if pods:
+        return of_pod(pods[0], scene)
+    about = (ref_of(workload), Ref("Node", name))
+    if not _matches(workload, node):
+        return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
+    spec = mapping(workload, "spec", "template", "spec")
+    blocking = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+    if not list(pods_made(workload, [node])):
+        kept = [taint_of(each) for each in blocking if not tolerates(items(spec, "tolerations"), each)]
+        taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
+        return Cause(
+            f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
+            (ref_of(workload), *(ref for each in kept for ref in (Ref("Taint", each.key), Ref("Taint", str(each))))),
+            (f"give {who} a toleration of {' and '.join(taints)}",),
+        )
+    failures = scene.events(workload, "FailedCreate")
+    words = f": {failures[0].words}" if failures else ""
+    return Cause(f"{who} has no pod on {name}{words}", about)
+
+
+def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
+    """Say what is wrong with a pod of a driver; None if it is ready."""
+    ready = next((each for each in items(pod, "status", "conditions") if text(each, "type") == "Ready"), {})
+    who, where = f"its pod {full_name_of(pod)}", f" on {_home(pod)}"
+    about = (ref_of(pod), *map(ref_of, scene.owners(pod)))
+    if at(pod, "metadata", "deletionTimestamp"):
+        return Cause(f"{who}{where} is terminating", about)
+    if text(ready, "status") == "True":
+        return None
+    troubled = next(failed(pod), None)
+    if troubled is not None:
+        said = crashed(troubled)
+        ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
+        state = text(troubled, "state", "waiting", "reason") or "failed"
+        restarts = number(troubled, "restartCount") or 0
+        words = said.text.partition(": ")[2] if text(ended, "message") else ""
+        log = f"kubectl logs --previous --namespace {namespace_of(pod)} {name_of(pod)}"
+        return Cause(
+            f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else ""),
+            about,
+            (f"see {log}",),
+        )
+    for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
+        return Cause(f"{who}{where} is not running: {each.text}", (*about, *each.about))
+    condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
+    words = text(condition, "message") or text(pod, "status", "phase")
+    return Cause(f"{who}{where} is not ready: {words}", about)
+
+
+def _home(pod: JSONObject) -> str:
+    """Return the node of a DaemonSet's pod, also of one that waits to be bound to it."""
+    if node := text(pod, "spec", "nodeName"):
+        return node
+    terms = items(mapping(pod, "spec", *_REQUIRED), "nodeSelectorTerms")
+    return next((name for term in terms for each in items(term, "matchFields") for name in texts(each, "values")), "")
+
+
+def _matches(workload: JSONObject, node: JSONObject) -> bool:
+    return wants(mapping(workload, "spec", "template", "spec"), node)
+
+
+def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
+    """Say which labels nodes lack that a DaemonSet selects."""
+    spec = mapping(workload, "spec", "template", "spec")
+    labels = [mapping(each, "metadata", "labels") for each in nodes]
+    lacking = [f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items() if not _any(labels, key, value)]
+    affinity = required(mapping(spec, *_REQUIRED))
+    if lacking:
+        wanted = " and ".join(lacking)
+    elif affinity:
+        wanted = f"the label that it requires ({affinity})"
+    else:
+        wanted = " and ".join(f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items())
+    return f"{'none has' if len(nodes) != 1 else 'the node lacks'} {wanted}"
+
+
+def _any(labels: Iterable[JSONObject], key: str, value: object) -> bool:
+    return any(each.get(key) == value for each in labels)
+
+
+# -- nodes
+
+
+def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
+    """Say which drivers should publish devices on a node, which do, and what is wrong with them."""
+    name = name_of(node)
+    slices = published_on(scene, name)
+    silent: list[Cause] = []
+    every = known(scene)
+    skipping: list[Cause] = []
+    for workload in plugins(scene):
+        own = [each for each in sorted(every) if daemon_set(scene, each) is workload]
+        if any(each in slices for each in own):
+            if trouble := of_plugin(scene, workload, node):
+                yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
+            continue
+        who = f"driver {either(own)}" if own else "its driver"
+        trouble = of_plugin(scene, workload, node)
+        found = trouble or Cause(
+            f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
+            (ref_of(workload),),
+            (f"see kubectl logs --namespace {namespace_of(workload)} daemonset/{name_of(workload)}",),
+        )
+        found = found._replace(
+            text=f"{who} publishes nothing there: {found.text}",
+            about=(*found.about, *(Ref("Driver", each) for each in own)),
+        )
+        (silent if _matches(workload, node) else skipping).append(found)
+    yield from silent
+    for driver, several in slices.items():
+        yield from _incomplete(driver, several)
+    ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), None)
+    if ready is not None and text(ready, "status") != "True":
+        yield not_ready(node)
+    if at(node, "spec", "unschedulable") is True:
+        yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (f"kubectl uncordon {name}",))
+    yield from _tainted(scene, name)
+    if not slices and not silent:
+        yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]
+
+
+def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
+    """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
+    found: dict[Taint, list[str]] = {}
+    for each in scene.cluster.allocator.catalog.slices:
+        for device in each.devices if each.node_name == node else ():
+            for taint in map(taint_of, device.content.taints):
+                found.setdefault(taint, []).append(f"{each.driver}/{each.pool}/{device.name}")
+    for taint, places in found.items():
+        yield Cause(
+            f"the taint {taint} keeps claims from {listed(places)}",
+            (
+                Ref("Taint", taint.key),
+                Ref("Taint", str(taint)),
+                *(Ref("Device", p.rpartition("/")[2]) for p in places[:4]),
+            ),
+        )
+
+
+def not_ready(node: JSONObject) -> Cause:
+    """Say that a node is not ready, in the words of its condition."""
+    ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), {})
+    words = text(ready, "message") or text(ready, "reason")
+    return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
+
+
+def _incomplete(driver: str, slices: Sequence[JSONObject]) -> Iterator[Cause]:
+    """Yield the pools of a node of which slices are missing."""
+    pools: dict[str, list[JSONObject]] = {}
+    for each in slices:
+        pools.setdefault(text(each, "spec", "pool", "name"), []).append(mapping(each, "spec", "pool"))
+    for pool, several in pools.items():
+        newest = max(number(each, "generation") or 0 for each in several)
+        current = [each for each in several if (number(each, "generation") or 0) == newest]
+        wanted = number(current[0], "resourceSliceCount") or 0
+        if len(current) < wanted:
+            yield Cause(
+                f"pool {driver}/{pool} is incomplete: {len(current)} of {wanted} slices of generation {newest}, "
+                "so that its devices are not used",
+                (Ref("Pool", pool), Ref("Driver", driver)),
+            )
+
+
+def summary(scene: Scene, node: JSONObject) -> str:
+    """Say what is published on a node, if nothing is wrong with it."""
+    name = name_of(node)
+    counts = {
+        driver: sum(len(items(each, "spec", "devices")) for each in several)
+        for driver, several in published_on(scene, name).items()
+    }
+    held = sum(
+        name in scene.cluster.names and (text(result, "driver"), text(result, "pool")) in _pools(scene, name)
+        for claim in scene.inventory.all("ResourceClaim")
+        for result in items(claim, "status", "allocation", "devices", "results")
+    )
+    parts = [f"driver {driver} publishes {count} device{'s' * (count != 1)}" for driver, count in counts.items()]
+    return f"nothing is wrong with it: {' and '.join(parts)}; {held} of them are held"
+
+
+def _pools(scene: Scene, node: str) -> set[tuple[str, str]]:
+    return {
+        (driver, text(each, "spec", "pool", "name"))
+        for driver, several in published_on(scene, node).items()
+        for each in several
+    }

@@ -1,0 +1,489 @@
+"""Pods without a node: what the scheduler waits for, and what keeps them from the nodes that have devices for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.allocation.selecting import missing_in
+from webhook.deviceselectors.fleet import shortened
+from webhook.inventory.claims import Blocked, allocation_of
+from webhook.inventory.extended import as_in_pods
+from webhook.inventory.resources import is_extended
+from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.records import NamedTuple
+from webhook.references.rules import listed
+from webhook.simulation import binding
+from webhook.simulation.affinity import named, wants
+from webhook.simulation.answers import Answers
+from webhook.simulation.holders import elsewhere
+from webhook.simulation.nodes import TOO_MANY, UNSELECTED, NodeState, Refusal, amount_text
+from webhook.simulation.rejections import Explainer, requests
+from webhook.simulation.scheduler import Placement, requested_classes
+from webhook.simulation.taints import NODE_STATES, Taint, taint_of
+from webhook.simulation.verdicts import Needs, Round, Verdicts
+from webhook.spelling import did_you_mean, either, nearest
+from webhook.why import claims
+from webhook.why.containers import brief
+from webhook.why.devices import Lacks
+from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
+
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
+_KUEUE: Final = "kueue.x-k8s.io/"
+_LIMIT: Final = 32
+"""The most devices of a claim (AllocationResultsMaxSize)."""
+_CONDITIONS: Final = {
+    "node.kubernetes.io/not-ready": "Ready",
+    "node.kubernetes.io/unreachable": "Ready",
+    "node.kubernetes.io/memory-pressure": "MemoryPressure",
+    "node.kubernetes.io/disk-pressure": "DiskPressure",
+    "node.kubernetes.io/pid-pressure": "PIDPressure",
+    "node.kubernetes.io/network-unavailable": "NetworkUnavailable",
+}
+"""The conditions of a node that tell more of its state, by the taints that stand for it."""
+
+
+class Found(NamedTuple):
+    """Why a pod has no node.
+
+    Args:
+        causes: The causes, the most decisive first.
+        helps: The changes with which it would get a node, as the simulation finds them.
+    """
+
+    causes: list[Cause]
+    helps: tuple[str, ...] = ()
+
+
+def explain(scene: Scene, pod: JSONObject) -> Found:
+    """Say why a pod has no node."""
+    if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
+        return Found([_gated(gates)])
+    if blocking := list(claims.blocking(scene, pod)):
+        return Found(blocking, _helps(scene, scene.scheduler.schedule(pod)))
+    gang = _gang(scene, pod)
+    if isinstance(gang, Cause):
+        return Found([gang])
+    if gang is not None and (found := _of_gang(scene, gang)):
+        return found
+    placement = scene.scheduler.schedule(pod)
+    return _Pending(scene, pod).found(placement)
+
+
+def _helps(scene: Scene, placement: Placement) -> tuple[str, ...]:
+    """Return the changes with which a pod would get a node."""
+    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"])
+
+
+def _gated(gates: Sequence[str]) -> Cause:
+    who = ": Kueue has not admitted it" if any(each.startswith(_KUEUE) for each in gates) else ""
+    return Cause(
+        f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
+        "look at it until the controller that has set it removes it",
+        tuple(Ref("Gate", each) for each in gates),
+    )
+
+
+# -- gangs
+
+
+class _Gang(NamedTuple):
+    """A PodGroup whose pods are bound together.
+
+    Args:
+        least: How many pods are bound at once.
+    """
+
+    group: JSONObject
+    pods: list[JSONObject]
+    least: int
+
+
+def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
+    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none."""
+    name, namespace = text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod)
+    if not name:
+        return None
+    group, ref = scene.inventory.find("PodGroup", name, namespace), Ref("PodGroup", name, namespace)
+    if group is None:
+        hint = did_you_mean(name, [each for space, each in scene.inventory.names("PodGroup") if space == namespace])
+        return Cause(f"{ref}, which the pod belongs to, does not exist{hint and f'; {hint}'}", (ref,))
+    least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
+    if not least:
+        return None
+    pods = [
+        each
+        for each in scene.inventory.all("Pod")
+        if namespace_of(each) == namespace and text(each, "spec", "schedulingGroup", "podGroupName") == name
+        if text(each, "status", "phase") not in {"Succeeded", "Failed"}
+    ]
+    if len(pods) < least:
+        return Cause(
+            f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together",
+            (ref,),
+            (f"create {least - len(pods)} more pods of the group, or lower its minCount",),
+        )
+    return _Gang(group, sorted(pods, key=name_of), least)
+
+
+def _of_gang(scene: Scene, gang: _Gang) -> Found | None:
+    """Say which pod of a gang finds no devices; None if enough pods find some."""
+    fitting = 0
+    for each in gang.pods:
+        if text(each, "spec", "nodeName"):
+            fitting += 1
+            continue
+        if isinstance(claims.uses(scene, each), Blocked):
+            return Found([_in_gang(gang, each, next(claims.blocking(scene, each)), "waits for its claim")])
+        placement = scene.scheduler.schedule(each)
+        if placement.node is None and not placement.awaited:
+            if fitting >= gang.least:
+                return None
+            found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
+            first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return Found([first, *found.causes[1:]], found.helps)
+        fitting += 1
+    return None
+
+
+def _in_gang(gang: _Gang, pod: JSONObject, cause: Cause, what: str) -> Cause:
+    ref = ref_of(gang.group)
+    said = f"{ref} needs devices for {gang.least} pods together: pod {name_of(pod)} {what}: {cause.text}"
+    return cause._replace(text=said, about=(ref, *cause.about))
+
+
+class _Pending:
+    """Explains one pod, by what the scheduler would do with it in the cluster as it is.
+
+    Args:
+        own: The pods that it is scheduled together with.
+    """
+
+    def __init__(self, scene: Scene, pod: JSONObject, own: frozenset[str] = frozenset()) -> None:
+        self.scene, self.pod, self._own = scene, pod, own
+        self.sources = scene.claim_sources(pod)
+
+    def found(self, placement: Placement) -> Found:
+        """Return why a placement has no node, and what would help."""
+        causes = list(self._causes(placement))
+        if not causes:
+            reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
+            causes = [Cause(reason, tuple(self.sources.values()))]
+        return Found(causes, _helps(self.scene, placement))
+
+    def _causes(self, placement: Placement) -> Iterator[Cause]:
+        volumes = list(self._of_volumes())
+        yield from volumes
+        if placement.awaited:
+            yield self._awaited(placement)
+        elif placement.node is not None:
+            if not volumes:
+                yield self._unexpected(placement.node)
+        elif text(placement.condition, "message").startswith(binding.FAILED):
+            yield from self._full(placement.claims)
+        elif not self.scene.inventory.knows("Node"):
+            yield Cause("the cluster has no nodes")
+        elif placement.verdicts is None or placement.needs is None:
+            yield from self._missing_classes(placement.claims)
+        else:
+            yield from self._of_nodes(placement.verdicts, placement.needs)
+
+    # -- before any node
+
+    def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
+        for claim in used:
+            if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
+                yield Cause(
+                    f"{ref_of(claim)} is used by {binding.CONSUMERS_MAX} pods, the maximum that a claim may have "
+                    "(status.reservedFor): it is full",
+                    (ref_of(claim),),
+                    ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",),
+                )
+
+    def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
+        known = [name for _, name in self.scene.inventory.names("DeviceClass")]
+        for claim in used:
+            for request, name in requested_classes(claim) if not allocation_of(claim) else ():
+                if name not in known:
+                    near, written = nearest(name, known), self._source(claim)
+                    hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
+                    more = (Ref("DeviceClass", near),) if near else ()
+                    yield Cause(
+                        f"DeviceClass {name}, which {written.kind} {written.name} names in request {request}, does not "
+                        f"exist; {hint}",
+                        (Ref("DeviceClass", name), written, *more),
+                    )
+
+    def _source(self, claim: JSONObject) -> Ref:
+        """Return what the user wrote for a claim."""
+        return self.sources.get(name_of(claim)) or ref_of(claim)
+
+    def _awaited(self, placement: Placement) -> Cause:
+        now, first = self.scene.cluster.now, placement.awaited[0]
+        claim = next(each for each in placement.claims if binding.awaited(each, now))
+        conditions = [*first.missing, *([text(first.failed, "type")] if first.failed else [])]
+        about = (ref_of(claim), Ref("Device", first.device), *(Ref("Condition", each) for each in conditions))
+        if first.is_unavailable:
+            said = f"its binding conditions have failed: {first.text}; {placement.reason}"
+            return Cause(f"claim {name_of(claim)} is allocated, but {said}", about)
+        several = len(first.missing) > 1
+        return Cause(
+            f"claim {name_of(claim)} is allocated, but binding condition{'s' * several} "
+            f"{' and '.join(first.missing)} of device {first.place} {'are' if several else 'is'} not true yet: the "
+            f"scheduler waits for the driver before it binds the pod ({first.text})",
+            about,
+            (f"once {first.wish}: see the log of the driver's controller",),
+        )
+
+    def _of_volumes(self) -> Iterator[Cause]:
+        """Say which volumes of the pod do not exist, or cannot be provided."""
+        inventory, namespace = self.scene.inventory, namespace_of(self.pod)
+        if not inventory.knows("PersistentVolumeClaim"):
+            return
+        for volume in items(self.pod, "spec", "volumes"):
+            entry = text(volume, "name")
+            name = text(volume, "persistentVolumeClaim", "claimName")
+            if mapping(volume, "ephemeral"):
+                name = f"{name_of(self.pod)}-{entry}"
+            if not name:
+                continue
+            claim = inventory.find("PersistentVolumeClaim", name, namespace)
+            ref = Ref("PersistentVolumeClaim", name, namespace)
+            warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
+            if claim is None:
+                yield Cause(f"{ref}, its volume {entry}, does not exist", (ref,))
+            elif text(claim, "status", "phase") == "Lost":
+                yield Cause(f"{ref}, its volume {entry}, has lost its PersistentVolume", (ref,))
+            elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in self._said().lower()):
+                words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {brief(self._said())}"
+                yield Cause(f"{ref}, its volume {entry}, is not bound{words}", (ref,))
+
+    # -- nodes
+
+    def _of_nodes(self, verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
+        """Say what keeps the pod from the nodes that have devices for it; if none has, what devices lack."""
+        if not verdicts.nodes:
+            names = sorted(named(needs.demand.spec) or ())
+            hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
+            said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
+            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)))
+            return
+        if unprovided := list(self._unprovided(needs)):
+            yield from unprovided
+            return
+        round_ = Round(self.scene.cluster, needs)
+        by_devices = {
+            node: verdict if verdict.by_devices or verdict.unavailable else round_.filter_devices(node)
+            for node, verdict in verdicts.by_node.items()
+        }
+        if error := next((each.error for each in by_devices.values() if each.error), ""):
+            yield self._failed(error, needs)
+        elif suiting := [node for node, verdict in by_devices.items() if verdict.refusal is None]:
+            yield from self._kept_from(suiting, verdicts, needs)
+        elif all(each.unavailable for each in by_devices.values()):
+            allocated = [each for each in needs.claims if allocation_of(each)]
+            said = "; ".join(elsewhere(self.scene.cluster, each) for each in allocated)
+            yield Cause(f"no node has the devices of its allocated claims: {said}", tuple(map(ref_of, allocated)))
+        else:
+            alone = Verdicts(self.scene.cluster)
+            alone.nodes = verdicts.nodes
+            alone.by_node = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
+            groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
+            yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
+
+    def _unprovided(self, needs: Needs) -> Iterator[Cause]:
+        """Say which extended resources neither a node nor a class provides."""
+        extended, nodes = self.scene.cluster.extended, self.scene.cluster.nodes
+        for name in needs.demand.requests:
+            if (
+                is_extended(name)
+                and not extended.provides(name)
+                and not any(each.allocatable.get(name) for each in nodes)
+            ):
+                like = [each for each in self.scene.inventory.all("DeviceClass") if _vendor(name) in name_of(each)]
+                hint = did_you_mean(name, [each for each in extended.names if "/" in each])
+                hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
+                yield Cause(
+                    f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
+                    f"plugin offers it{hint and f'; {hint}'}",
+                    (Ref("Resource", name), *map(ref_of, like)),
+                )
+
+    def _failed(self, error: str, needs: Needs) -> Cause:
+        """Say what ended the search for devices on all nodes."""
+        pending = [each for each in needs.claims if not allocation_of(each)]
+        if not pending:
+            return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", (ref_of(self.pod),))
+        claim = next((each for each in pending if full_name_of(each) in error), pending[0])
+        written = self._source(claim)
+        words = error.partition(f"claim {full_name_of(claim)}")[2].lstrip(":, ") or error
+        words = words.partition(". consider using")[0]
+        who = f"{written.kind} {written.name}"
+        total = sum(number(asks, "count") or 1 for _, asks in requests(claim))
+        missing = missing_in(error)
+        if not missing and total > _LIMIT:
+            return Cause(f"{who} wants {total} devices: a claim may have at most {_LIMIT}", (written,))
+        if not missing:
+            return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
+        of_class = next((name for _, name in requested_classes(claim) if words.startswith(f"class {name}:")), "")
+        asked = either([name for name, asks in requests(claim) if items(asks, "selectors")])
+        which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
+        hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")
+        return Cause(
+            f"the selector of {which} reads attribute {missing}, which a device does not have"
+            f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
+            (*((Ref("DeviceClass", of_class),) if of_class else ()), written, Ref("Attribute", missing)),
+        )
+
+    # -- nodes that have devices, and refuse the pod for another reason
+
+    def _kept_from(self, suiting: Sequence[int], verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
+        cluster = self.scene.cluster
+        alike: dict[tuple[str, ...], tuple[Refusal, list[NodeState]]] = {}
+        for node in suiting:
+            state, refusal = cluster.nodes[node], verdicts.by_node[node].refusal
+            if refusal is not None:
+                taints = _taints(state, needs) if _is_of_taint(refusal) else []
+                key = (*refusal.reasons, *map(str, taints))
+                alike.setdefault(key, (refusal, []))[1].append(state)
+        for refusal, states in sorted(alike.values(), key=lambda each: -len(each[1])):
+            yield self._of_group(refusal, states, needs, is_all=len(states) == len(suiting))
+
+    def _of_group(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs, *, is_all: bool) -> Cause:
+        names, one = shortened([each.name for each in states]), len(states) == 1
+        nodes = tuple(Ref("Node", each.name) for each in states[:NAMED_MAX])
+        pinned = next(filter(allocation_of, needs.claims), None)
+        if pinned is None and UNSELECTED in refusal.reasons:
+            return Cause(self._unselected(states, needs), (ref_of(self.pod), *_labels(needs), *nodes))
+        what, about = self._refusal(refusal, states, needs)
+        if pinned is not None:
+            said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
+            return Cause(said, (ref_of(pinned), *nodes, *about))
+        which = ""
+        if self._wants_devices(needs):
+            which = f", the only node{'s' * (not one)} with devices for it," if is_all else " (with devices for it)"
+        return Cause(f"{names}{which} {what}", (*nodes, *about))
+
+    def _wants_devices(self, needs: Needs) -> bool:
+        return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
+
+    def _refusal(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, tuple[Ref, ...]]:
+        """Say why nodes refuse the pod, its devices aside, and what that is about."""
+        is_, has = ("is", "has") if len(states) == 1 else ("are", "have")
+        missing = refusal.missing
+        about = tuple(Ref("Resource", each) for each in missing)
+        said = f"{is_} not suitable: {', '.join(refusal.reasons)}"
+        if any("unschedulable" in each for each in refusal.reasons):
+            said = f"{is_} cordoned (unschedulable)"
+        elif _is_of_taint(refusal):
+            taints = _taints(states[0], needs)
+            about = tuple(ref for each in taints for ref in (Ref("Taint", each.key), Ref("Taint", str(each))))
+            said = _tainted(states[0].node, taints, is_=is_, has=has)
+        elif any("ports" in each for each in refusal.reasons):
+            ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
+            said = f"{has} no free host port {ports}, as another pod there uses it"
+        elif missing:
+            said = f"{has} too little {' and '.join(_short(each, states, needs) for each in missing)}"
+        elif TOO_MANY in refusal.reasons:
+            said = f"{has} too many pods: {states[0].pods} run, and no more fit"
+        elif UNSELECTED in refusal.reasons:
+            said = f"{is_} not selected by the pod's node selector or affinity"
+        return said, about
+
+    def _unselected(self, states: Sequence[NodeState], needs: Needs) -> str:
+        """Say which nodes the pod's node selector or affinity leaves, and which labels those with devices have."""
+        spec, names = needs.demand.spec, shortened([each.name for each in states])
+        selected = shortened([each.name for each in self.scene.cluster.nodes if wants(spec, each.node)])
+        labels = [mapping(each.node, "metadata", "labels") for each in states]
+        pairs = mapping(spec, "nodeSelector")
+        found = [f"{key} is {either(sorted({str(each.get(key, 'not set')) for each in labels}))}" for key in pairs]
+        which = (
+            f"nodeSelector {' and '.join(f'{key}={value}' for key, value in pairs.items())}"
+            if pairs
+            else "node affinity"
+        )
+        leaves = f"leaves {selected} only, which cannot take it" if selected else "selects no node: no label matches"
+        what = "devices" if self._wants_devices(needs) else "room"
+        if selected and what == "devices":
+            leaves = f"leaves {selected} only, without a device for it"
+        have = f"{names} {'has' if len(states) == 1 else 'have'} {what}"
+        return f"its {which} {leaves}; {have}{found and ', and ' + ' and '.join(found) + ' there'}"
+
+    # -- what the scheduler says
+
+    def _said(self) -> str:
+        """Return the scheduler's last words: those of the condition, else of an event."""
+        conditions = items(self.pod, "status", "conditions")
+        condition = next((each for each in conditions if text(each, "type") == "PodScheduled"), {})
+        events = self.scene.events(self.pod, "FailedScheduling")
+        return text(condition, "message") or (events[0].words if events else "")
+
+    def _unexpected(self, node: str) -> Cause:
+        """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
+        name = text(self.pod, "spec", "schedulerName") or _DEFAULT_SCHEDULER
+        nominated = text(self.pod, "status", "nominatedNodeName")
+        words, ref = self._said(), ref_of(self.pod)
+        if nominated:
+            return Cause(
+                f"waits on {nominated} until the pods that it preempts there have ended", (Ref("Node", nominated), ref)
+            )
+        if name != _DEFAULT_SCHEDULER and not words:
+            return Cause(
+                f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
+                f"leaves the pod alone, for which {node} has room",
+                (Ref("Scheduler", name), ref),
+                (f"correct spec.schedulerName, or start scheduler {name}",),
+            )
+        if not words:
+            return Cause(f"waits for the scheduler, which has said nothing of it yet; {node} has room for it", (ref,))
+        return Cause(
+            f"the scheduler finds no node: {brief(words.partition(' preemption: ')[0].rstrip('. ,'))}; by devices and "
+            f"resources {node} has room, so what it names is the reason, or is gone since",
+            (*self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
+            ("the scheduler tries again by itself after changes in the cluster",),
+        )
+
+
+_OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
+"""The rules about attributes that a selector reads in vain."""
+
+
+def _vendor(resource: str) -> str:
+    """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
+    return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
+
+
+def _labels(needs: Needs) -> Iterator[Ref]:
+    return (Ref("Label", f"{key}={value}") for key, value in mapping(needs.demand.spec, "nodeSelector").items())
+
+
+def _is_of_taint(refusal: Refusal) -> bool:
+    return any("untolerated taint" in each for each in refusal.reasons)
+
+
+def _taints(state: NodeState, needs: Needs) -> list[Taint]:
+    return [taint_of(each) for each in state.untolerated(needs.demand.tolerations)]
+
+
+def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:
+    """Say which taints of nodes the pod does not tolerate, or in which state nodes are that taints stand for."""
+    if others := [each for each in taints if each.key not in NODE_STATES]:
+        what = "a taint" if len(others) == 1 else "taints"
+        return f"{has} {what} that the pod does not tolerate: {' and '.join(map(str, others))}"
+    said = []
+    for each in taints:
+        conditions = items(node, "status", "conditions")
+        condition = next((one for one in conditions if text(one, "type") == _CONDITIONS.get(each.key)), {})
+        words = text(condition, "message") or text(condition, "reason")
+        state = each.key.rpartition("/")[2].replace("-", " ")
+        verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut")) else f"{has} {state}"
+        more = " (not ready)" if state == "unreachable" else ""
+        said.append(f"{verb}{more}{words and f': {words}'}")
+    return " and ".join(said)
+
+
+def _short(name: str, states: Sequence[NodeState], needs: Needs) -> str:
+    """Write how much of a resource is free, and wanted."""
+    free, whole = max((max(0, each.left(name) or 0), each.allocatable.get(name, 0)) for each in states)
+    wanted, left, all_ = (amount_text(name, each) for each in (needs.demand.requests.get(name, 0), free, whole))
+    return f"{name}: {'at most ' * (len(states) > 1)}{left} of {all_} free, the pod wants {wanted}"

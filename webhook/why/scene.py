@@ -1,0 +1,349 @@
+"""What a cluster's objects tell together: events by UID, owners and their pods, the release and its gates."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
+
+from webhook.api import gates
+from webhook.api.versions import DEFAULT, release_of
+from webhook.inventory import Inventory
+from webhook.inventory.claims import MADE, source
+from webhook.later import cached_property
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.problem import Problem, value_at
+from webhook.records import NamedTuple
+from webhook.references.lookup import every_rule
+from webhook.references.rules import Context
+from webhook.simulation import Cluster, Scheduler, Settings
+
+_VERSION: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
+_OLDEST: Final = 31
+"""The first release whose scheduler is simulated."""
+_MENTIONED: Final = (
+    "ResourceQuota",
+    "ResourceClaimTemplate",
+    "ResourceClaim",
+    "DeviceClass",
+    "PriorityClass",
+    "PersistentVolumeClaim",
+)
+"""The kinds that are looked for in the words of components."""
+_QUOTED: Final = re.compile(
+    r"(?i)\b(serviceaccount|configmap|secret|PriorityClass with name|webhook|ValidatingAdmissionPolicy|"
+    r"MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? [\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
+)
+"""An object that the words of a component name with its kind."""
+_AS_QUOTED: Final = {
+    "serviceaccount": ("ServiceAccount", True),
+    "configmap": ("ConfigMap", True),
+    "secret": ("Secret", True),
+    "priorityclass with name": ("PriorityClass", False),
+    "storageclass": ("StorageClass", False),
+    "storageclass.storage.k8s.io": ("StorageClass", False),
+    "webhook": ("Webhook", False),
+}
+"""The kinds of such objects, and whether they are in namespaces."""
+_WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
+
+
+NAMED_MAX: Final = 3
+"""The most nodes, claims and the like that a sentence names."""
+
+
+class Ref(NamedTuple):
+    """Something that an answer is about: an object, or a part of one, such as a device or a taint."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        """Write it as ``ResourceClaim ml/gpu``."""
+        return f"{self.kind} {'/'.join(filter(None, (self.namespace, self.name)))}"
+
+    def as_json(self) -> JSONObject:
+        """Return it as JSON."""
+        return {"kind": self.kind, "namespace": self.namespace or None, "name": self.name}
+
+
+def ref_of(obj: JSONObject) -> Ref:
+    """Return what names an object."""
+    return Ref(text(obj, "kind"), name_of(obj), text(obj, "metadata", "namespace"))
+
+
+class Cause(NamedTuple):
+    """Why something is as it is.
+
+    Args:
+        text: The reason, in a sentence without its subject.
+        about: What is to be changed or looked at, the most decisive first.
+        helps: What would help, as far as it is known without the simulation.
+        stage: The stage at which it holds the pod up; empty for that of the pod.
+        is_well: Whether nothing is wrong.
+    """
+
+    text: str
+    about: tuple[Ref, ...] = ()
+    helps: tuple[str, ...] = ()
+    stage: str = ""
+    is_well: bool = False
+
+
+class Event(NamedTuple):
+    """An event.
+
+    Args:
+        time: When it happened last, as the API server writes it.
+        warns: Whether it is a warning.
+        words: Its message, on one line.
+        times: How often it happened; 0 if it does not tell.
+    """
+
+    time: str
+    warns: bool
+    reason: str
+    words: str
+    times: int
+    about: JSONObject
+
+    @classmethod
+    def of(cls, obj: JSONObject) -> Event:
+        """Read an event, also one of ``events.k8s.io``."""
+        times = (
+            text(obj, "series", "lastObservedTime"),
+            text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp"),
+            text(obj, "eventTime"),
+        )
+        time = max(times) or text(obj, "metadata", "creationTimestamp")
+        times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
+        words = " ".join((text(obj, "message") or text(obj, "note")).split())
+        about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
+        return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about)
+
+
+class Scene:
+    """A cluster, with what its objects tell together.
+
+    Args:
+        inventory: The objects, those of ``AROUND`` included.
+        kubernetes: The release; None to read it from the nodes.
+        feature_gates: The gates that differ from its defaults; others are inferred from the objects.
+
+    Raises:
+        ValueError: The release is not simulated.
+    """
+
+    def __init__(
+        self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
+    ) -> None:
+        self.inventory = inventory
+        release = kubernetes or release_in(inventory)
+        self.settings = Settings.of(release, {**_inferred(inventory, release), **(feature_gates or {})})
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """The scheduler, in the cluster as it is."""
+        return Scheduler(Cluster(self.inventory, self.settings))
+
+    @property
+    def cluster(self) -> Cluster:
+        """The state of the cluster, for the scheduler."""
+        return self.scheduler.cluster
+
+    @cached_property
+    def context(self) -> Context:
+        """The context of rules about references."""
+        return Context(self.inventory, self.settings.release, self.settings.gates)
+
+    def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
+        """Yield what a rule about references finds in an object.
+
+        Args:
+            name: The rule.
+            obj: The object, in the newest version.
+        """
+        for problem in every_rule()[name].check(obj, self.context):
+            yield _said(problem)
+
+    def places(self, name: str, obj: JSONObject) -> list[tuple[JSONObject, str]]:
+        """Return the objects in an object that a rule finds something in: the third step down, with what it finds."""
+        found = every_rule()[name].check(obj, self.context)
+        return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
+
+    # -- events
+
+    @cached_property
+    def _events(self) -> Mapping[str, list[Event]]:
+        found: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in map(Event.of, self.inventory.all("Event")):
+            found[text(event.about, "uid")].append(event)
+        return found
+
+    def events(self, obj: JSONObject, *reasons: str) -> list[Event]:
+        """Return the events about an object, the last first; never those about an earlier one of the same name.
+
+        Args:
+            reasons: The reasons that matter; all without any.
+        """
+        uid = text(obj, "metadata", "uid")
+        found = [each for each in self._events.get(uid, ()) if not reasons or each.reason in reasons] if uid else []
+        return sorted(found, key=lambda each: each.time, reverse=True)
+
+    def of_gone(self, prefix: str, namespace: str) -> list[Event]:
+        """Return the events about pods that are gone, the last first.
+
+        Args:
+            prefix: How their names start.
+            namespace: Their namespace.
+        """
+        known = {text(each, "metadata", "uid") for each in self.inventory.all("Pod")}
+        return sorted(
+            (
+                each
+                for events in self._events.values()
+                for each in events
+                if text(each.about, "kind") == "Pod" and text(each.about, "uid") not in known
+                if text(each.about, "namespace") == namespace and text(each.about, "name").startswith(prefix)
+            ),
+            key=lambda each: each.time,
+            reverse=True,
+        )
+
+    # -- owners
+
+    @cached_property
+    def _owned(self) -> Mapping[str, list[JSONObject]]:
+        found: defaultdict[str, list[JSONObject]] = defaultdict(list)
+        for kind in ("Pod", "ReplicaSet", "Job"):
+            for obj in self.inventory.all(kind):
+                for owner in items(obj, "metadata", "ownerReferences"):
+                    if at(owner, "controller") is True:
+                        found[text(owner, "uid")].append(obj)
+        return found
+
+    def owned(self, obj: JSONObject) -> list[JSONObject]:
+        """Return the objects that an object controls."""
+        return self._owned.get(text(obj, "metadata", "uid"), [])
+
+    def pods_of(self, workload: JSONObject) -> list[JSONObject]:
+        """Return the pods of a workload, also those of what it controls."""
+        return [
+            pod
+            for each in self.owned(workload)
+            for pod in ([each] if text(each, "kind") == "Pod" else self.pods_of(each))
+        ]
+
+    def owner(self, obj: JSONObject) -> JSONObject | None:
+        """Return the controller of an object; None if it has none, or if that is not known, or another by now."""
+        for each in items(obj, "metadata", "ownerReferences"):
+            if at(each, "controller") is True:
+                found = self.inventory.find(text(each, "kind"), text(each, "name"), namespace_of(obj))
+                if found is not None and text(found, "metadata", "uid") == text(each, "uid"):
+                    return found
+        return None
+
+    def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
+        """Yield the controller of an object, and that of the controller."""
+        while (above := self.owner(obj)) is not None:
+            yield above
+            obj = above
+
+    # -- names
+
+    def claim_sources(self, pod: JSONObject) -> dict[str, Ref]:
+        """Return what the user wrote for each claim of a pod, by the claim's name: its template, or itself."""
+        namespace, found = namespace_of(pod), dict[str, Ref]()
+        made = {
+            text(each, "name"): text(each, "resourceClaimName")
+            for each in items(pod, "status", "resourceClaimStatuses")
+        }
+        for entry in items(pod, "spec", "resourceClaims"):
+            template, name = source(entry, "resourceClaimTemplateName"), source(entry, "resourceClaimName")
+            if template:
+                claim = made.get(text(entry, "name"), "")
+                found[claim or f"{name_of(pod)}-{text(entry, 'name')}-{MADE}"] = Ref(
+                    "ResourceClaimTemplate", template, namespace
+                )
+            elif name:
+                found[name] = Ref("ResourceClaim", name, namespace)
+        return found
+
+    def mentioned(self, words: str, namespace: str) -> tuple[Ref, ...]:
+        """Return the objects whose names are among the words of a component.
+
+        Args:
+            namespace: The namespace of what the words are about.
+        """
+        named = {part for word in _WORD.findall(words) for part in (word, *word.split("/"))}
+        found = [
+            Ref(kind, name, space)
+            for kind in _MENTIONED
+            for space, name in self.inventory.names(kind)
+            if space in {"", namespace} and name in named
+        ]
+        for stated, name in _QUOTED.findall(words):
+            kind, is_namespaced = _AS_QUOTED.get(stated.lower(), (stated, False))
+            found.append(Ref(kind, name, namespace if is_namespaced else ""))
+        return tuple(found)
+
+
+def _said(problem: Problem) -> str:
+    return ": ".join(filter(None, (problem.message, problem.hint)))
+
+
+def release_in(inventory: Inventory) -> str:
+    """Return the newest release of the nodes' kubelets, which that of the control plane is not older than.
+
+    The patch release counts: one scheduler differs from the next. Without nodes, it is the newest known release.
+    """
+    versions = (text(each, "status", "nodeInfo", "kubeletVersion") for each in inventory.all("Node"))
+    found = [tuple(int(part or 0) for part in match.groups()) for match in map(_VERSION.match, versions) if match]
+    minor, patch = max(found, default=(DEFAULT, 0))
+    if not _OLDEST <= minor <= DEFAULT:
+        return f"1.{min(max(minor, _OLDEST), DEFAULT)}"
+    return f"1.{minor}.{patch}" if patch else f"1.{minor}"
+
+
+def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
+    """Return the gates that must be on, as there are objects or fields that the API server has for them only."""
+    release = release_of(kubernetes)
+    slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
+    requests = [
+        each
+        for claim in inventory.all("ResourceClaim")
+        for request in items(claim, "spec", "devices", "requests")
+        for each in (request, mapping(request, "exactly"), *items(request, "firstAvailable"))
+    ]
+    fields: dict[str, Iterable[Any]] = {
+        "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
+        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), _in_devices(slices, "taints")),
+        "GenericWorkload": inventory.names("PodGroup"),
+        "GangScheduling": inventory.names("PodGroup"),
+        "DRAPartitionableDevices": (each for each in slices if each.get("sharedCounters")),
+        "DRAConsumableCapacity": _in_devices(slices, "allowMultipleAllocations"),
+        "DRADeviceBindingConditions": _in_devices(slices, "bindingConditions"),
+        "DRAExtendedResource": (
+            each for each in inventory.all("DeviceClass") if text(each, "spec", "extendedResourceName")
+        ),
+        "DRAPrioritizedList": (each for each in requests if each.get("firstAvailable")),
+        "DRAAdminAccess": (each for each in requests if each.get("adminAccess")),
+        "DRAWorkloadResourceClaims": (
+            each for each in inventory.all("PodGroup") if items(each, "spec", "resourceClaims")
+        ),
+    }
+    is_there = {gate: any(True for _ in found) for gate, found in fields.items() if gates.known(gate, release)}
+    return {gate: True for gate, is_on in is_there.items() if is_on}
+
+
+def _in_devices(slices: Iterable[JSONObject], field: str) -> Iterator[Any]:
+    return (
+        each
+        for spec in slices
+        for device in items(spec, "devices")
+        for each in (device.get(field), mapping(device, "basic").get(field))
+        if each
+    )

@@ -1,0 +1,527 @@
+"""Pods on a node: not started, running, or ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.references.rules import listed
+from webhook.simulation.binding import time_of
+from webhook.simulation.queue import priority
+from webhook.simulation.taints import taint_of
+from webhook.spelling import either
+from webhook.why import claims, drivers
+from webhook.why.containers import (
+    CRASHED,
+    PREPARE,
+    brief,
+    crashed,
+    failed,
+    last_words,
+    outcome,
+    restarted,
+    said_by_kubelet,
+    unready,
+    waiting,
+)
+from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
+
+_UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
+_OF_PARAMETERS: Final = re.compile(
+    r"(?i)\bconfig|\bparameter|\bopaque|\bdecod|unknown field|unmarshal|feature gate|not supported|strategy"
+)
+"""The words of drivers that do not take the parameters of a claim."""
+_BEFORE_WORDS: Final = re.compile(
+    r"(?i)\bprepare dynamic resources: |\bNodePrepareResources failed for (?:ResourceClaim|claim) [\w.-]+: "
+    r"|\bpreparing devices for claim \S+: |\bprepare(?: devices)? failed: |\bdesc = "
+)
+"""What components put before the words of a driver."""
+_PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
+NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
+_HEALTHS: Final = ("Unhealthy",)
+
+
+def stage_of(pod: JSONObject) -> str:
+    """Return the stage of a pod that has a node."""
+    if text(pod, "status", "phase") in {"Succeeded", "Failed"} or at(pod, "metadata", "deletionTimestamp"):
+        return ENDED
+    if text(pod, "status", "phase") == "Running":
+        return RUNNING
+    runs = any(at(each, "state", "running") is not None for each in items(pod, "status", "containerStatuses"))
+    return RUNNING if runs else NOT_STARTED
+
+
+def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
+    """Say what is wrong with a pod that has a node, the most decisive first."""
+    stage = stage_of(pod)
+    if stage == ENDED:
+        return list(_ended(scene, pod))
+    if stage == RUNNING:
+        return list(_running(scene, pod)) or [_healthy(scene, pod)]
+    where = text(pod, "spec", "nodeName")
+    starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", (ref_of(pod),))
+    return list(_not_started(scene, pod)) or [starting]
+
+
+# -- ended
+
+
+def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    phase = text(pod, "status", "phase")
+    if at(pod, "metadata", "deletionTimestamp"):
+        yield _terminating(scene, pod)
+        return
+    held = [each for each in uses(scene, pod) if allocation_of(each.claim)]
+    kept = f"; claim {full_name_of(held[0].claim)} still has its devices" if held else "; its claims are released"
+    if not items(pod, "spec", "resourceClaims"):
+        kept = ""
+    owners = tuple(map(ref_of, scene.owners(pod)))
+    reason, words = text(pod, "status", "reason"), text(pod, "status", "message")
+    target = _disruption(pod)
+    if phase == "Succeeded":
+        yield Cause(
+            f"has succeeded (completed): it has ended, and nothing is wrong{kept}", (ref_of(pod), *owners), is_well=True
+        )
+        return
+    if target is not None:
+        yield _disrupted(scene, pod, target)._replace(stage=ENDED)
+    if reason:
+        yield Cause(f"has failed ({reason}): {brief(words) or 'see its events'}{kept}", (ref_of(pod), *owners))
+        return
+    for status in failed(pod):
+        ended = mapping(status, "state", "terminated")
+        said = last_words(ended)
+        yield Cause(
+            f"has failed: container {text(status, 'name')} ended with {outcome(ended)}{said and f': {said}'}{kept}",
+            (Ref("Container", text(status, "name")), ref_of(pod), *owners),
+            (f"kubectl logs --namespace {namespace_of(pod)} {name_of(pod)}",),
+        )
+    if target is None and not list(failed(pod)):
+        yield Cause(f"has failed{kept}", (ref_of(pod), *owners))
+
+
+def _disruption(pod: JSONObject) -> JSONObject | None:
+    conditions = items(pod, "status", "conditions")
+    return next(
+        (each for each in conditions if text(each, "type") == "DisruptionTarget" and text(each, "status") == "True"),
+        None,
+    )
+
+
+def _terminating(scene: Scene, pod: JSONObject) -> Cause:
+    target = _disruption(pod)
+    if target is not None:
+        found = _disrupted(scene, pod, target)
+        held = [full_name_of(each.claim) for each in uses(scene, pod) if allocation_of(each.claim)]
+        release = (
+            f"; it is being terminated, and releases claim {', '.join(held)} then"
+            if held
+            else "; it is being terminated"
+        )
+        return found._replace(text=f"{found.text}{release}")
+    finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
+    unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
+    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
+    if node is not None and not _is_ready(node):
+        found = drivers.not_ready(node)
+        return found._replace(
+            text=f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
+        )
+    if unprepared:
+        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", (ref_of(pod),))
+    if finalizers:
+        return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", (ref_of(pod),))
+    seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
+    return Cause(
+        f"is being deleted (terminating) since somebody or its controller deleted it; it has {seconds or 0} s to end",
+        (ref_of(pod),),
+    )
+
+
+def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
+    """Say who ended a pod: the scheduler for another pod, a taint, an eviction or kubelet."""
+    reason, words = text(target, "reason"), text(target, "message")
+    node = text(pod, "spec", "nodeName")
+    if reason == "PreemptionByScheduler":
+        by = next((by for each in scene.events(pod, "Preempted") if (by := _preemptor(scene, each))), None)
+        who = "a pod of higher priority" if by is None else f"pod {full_name_of(by)}"
+        mine, its = priority(pod, scene.inventory), by and priority(by, scene.inventory)
+        than = "" if by is None else f" (priority {its} over {mine})"
+        refs = () if by is None else (ref_of(by), *_classes(by))
+        return Cause(f"was preempted on {node} by {who}{than}", (*refs, Ref("Node", node), ref_of(pod)))
+    if reason == "DeletionByDeviceTaintManager":
+        tainted = list(_tainted(scene, pod, ("NoExecute",)))
+        what = tainted[0].text if tainted else "a taint of one of its devices"
+        return Cause(f"was evicted because of {what}", tainted[0].about if tainted else ())
+    if reason == "DeletionByTaintManager":
+        tainted_node = scene.inventory.find("Node", node)
+        taints = [
+            taint_of(each) for each in items(tainted_node, "spec", "taints") if text(each, "effect") == "NoExecute"
+        ]
+        which = f": {' and '.join(map(str, taints))}" if taints else ""
+        return Cause(
+            f"was evicted because of a taint of its node {node}{which}",
+            (Ref("Node", node), *(Ref("Taint", each.key) for each in taints)),
+        )
+    return Cause(f"was ended ({reason}): {brief(words)}", (ref_of(pod), Ref("Node", node)))
+
+
+def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
+    """Return the pod for which the scheduler has ended another one; its event has only the UID."""
+    found = _PREEMPTED.search(event.words)
+    pods = scene.inventory.all("Pod") if found else ()
+    return next((each for each in pods if found and text(each, "metadata", "uid") == found[1]), None)
+
+
+_ENDINGS: Final = {
+    "Preempted": "was preempted",
+    "TaintManagerEviction": "was evicted by a taint of its node",
+    "Evicted": "was evicted by kubelet",
+}
+"""The reasons of events about pods that others have ended, and what they mean."""
+_SOON: Final = timedelta(minutes=2)
+"""The time in which a controller makes another pod."""
+
+
+def predecessor(scene: Scene, pod: JSONObject) -> Cause | None:
+    """Say how the pod was ended in whose place another one was made; None if that is not known.
+
+    Args:
+        pod: The pod that was made.
+    """
+    owner = scene.owner(pod)
+    if owner is None:
+        return None
+    made = time_of(text(pod, "metadata", "creationTimestamp"))
+    for each in scene.of_gone(f"{name_of(owner)}-", namespace_of(pod)):
+        ended = time_of(each.time)
+        if each.reason not in _ENDINGS or made is None or ended is None or abs(made - ended) > _SOON:
+            continue
+        by = _preemptor(scene, each)
+        who = f" by pod {full_name_of(by)}" if by else ""
+        about = (*((ref_of(by), *_classes(by)) if by else ()), Ref("Pod", text(each.about, "name"), namespace_of(pod)))
+        return Cause(f"pod {text(each.about, 'name')} {_ENDINGS[each.reason]}{who}", about)
+    return None
+
+
+def _classes(pod: JSONObject) -> tuple[Ref, ...]:
+    name = text(pod, "spec", "priorityClassName")
+    return (Ref("PriorityClass", name),) if name else ()
+
+
+# -- claims and devices
+
+
+def uses(scene: Scene, pod: JSONObject) -> list[Use]:
+    """Return the claims of a pod; none if one is missing."""
+    found = claims.uses(scene, pod)
+    return [] if isinstance(found, Blocked) else found
+
+
+def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say that a pod bypassed the scheduler, or has lost its claims."""
+    node = text(pod, "spec", "nodeName")
+    blocked = claims.uses(scene, pod)
+    if isinstance(blocked, Blocked):
+        for cause in claims.blocking(scene, pod):
+            yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
+        return
+    bad = [each for each in blocked if not each.consumer.has(each.claim)]
+    if not bad:
+        return
+    claim, made = bad[0].claim, ""
+    sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
+    refs = (ref_of(pod), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Node", node), *sources)
+    name = f"claim {name_of(claim)}" if not name_of(claim).endswith(MADE) else f"claim {bad[0].name}"
+    if allocation_of(claim):
+        made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
+    else:
+        made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
+    yield Cause(
+        f"{made}: kubelet does not start it",
+        refs,
+        (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate)",),
+    )
+
+
+def results(scene: Scene, pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
+    """Yield the devices of a pod's claims, each with its claim."""
+    for use in uses(scene, pod):
+        for result in items(allocation_of(use.claim), "devices", "results"):
+            yield use.claim, result
+
+
+def _place(result: JSONObject) -> str:
+    return "/".join(text(result, field) for field in ("driver", "pool", "device"))
+
+
+def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which devices of a pod's claims are no longer published."""
+    catalog = scene.cluster.allocator.catalog
+    for claim, result in results(scene, pod):
+        driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
+        if catalog.find((driver, pool), device) is None:
+            written = scene.claim_sources(pod).get(name_of(claim))
+            yield Cause(
+                f"ResourceClaim {full_name_of(claim)} is allocated device {_place(result)}, which no ResourceSlice "
+                "publishes any more: the device is gone",
+                (Ref("Device", device), ref_of(claim), *((written,) if written else ()), Ref("Driver", driver)),
+                ("create the pod again, so that its claim gets another device; see the driver's log for this one",),
+            )
+
+
+def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[Cause]:
+    """Yield the taints that devices of a pod's claims have got since."""
+    catalog = scene.cluster.allocator.catalog
+    for claim, result in results(scene, pod):
+        found = catalog.find((text(result, "driver"), text(result, "pool")), text(result, "device"))
+        for each in found.content.taints if found is not None else ():
+            taint = taint_of(each)
+            tolerated = any(_tolerates(toleration, each) for toleration in items(result, "tolerations"))
+            if taint.effect in effects and not tolerated:
+                yield Cause(
+                    f"the taint {taint} of device {_place(result)}",
+                    (
+                        Ref("Taint", taint.key),
+                        Ref("Taint", str(taint)),
+                        Ref("Device", text(result, "device")),
+                        ref_of(claim),
+                    ),
+                )
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    from webhook.simulation.affinity import tolerates
+
+    return tolerates([toleration], taint)
+
+
+# -- not started
+
+
+def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    yield from _unreserved(scene, pod)
+    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
+    if node is None and scene.inventory.knows("Node"):
+        name = text(pod, "spec", "nodeName")
+        yield Cause(f"its node {name} does not exist", (Ref("Node", name), ref_of(pod)))
+        return
+    if node is not None and not _is_ready(node):
+        found = drivers.not_ready(node)
+        yield found._replace(text=f"its node {name_of(node)} {found.text}, so that kubelet does not start it")
+    unprepared = scene.events(pod, PREPARE)
+    yield from _of_drivers(scene, pod, node, unprepared)
+    yield from _gone(scene, pod)
+    if unprepared:
+        yield from _of_preparing(scene, pod, unprepared[0])
+    tail = _devices_are_there(scene, pod)
+    held_up = list(waiting(scene, pod))
+    held_up += [crashed(each) for each in failed(pod) if text(each, "state", "waiting", "reason") != CRASHED]
+    held_up = held_up or list(said_by_kubelet(scene, pod))
+    yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
+    for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
+        yield cause._replace(text=f"is on a device with a taint: {cause.text}")
+
+
+def _is_ready(node: JSONObject) -> bool:
+    ready = [each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"]
+    return not ready or text(ready[0], "status") == "True"
+
+
+def _devices_are_there(scene: Scene, pod: JSONObject) -> str:
+    return "; its devices are allocated" if any(True for _ in results(scene, pod)) else ""
+
+
+def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepared: Sequence[Event]) -> Iterator[Cause]:
+    """Say which drivers of a pod's devices do not run on its node."""
+    named = {
+        name
+        for event in unprepared[:1]
+        if (found := _UNREGISTERED.search(event.words))
+        for name in [found[1] or found[2]]
+    }
+    wanted = dict.fromkeys(text(result, "driver") for _, result in results(scene, pod))
+    for driver in dict.fromkeys([*named, *wanted]):
+        trouble = drivers.on_node(scene, driver, node) if node is not None else None
+        about = (Ref("Driver", driver), *((Ref("Node", name_of(node)),) if node is not None else ()))
+        where = text(pod, "spec", "nodeName")
+        if trouble is not None and (unprepared or driver in named):
+            yield Cause(
+                f"driver {driver} is not registered with kubelet on {where}: {trouble.text}"
+                if driver in named
+                else f"driver {driver} is not running on {where}: {trouble.text}",
+                (*trouble.about, *about),
+                trouble.helps,
+            )
+        elif driver in named:
+            workload = drivers.daemon_set(scene, driver)
+            why = "no DaemonSet looks like it"
+            if workload is not None:
+                why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
+            refs = (ref_of(workload),) if workload is not None else ()
+            yield Cause(f"driver {driver} is not registered with kubelet on {where}: {why}", (*about, *refs))
+
+
+def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
+    """Say what a driver says of the claim that it does not prepare."""
+    if _UNREGISTERED.search(event.words):
+        return
+    sources = scene.claim_sources(pod)
+    used = [each.claim for each in uses(scene, pod)]
+    claim = next((each for each in used if name_of(each) in event.words), used[0] if len(used) == 1 else None)
+    found = [text(each, "driver") for each in items(claim, "status", "allocation", "devices", "results")]
+    configs = [*items(claim, "status", "allocation", "devices", "config"), *items(claim, "spec", "devices", "config")]
+    configured = [text(each, "opaque", "driver") for each in configs]
+    who = f"driver {either(list(dict.fromkeys(found)))}" if found else "its driver"
+    written = sources.get(name_of(claim)) if claim else None
+    what = f"{written.kind} {written.name}" if written else "its claim"
+    words = _BEFORE_WORDS.split(event.words)[-1]
+    refs = tuple(filter(None, (written, ref_of(claim) if claim else None)))
+    about = (*refs, *(Ref("Driver", each) for each in dict.fromkeys(found)))
+    if any(each in configured for each in found) and _OF_PARAMETERS.search(words):
+        hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
+        hint = f" ({brief(hints[0], 120)})" if hints else ""
+        of_class = [each for each in configs if text(each, "source") == "FromClass"]
+        stated = f"the opaque parameters of {what}" + (" or its class" if of_class else "")
+        yield Cause(
+            f"{who} refuses {stated}: {brief(words, 160)}{hint}",
+            about,
+            ("correct the parameters, and create the claim again: they cannot be changed in place",),
+        )
+    else:
+        log = "see the log of the driver's pod on the node"
+        yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, (log,))
+
+
+_PARAMETERS: Final = ("wrong-parameters", "driver-gate")
+
+
+# -- running
+
+
+def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    yield from _unseen(scene, pod)
+    yield from _unhealthy(scene, pod)
+    yield from _gone(scene, pod)
+    for cause in _tainted(scene, pod, ("NoExecute",)):
+        yield cause._replace(text=f"is going to be evicted because of {cause.text}")
+    troubled = list(failed(pod))
+    for status in troubled:
+        said = crashed(status)
+        has = ", and has its devices" if _devices_are_there(scene, pod) else ""
+        yield said._replace(text=f"{said.text}{has}")
+    yield from (each for each in waiting(scene, pod) if not troubled)
+    for status in unready(pod):
+        probes = [each for each in scene.events(pod, "Unhealthy") if each.warns]
+        words = f": {brief(probes[0].words)}" if probes else ""
+        yield Cause(
+            f"container {text(status, 'name')} runs, and is not ready{words}", (Ref("Container", text(status, "name")),)
+        )
+    for status in restarted(pod):
+        if status not in troubled:
+            ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
+            words = last_words(ended)
+            yield Cause(
+                f"container {name} runs, and has ended {number(status, 'restartCount')} times, the last with "
+                f"{outcome(ended)}{words and f': {words}'}",
+                (Ref("Container", name),),
+            )
+    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
+    if node is not None and not _is_ready(node):
+        found = drivers.not_ready(node)
+        yield found._replace(
+            text=f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
+        )
+    for cause in _tainted(scene, pod, ("NoSchedule",)):
+        yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
+
+
+def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which containers run without devices, and which claims no container uses."""
+    sources = scene.claim_sources(pod)
+    for container, said in scene.places("request-not-found", pod):
+        name = text(container, "name")
+        wrong = [text(each, "request") for each in items(container, "resources", "claims") if text(each, "request")]
+        yield Cause(
+            f"container {name} runs without devices: {brief(said)}",
+            (*(Ref("Request", each) for each in wrong), Ref("Container", name), *sources.values()),
+            ("name a request of the claim in resources.claims, and create the pod again",),
+        )
+    for entry, _ in scene.places("claim-not-used", pod):
+        name = text(entry, "name")
+        which = text(entry, "resourceClaimTemplateName") or text(entry, "resourceClaimName")
+        refs = [each for each in sources.values() if each.name == which]
+        yield Cause(
+            f"no container uses claim {name} ({' and '.join(map(str, refs))}): none names it in resources.claims, so "
+            "that the pod runs without the devices that are allocated to it",
+            (Ref("Claim in the pod", name), *refs),
+            (f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again",),
+        )
+
+
+def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which devices of a pod are unhealthy, as kubelet, the driver or both report it."""
+    reported: dict[str, str] = {}
+    for status in (*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")):
+        for resource in items(status, "allocatedResourcesStatus"):
+            for each in items(resource, "resources"):
+                if text(each, "health") in _HEALTHS:
+                    reported[text(each, "resourceID")] = text(each, "message")
+    used = {name_of(each.claim): each.claim for each in uses(scene, pod)}
+    named = False
+    for claim in used.values():
+        for result in items(allocation_of(claim), "devices", "results"):
+            device = text(result, "device")
+            ends = tuple(f"{mark}{device}" for mark in "-/=_")
+            by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
+            status = next(
+                (
+                    each
+                    for each in items(claim, "status", "devices")
+                    if text(each, "device") == device and text(each, "pool") == text(result, "pool")
+                ),
+                {},
+            )
+            bad = next(
+                (
+                    each
+                    for each in items(status, "conditions")
+                    if text(each, "type") in {"Ready", "Healthy"} and text(each, "status") == "False"
+                ),
+                None,
+            )
+            taints = [
+                each
+                for each in _tainted(scene, pod, ("NoExecute", "NoSchedule", "None"))
+                if Ref("Device", device) in each.about
+            ]
+            if by_kubelet is None and bad is None:
+                continue
+            named = True
+            words = by_kubelet or text(bad, "message") or text(bad, "reason")
+            more = f"; {taints[0].text}" if taints else ""
+            yield Cause(
+                f"device {_place(result)} of claim {name_of(claim)} is unhealthy{words and f': {brief(words)}'}{more}",
+                (
+                    Ref("Device", device),
+                    Ref("ResourceClaim", name_of(claim), namespace_of(claim)),
+                    Ref("Driver", text(result, "driver")),
+                ),
+                ("create the pod again, so that its claim gets another device, and have this one looked at",),
+            )
+    if reported and not named:
+        first, words = next(iter(reported.items()))
+        yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", (Ref("Device", first),))
+
+
+def _healthy(scene: Scene, pod: JSONObject) -> Cause:
+    """Say that a pod runs as it should, and with which devices."""
+    devices = [_place(result) for _, result in results(scene, pod)]
+    with_ = f" with {listed(devices)}" if devices else ""
+    where = text(pod, "spec", "nodeName")
+    said = f"runs on {where}{with_}; nothing is wrong with it as far as its objects tell"
+    return Cause(said, (ref_of(pod),), is_well=True)
