@@ -298,7 +298,7 @@ kind: ConfigMap
         monkeypatch.setattr(running, "MAX_BYTES", 1024 * 1024)
         program(path, "helm", "while True: print('x' * 1000)")
         (found,) = findings(chart(tmp_path / "c"))
-        assert found["message"] == "cannot be rendered: rendered more than 1 MiB"
+        assert found["message"] == "cannot be rendered: printed more than 1 MiB"
 
     def test_its_memory_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(running, "MEMORY", 256 * 1024 * 1024)
