@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
 from webhook.scan.stored import Cluster, has_ended
@@ -151,12 +151,13 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
         for node in cluster.all("Node"):
             name = name_of(node)
             pod = each.pods.get(name)
-            if not _is_ready(node) or not cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING):
+            if not _is_ready(node):
                 continue
+            is_old = cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING)
             if pod is None:
-                if _is_served(spec, node):
+                if is_old and _is_served(spec, node):
                     absent.append(Absent(name, "no pod"))
-            elif (why := _trouble(pod)) and _is_settled(pod, cluster):
+            elif (why := _trouble(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
                 absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
         found.append((each, absent))
     return found
@@ -188,6 +189,13 @@ def _is_served(spec: JSONObject, node: JSONObject) -> bool:
     return wants(spec, node) and all(tolerates(tolerations, taint) for taint in taints)
 
 
+def _crashes(pod: JSONObject) -> bool:
+    """Tell whether a pod that is not being deleted was started again: it does not just take its time to start."""
+    statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
+    is_again = any(number(each, "restartCount") for each in statuses)
+    return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
+
+
 def _trouble(pod: JSONObject) -> str:
     """Tell why a pod does not run; empty if it does."""
     statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
@@ -208,7 +216,8 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
     """A driver's pod is missing on a node that its DaemonSet selects, or does not run there.
 
     Pods that get devices on the node do not start, and its devices soon disappear: kubelet deletes the slices of a
-    driver that is gone. Nodes that are not ready are left out.
+    driver that is gone. Nodes that are not ready are left out, and so are nodes and pods of less than five minutes,
+    unless the pod has already been started again.
     """
     for plugin, absent in absences(cluster):
         if absent:
