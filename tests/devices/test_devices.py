@@ -31,6 +31,14 @@ def listed(*objects: Any, options: tuple[str, ...] = ()) -> Done:
     return draguard("devices", "--cluster", "-", *options, stdin=text.encode())
 
 
+def test_kinds_that_were_not_collected_are_warned_of() -> None:
+    missing = listed(node(), slices(device())).err
+    assert "--cluster has no ResourceClaims: all devices look free" in missing
+    assert "--cluster has no DeviceClasses: all devices look stranded" in missing
+    assert "--cluster" not in listed(*HEALTHY, claim()).err
+    assert "--cluster" not in listed(node(), slices(device()), options=("--quiet",)).err
+
+
 def answer(*objects: Any, options: tuple[str, ...] = ()) -> Any:
     """List the devices of a cluster as JSON."""
     done = listed(*objects, options=("-o", "json", *options))
@@ -187,7 +195,7 @@ def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> 
     objects = [node(), slices(device("a", {"model": "X", "slot": "1"}), device("b", {"model": "X", "slot": "2"}))]
     done = listed(*objects)
     assert done.out.splitlines()[0].split() == ["NODE", "DRIVER", "DEVICE", "WHAT", "STATE"]
-    assert done.err == "2 devices: 0 held, 2 free, 2 of them stranded\n"
+    assert done.err.endswith("2 devices: 0 held, 2 free, 2 of them stranded\n")
     assert listed(*objects, options=("-o", "wide", "-q")).out.splitlines()[0].split()[-1] == "slot"
 
 

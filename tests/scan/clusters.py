@@ -17,7 +17,7 @@ Object = dict[str, Any]
 def scanned(*objects: Object, options: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Scan a cluster; return the findings."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    return findings("scan", "--cluster", "-", *options, stdin=text)
+    return findings("scan", "--cluster", "-", "--quiet", *options, stdin=text)
 
 
 def rules(*objects: Object, options: tuple[str, ...] = ()) -> set[str]:

@@ -350,6 +350,7 @@ FAULTS: dict[str, tuple[str, list[Object]]] = {
             *HEALTHY,
             template(),
             pod(claims=(BY_TEMPLATE,), resourceClaimStatuses=[{"name": "gpu", "resourceClaimName": "train-gpu-x"}]),
+            claim("another"),
         ],
     ),
     "a class of a claim that waits": ("class-not-found", [*HEALTHY, claim(requests=[request("gpus.example.com")])]),
@@ -643,6 +644,45 @@ def test_a_driver_that_is_silent_explains_what_is_gone() -> None:
     objects = [node(), node("n2"), slices(device()), device_class(), daemon_set(), plugin(), held, pod(on="n2")]
     assert rules(*objects) == {"driver-not-running"}
     assert rules(*objects, plugin("n2")) == {"node-without-slices"}
+
+
+def test_a_driver_that_crashes_is_found_at_once() -> None:
+    waiting = {"name": "plugin", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    crashed = plugin("n2", containerStatuses=[waiting])
+    fresh = node("n2")
+    for each in (crashed, fresh):
+        each["metadata"]["creationTimestamp"] = LATE
+    held = claim("gpu", "gpu-0", pods=("train",), pool="n2")
+    objects = [node(), fresh, slices(device()), device_class(), daemon_set(), plugin(), held, pod(on="n2")]
+    # What is gone follows from the crash.
+    assert rules(*objects, crashed) == {"driver-not-running"}
+    crashed["status"]["containerStatuses"][0]["restartCount"] = 0
+    assert "driver-not-running" not in rules(*objects, crashed)
+
+
+def test_a_cluster_without_what_is_judged_is_an_error() -> None:
+    service = made("Service", "web", "default")
+    for objects in ([], [service], [node(), made("Namespace", "default")]):
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+        done = draguard("scan", "--cluster", "-", stdin=text.encode())
+        assert (done.code, done.out) == (2, "")
+        assert "no ResourceSlices, ResourceClaims or pods found" in done.err
+
+
+def test_kinds_that_were_not_collected_are_warned_of_and_not_missing() -> None:
+    made_for = [{"name": "gpu", "resourceClaimName": "train-gpu-x"}]
+    objects = [
+        *HEALTHY,
+        template(),
+        pod(),
+        pod("other", claims=(BY_TEMPLATE,), resourceClaimStatuses=made_for),
+        deployment({"name": "gpu", "resourceClaimName": "gpu"}),
+    ]
+    assert rules(*objects) == set()
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    assert "--cluster has no ResourceClaims: " in draguard("scan", "--cluster", "-", stdin=text.encode()).err
+    # A claim that waiting pods name may be the first one.
+    assert rules(*HEALTHY, pod(phase="Pending", on="")) == {"reference-missing"}
 
 
 def test_what_is_written_in_an_old_version_is_noted_once_for_a_driver() -> None:

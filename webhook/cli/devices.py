@@ -11,7 +11,7 @@ from webhook.budget import limited
 from webhook.check.cluster import not_found
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import show_refusals, show_structured, wants_colors
-from webhook.cli.options.stored import stored_cluster, work_of_selectors
+from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
 from webhook.devices import FREE, HELD, STRANDED, Row, Table, grouped, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
@@ -55,6 +55,8 @@ def _show(arguments: Namespace) -> int:
             return code
         if not cluster.all("ResourceSlice"):
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
+        tell_missing(cluster, ("ResourceClaim",), "all devices look free", arguments)
+        tell_missing(cluster, ("DeviceClass",), "all devices look stranded", arguments)
         rows = [row for row in Table(cluster).rows() if _is_wanted(row, arguments)]
     if arguments.output == "json":
         found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob")
 """The kinds that make pods; those that others of them own come last."""
 KINDS_READ: Final = (*KINDS, *WORKLOADS)
+JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
+"""The kinds that rules are about; others only tell more of these."""
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 _SMALL: Final = 1 << 23
@@ -65,7 +67,7 @@ _POD: Final = {
     "containers": _CONTAINER,
 }
 _CONDITION: Final = {"type": _ALL, "status": _ALL, "reason": _ALL}
-_STATUS: Final = {"name": _ALL, "ready": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
+_STATUS: Final = {"name": _ALL, "ready": _ALL, "restartCount": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
 _WORKLOAD: Final = {
     "metadata": _OWNER,
     "spec": {
@@ -375,6 +377,12 @@ class Cluster:
     def running(self, claim: JSONObject) -> list[JSONObject]:
         """Return the pods that use a claim, and have not ended."""
         return [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)]
+
+    @cached_property
+    def has_all_claims(self) -> bool:
+        """Whether claims were collected: pods that run with claims have some."""
+        running = (pod for pod in self.inventory.all("Pod") if text(pod, "status", "phase") == "Running")
+        return self.inventory.knows("ResourceClaim") or not any(any(claims_named(pod)) for pod in running)
 
     @cached_property
     def users(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:

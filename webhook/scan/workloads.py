@@ -47,13 +47,14 @@ def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str
         status = made.get(text(entry, "name"))
         if status is not None:
             name = text(status, "resourceClaimName")
-            if name and not cluster.inventory.find("ResourceClaim", name, namespace):
+            if name and cluster.has_all_claims and not cluster.inventory.find("ResourceClaim", name, namespace):
                 message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
                 yield here, message, "delete the pod, so that its claim is made again"
             continue
         for kind in CLAIMS:
             name = source(entry, NAMED_BY[kind])
-            if not name or cluster.inventory.find(kind, name, namespace):
+            is_known = kind != "ResourceClaim" or cluster.has_all_claims
+            if not name or not is_known or cluster.inventory.find(kind, name, namespace):
                 continue
             everywhere = list(cluster.inventory.names(kind))
             elsewhere = [space for space, one in everywhere if one == name]

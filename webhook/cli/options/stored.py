@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import DEFAULT
@@ -47,6 +48,18 @@ def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Setti
         if stated:
             raise UsageError(f"--kubernetes-version: {error}") from error
         return cluster, Settings.of()  # that of the nodes is not known yet, or any more
+
+
+def tell_missing(cluster: Cluster, kinds: Iterable[str], result: str, arguments: Namespace) -> None:
+    """Warn, unless quiet, of kinds that files have no object of: they were probably not collected.
+
+    Args:
+        kinds: The kinds that the command needs.
+        result: What comes of it.
+    """
+    missing = [f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in kinds if not cluster.all(kind)]
+    if missing and not arguments.quiet and all(isinstance(each, str) for each in arguments.cluster):
+        tell(f"warning: --cluster has no {', '.join(missing)}: {result}; `draguard snapshot` collects them")
 
 
 def work_of_selectors() -> Budget:
