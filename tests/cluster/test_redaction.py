@@ -62,6 +62,16 @@ def test_pods_fare_the_same(case: dict[str, Any]) -> None:
     assert nameless(after, names) == nameless(answers, names)
 
 
+def _with_texts_of(value: Any, hidden: Any) -> Any:
+    """Return an object with what its containers wrote as it is written in the redacted one."""
+    if isinstance(value, list) and isinstance(hidden, list):
+        return [_with_texts_of(*each) for each in zip(value, hidden, strict=True)]
+    if isinstance(value, dict) and isinstance(hidden, dict):
+        found = {key: _with_texts_of(each, hidden.get(key)) for key, each in value.items()}
+        return {**found, "message": hidden["message"]} if "exitCode" in value and "message" in value else found
+    return value
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("record", records(), ids=lambda record: record["id"])
 def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
@@ -73,7 +83,7 @@ def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
     names = names_of(redaction)
     causes = []
     for pod, namespace, items in (
-        (record["pod"], record["namespace"], objects),
+        (record["pod"], record["namespace"], [_with_texts_of(*each) for each in zip(objects, hidden, strict=True)]),
         (asked, redaction.text(record["namespace"]), hidden),
     ):
         file = tmp_path / "cluster.json"
@@ -195,6 +205,56 @@ def test_nothing_tells_whose_it_is() -> None:
         assert kept in found
 
 
+def _pod(**status: Any) -> JSONObject:
+    metadata = {"name": "trainer", "namespace": "ml-lab", "uid": "675a7d1d-0717-41c4-8e50-916edd131b21"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {}, "status": status}
+
+
+def test_names_as_kubelet_joins_them_are_replaced() -> None:
+    said = "back-off 5m0s restarting failed container=main pod=trainer_ml-lab(675a7d1d-0717-41c4-8e50-916edd131b21)"
+    pod = _pod(containerStatuses=[{"state": {"waiting": {"message": said}}}])
+    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "message": said}
+    pod, event = redacted(pod, event)
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    hidden = said.replace("trainer_ml-lab", f"{name}_{namespace}")
+    assert event["message"] == pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"] == hidden
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"nfs": {"server": "files.acme.com", "path": "/acme/jane"}},
+        {"iscsi": {"targetPortal": "acme:3260", "iqn": "iqn.2001-04.com.acme:disk", "lun": 0}},
+        {"csi": {"driver": "csi.example.com", "volumeAttributes": {"share": "acme"}}},
+        {"rbd": {"monitors": ["acme:6789"], "image": "acme", "user": "jane"}},
+    ],
+)
+def test_sources_of_volumes_are_left_out(source: JSONObject) -> None:
+    pod = {**_pod(), "spec": {"volumes": [{"name": "data", **source}]}}
+    (hidden,) = redacted(pod)
+    found = json.dumps(hidden)
+    assert "acme" not in found
+    assert "jane" not in found
+    assert ("csi.example.com" in found) == ("csi" in source)
+
+
+def test_what_containers_and_drivers_write_is_left_out() -> None:
+    said = "error: cannot connect to db.acme.com:5432 as jane, token=hunter2"
+    pod = _pod(
+        phase="Failed",
+        message="evicted by the job of jane at Acme",
+        containerStatuses=[{"lastState": {"terminated": {"exitCode": 1, "message": said}}}],
+    )
+    data = {"driver": DRIVER, "pool": "p", "device": "d", "data": {"owner": "jane"}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {}}
+    found = json.dumps(redacted(pod, {**claim, "status": {"devices": [data]}}))
+    for secret in ("acme", "Acme", "jane", "hunter2", "5432"):
+        assert secret not in found
+    assert "cannot" in found
+    rejected = _pod(phase="Failed", message="0/1 nodes are available: 1 node(s) had untolerated taint(s)")
+    assert redacted(rejected)[0]["status"]["message"] == rejected["status"]["message"]
+
+
 def test_references_stay() -> None:
     node, _, slice_, template, pod, event, quota, special = redacted(*CLUSTER)
     name = node["metadata"]["name"]
@@ -252,5 +312,5 @@ def test_a_file_is_redacted(tmp_path: Path) -> None:
     assert json.loads(done.out)["items"] == redacted(*CLUSTER)
     assert json.loads(draguard("snapshot", "--cluster", file).out)["items"] == CLUSTER
     broken = draguard("snapshot", "--cluster", tmp_path / "none.json", "--redact")
-    assert (broken.code, "none.json" in broken.err) == (1, True)
+    assert (broken.code, broken.out, "none.json" in broken.err) == (2, "", True)
     assert draguard("snapshot", "--redact").code == 2

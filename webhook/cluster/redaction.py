@@ -7,6 +7,7 @@ seen in names: which begin or end alike, which is a slip of which, and their ord
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
 
@@ -23,6 +24,14 @@ _DROPPED: Final = frozenset(
     )
 )
 """Fields on which no answer about devices depends."""
+_SOURCES: Final = frozenset(
+    (
+        *("nfs", "iscsi", "csi", "rbd", "cephfs", "glusterfs", "azureFile", "azureDisk", "flexVolume", "fc", "quobyte"),
+        *("cinder", "scaleIO", "storageos", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "gitRepo"),
+        *("awsElasticBlockStore", "gcePersistentDisk", "flocker"),
+    )
+)
+"""Sources of volumes that name servers, disks and secrets; only their drivers are kept."""
 _KEPT: Final = frozenset(
     (
         *("apiVersion", "kind", "apiGroup", "apiGroups", "type", "reason", "status", "phase", "effect", "operator"),
@@ -59,9 +68,14 @@ _PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8
 _PLUGINS: Final = "/var/lib/kubelet/plugins"
 _OF_CLASS: Final = re.compile(r"(deviceclass\.resource\.kubernetes\.io/)?(.*?)(\.deviceclass\.resource\.k8s\.io/.*)?")
 """Resources of device classes, in requests and in quotas."""
+_FREELY: Final = frozenset({"exitCode", "phase"})
+"""The fields beside messages of containers, and of what ends pods."""
+_TOKEN: Final = re.compile(r"[^\s:;,.()]+(?:[:.]+[^\s:;,.()]+)*")
 _PARTS: Final = re.compile(r"([^A-Za-z0-9]+)")
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:/@]*[A-Za-z0-9])?")
 _JOINED: Final = re.compile(r"([/:@])")
+_OF_KUBELET: Final = re.compile(r"([/:@_])")
+"""Also joins name and namespace of a pod (``pkg/kubelet/util/format``, Pod)."""
 _QUOTED: Final = re.compile(r"""(?<=["'])[^"']+(?=["'])""")
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 _LETTERS: Final = 23
@@ -145,6 +159,10 @@ class Redaction:
             return found
         is_prose = " " in value
 
+        def parts(word: str) -> Iterator[str]:
+            for part in _JOINED.split(word):
+                yield from (part,) if part in self._replaced or not is_prose else _OF_KUBELET.split(part)
+
         def replaced(match: re.Match[str]) -> str:
             word = match[0]
             beside = value[match.start() - 1 : match.start()] + value[match.end() : match.end() + 1]
@@ -152,7 +170,7 @@ class Redaction:
                 return word
             if word in self._replaced:
                 return self._replaced[word]
-            return "".join(self._replaced.get(part, part) for part in _JOINED.split(word))
+            return "".join(self._replaced.get(part, part) for part in parts(word))
 
         found = _WORD.sub(replaced, value)
         return _ADDRESS.sub("0.0.0.0", found) if is_prose else found  # noqa: S104 - no address to bind to
@@ -208,7 +226,19 @@ class Redaction:
             hidden = self._walk(kept, name, is_policy=False)
             version = _APPLIED_AS.match(text(value, _APPLIED))
             return {**hidden, _APPLIED: f"{version[0]}}}"} if version else hidden
+        if name in _SOURCES and isinstance(value, dict) and "name" in around:
+            return {"driver": value["driver"]} if "driver" in value else {}
+        if name == "data" and "device" in around:
+            return {}
+        if name == "message" and isinstance(value, str) and _FREELY.intersection(around):
+            value = self._known(value)
         return self._walk(value, name, is_policy=is_policy and name != "metadata")
+
+    def _known(self, said: str) -> str:
+        """Return a text of anyone's without words that no component uses; a text of a component as it is."""
+        if any(one.head.search(said) for one in COMPONENTS):
+            return said
+        return _TOKEN.sub(lambda match: match[0] if match[0].lower() in self._vocabulary else "x", said)
 
     def _is_public(self, domain: str) -> bool:
         return _domain(domain) in {"k8s.io", "kubernetes.io", *map(_domain, self._drivers)}
