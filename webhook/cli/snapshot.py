@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from webhook.cluster.live import Part
 
 _INCOMPLETE: Final = 1
+_UNREAD: Final = 2
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
 )
@@ -61,6 +62,8 @@ def _print(wanted: list[str], arguments: Namespace) -> int:
                 kept.write(each + b"\n")
                 if redaction:
                     redaction.learn(json.decode(each))
+        if code and not kept.tell() and arguments.cluster:
+            return _UNREAD
         kept.seek(0)
         sys.stdout.flush()
         sys.stdout.buffer.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
