@@ -191,6 +191,23 @@ def test_devices_are_chosen_and_counted() -> None:
     assert listed(*objects, options=("--by", "node")).out.splitlines()[1].split() == ["n1", "2", "1", "1", "0"]
 
 
+@pytest.mark.parametrize("option", ["--class", "--node", "--driver"])
+def test_a_name_that_is_not_there_is_an_error(option: str) -> None:
+    done = listed(*HEALTHY, options=(option, "nosuch"))
+    known = "n1" if option == "--node" else "gpu.example.com"
+    assert (done.code, done.out) == (2, "")
+    assert f"{option} nosuch: no such name; there is {known}" in done.err
+    assert f"did you mean {known}?" in listed(*HEALTHY, options=(option, f"{known}x")).err
+
+
+def test_a_file_without_option_is_told_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text("{}", encoding="utf-8")
+    for name in ("devices", "scan"):
+        done = draguard(name, file)
+        assert (done.code, f"to name the file, write --cluster {file}" in done.err) == (2, True)
+
+
 def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> None:
     objects = [node(), slices(device("a", {"model": "X", "slot": "1"}), device("b", {"model": "X", "slot": "2"}))]
     done = listed(*objects)

@@ -15,12 +15,16 @@ from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_sel
 from webhook.devices import FREE, HELD, STRANDED, Row, Table, grouped, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
+from webhook.objects import name_of
 from webhook.report.excerpt import columns_of, printable
 from webhook.report.model import Report
+from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from webhook.scan.stored import Cluster
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""
@@ -57,7 +61,9 @@ def _show(arguments: Namespace) -> int:
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
         tell_missing(cluster, ("ResourceClaim",), "all devices look free", arguments)
         tell_missing(cluster, ("DeviceClass",), "all devices look stranded", arguments)
-        rows = [row for row in Table(cluster).rows() if _is_wanted(row, arguments)]
+        every = list(Table(cluster).rows())
+        _check(every, cluster, arguments)
+        rows = [row for row in every if _is_wanted(row, arguments)]
     if arguments.output == "json":
         found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}
         if arguments.by:
@@ -80,6 +86,23 @@ def _show(arguments: Namespace) -> int:
         stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
         show_lines([f"{sums.total} devices: {sums.held} held, {sums.free} free{stranded}"], sys.stderr)
     return 0
+
+
+def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
+    """Check that what devices are chosen by is there.
+
+    Raises:
+        UsageError: It is not.
+    """
+    known: dict[str, tuple[str | None, set[str]]] = {
+        "--class": (arguments.device_class, set(map(name_of, cluster.all("DeviceClass")))),
+        "--node": (arguments.node, {*map(name_of, cluster.all("Node")), *(row.node for row in rows)} - {EVERYWHERE}),
+        "--driver": (arguments.driver, {row.driver for row in rows}),
+    }
+    for option, (wanted, names) in known.items():
+        if wanted and names and wanted not in names:
+            there = f"there is {_listed(sorted(names))}"
+            raise UsageError(printable(f"{option} {wanted}: no such name; {did_you_mean(wanted, names, there)}"))
 
 
 def _is_wanted(row: Row, arguments: Namespace) -> bool:

@@ -196,7 +196,8 @@ class Parser(argparse.ArgumentParser):
             options = [each for each in self._option_string_actions if each.startswith("--")]
             hint = _HABITS.get(name.lstrip("-"), "") if "--output" in options else ""
             hint = f": {hint}" if hint else meant(name, options)
-            hint = f": to name the file, write ./{unknown[0]}" if os.path.lexists(unknown[0]) else hint
+            before = "--cluster " if "--cluster" in options and "paths" not in found else "./"
+            hint = f": to name the file, write {before}{unknown[0]}" if os.path.lexists(unknown[0]) else hint
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
