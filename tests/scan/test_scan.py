@@ -685,6 +685,15 @@ def test_kinds_that_were_not_collected_are_warned_of_and_not_missing() -> None:
     assert rules(*HEALTHY, pod(phase="Pending", on="")) == {"reference-missing"}
 
 
+def test_an_unhealthy_device_is_named() -> None:
+    told = {"resourceID": "k8s.gpu.example.com/claim=e463-gpu-1", "health": "Unhealthy", "message": "XID 79"}
+    sick = {"name": "main", "allocatedResourcesStatus": [{"name": "claim:gpu", "resources": [told]}]}
+    held = claim("gpu", "gpu-0", "gpu-1", pods=("train",))
+    (found,) = scanned(*HEALTHY, held, pod(containerStatuses=[sick]))
+    assert (found["rule"], found["name"]) == ("device-unhealthy", "train")
+    assert "gpu.example.com/n1/gpu-1: XID 79" in found["message"]
+
+
 def test_what_is_written_in_an_old_version_is_noted_once_for_a_driver() -> None:
     written = {"managedFields": [{"manager": "plugin", "apiVersion": "resource.k8s.io/v1beta1", "operation": "Update"}]}
     old = [slices(device(), on=each) for each in ("n1", "n2")]

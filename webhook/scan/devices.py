@@ -13,7 +13,7 @@ from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_o
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster, Result, has_ended
+from webhook.scan.stored import Cluster, Result, claims_named, has_ended
 from webhook.simulation.affinity import tolerates
 
 _EVICTING: Final = 300
@@ -34,7 +34,7 @@ def device_gone(cluster: Cluster) -> Iterator[Found]:
     for claim in cluster.allocated:
         if state_of(claim, cluster):
             continue
-        results = items(claim, "status", "allocation", "devices", "results")
+        results = _results(claim)
         gone = [str(each) for each in (Result(claim, one) for one in results) if _is_gone(each, cluster)]
         if gone:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
@@ -183,13 +183,18 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
     """A device in use is unhealthy, as kubelet, its driver or a condition of the claim says."""
     for pod in cluster.all("Pod"):
         statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")
+        names = claims_named(pod) if statuses else ()
+        claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in names]
+        held = [Result(claim, one) for claim in claims for one in _results(claim)]
         for resource in (one for each in statuses for one in items(each, "allocatedResourcesStatus")):
             if sick := [each for each in items(resource, "resources") if text(each, "health") == "Unhealthy"]:
-                what = listed(text(each, "resourceID") for each in sick)
+                what = listed(
+                    ": ".join(filter(None, (_identified(each, held), text(each, "message")))) for each in sick
+                )
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {what}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
-        results = items(claim, "status", "allocation", "devices", "results")
+        results = _results(claim)
         awaited = {kind for each in results for kind in texts(each, "bindingConditions")}
         for index, each in enumerate(items(claim, "status", "devices")):
             for condition in [one for one in items(each, "conditions") if _is_bad(one, awaited)][:1]:
@@ -202,6 +207,17 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
         if device and _is_sick(device) and cluster.running(result.claim):
             message = f"it holds {result}, which its driver publishes as unhealthy"
             yield Found(result.claim, message, _REPLACE, ("status", "allocation", "devices", "results"))
+
+
+def _results(claim: JSONObject) -> list[JSONObject]:
+    return items(claim, "status", "allocation", "devices", "results")
+
+
+def _identified(resource: JSONObject, held: Collection[Result]) -> str:
+    """Name the device that kubelet reports by its ID, which ends with its name, among those of the pod."""
+    stated = text(resource, "resourceID")
+    found = [each for each in held if stated.endswith(tuple(f"{mark}{each.device}" for mark in "-/=_"))]
+    return str(max(found, key=lambda each: len(each.device))) if found else stated
 
 
 _PARTS: Final = ("driver", "pool", "device")
