@@ -1123,6 +1123,57 @@ def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], 
     assert (workload["metadata"]["name"] if workload else "") == found
 
 
+BUSY = [device_class(), devices("a"), claim(), allocated("other", "a", "d0", "q")]
+
+
+@pytest.mark.parametrize(
+    ("made", "fields", "message", "first"),
+    [
+        (
+            {},
+            {"nodeSelector": {"zone": "x"}},
+            "",
+            "its nodeSelector zone=x selects no node: no label matches; on a zone",
+        ),
+        ({"unschedulable": True}, {}, "", "a is cordoned"),
+        ({"taints": [{"key": "team", "effect": "NoSchedule"}]}, {}, "", "a has a taint .*: team:NoSchedule"),
+        ({}, {"requests": {"cpu": "99"}}, "", "a has too little cpu"),
+        (
+            {},
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
+            'persistentvolumeclaim "data" not found',
+            "PersistentVolumeClaim default/data, its volume v, holds it up.*not found",
+        ),
+        ({}, {}, "node(s) had volume node affinity conflict", "the scheduler finds no node: .*volume node affinity"),
+        ({}, {}, "node(s) didn't match pod anti-affinity rules", "the scheduler finds no node: .*anti-affinity"),
+    ],
+)
+def test_what_the_scheduler_looks_at_before_devices_comes_first(
+    made: JSONObject, fields: JSONObject, message: str, first: str
+) -> None:
+    waiting = pending(SCHEDULER.format(message), claims={"x": "c"}, **fields)
+    answer = answer_of("p", [node("a", made), *BUSY, waiting])
+    assert re.match(f"p: {first}", answer["cause"])
+    assert re.search("no device of class .* is free .* held by claim default/other", answer["others"][0])
+    assert not [each for each in answer["helps"] if each.startswith("once claim")]
+
+
+def test_nodes_without_such_devices_do_not_decide() -> None:
+    """A node without devices is refused for them, and says nothing about those that have some."""
+    tainted = node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]})
+    answer = answer_of("p", [tainted, node("b"), *BUSY, pending("x", claims={"x": "c"})])
+    assert "a has a taint that the pod does not tolerate: team:NoSchedule" in answer["cause"]
+    both = [
+        node("a"),
+        {**tainted, "metadata": {"name": "b"}},
+        *BUSY,
+        devices("b"),
+        allocated("another", "b", "d0", "r"),
+    ]
+    assert "is held by" not in answer["cause"]
+    assert "all 2 are held by" in answer_of("p", [*both, pending("x", claims={"x": "c"})])["cause"]
+
+
 def cases() -> list[Any]:
     every = [*NO_POD, *PENDING, *NOT_STARTED, *RUNNING, *ENDED, *CLAIMS, *NODES]
     return [pytest.param(*each, id=f"{index}-{each[0]}-{each[3][:40]}") for index, each in enumerate(every)]
