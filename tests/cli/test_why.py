@@ -77,6 +77,14 @@ class TestAsked:
         assert (done.code, done.out) == (2, "")
         assert said in done.err
 
+    def test_pods_that_were_not_collected_are_not_gone(self, tmp_path: Path) -> None:
+        documents = yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))
+        objects = [item for each in documents if each for item in each.get("items", [each]) if item["kind"] != "Pod"]
+        (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        done = draguard("why", "notebook", "-n", "ml", "--cluster", tmp_path)
+        assert (done.code, done.out) == (2, "")
+        assert "--cluster has no Pods: collect those of namespace ml, too" in done.err
+
     def test_a_name_needs_a_cluster(self) -> None:
         done = draguard("why", "notebook")
         assert done.code == 2

@@ -1174,6 +1174,38 @@ def test_nodes_without_such_devices_do_not_decide() -> None:
     assert "all 2 are held by" in answer_of("p", [*both, pending("x", claims={"x": "c"})])["cause"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "kind", "several"),
+    [
+        ("p", "ResourceClaim", "ResourceClaims"),
+        ("p", "DeviceClass", "DeviceClasses"),
+        ("p", "Node", "Nodes"),
+        ("r", "ResourceClaim", "ResourceClaims"),
+        ("claim/other", "Pod", "Pods"),
+    ],
+)
+def test_a_kind_that_was_not_collected_is_no_cause(asked: str, kind: str, several: str) -> None:
+    runs = {**running(), "metadata": {"name": "r", "uid": "r", "namespace": "default"}}
+    runs["spec"] = {**runs["spec"], "resourceClaims": [{"name": "x", "resourceClaimName": "other"}]}
+    objects = [node("a"), *BUSY, runs, pending("x", claims={"x": "c"})]
+    answer = answer_of(asked, [each for each in objects if each["kind"] != kind])
+    assert f"cannot be explained: --cluster has no {several}" in answer["cause"]
+    assert several in answer["helps"][0]
+
+
+def test_claims_of_other_namespaces_may_hold_the_devices() -> None:
+    said = pending("0/1 nodes are available: 1 cannot allocate all claims.", claims={"x": "c"})
+    answer = answer_of("p", [*AROUND, claim(), said])
+    assert "the scheduler finds no node: 0/1 nodes are available: 1 cannot allocate all claims" in answer["cause"]
+    assert answer["helps"][0] == "collect the ResourceClaims of all namespaces: others may hold the devices"
+
+
+def test_the_last_class_may_have_been_deleted() -> None:
+    said = pending("request x: device class gpu does not exist", claims={"x": "c"})
+    answer = answer_of("p", [node("a"), *BUSY[1:], said])
+    assert "DeviceClass gpu, which ResourceClaim c names in request r, does not exist" in answer["cause"]
+
+
 def cases() -> list[Any]:
     every = [*NO_POD, *PENDING, *NOT_STARTED, *RUNNING, *ENDED, *CLAIMS, *NODES]
     return [pytest.param(*each, id=f"{index}-{each[0]}-{each[3][:40]}") for index, each in enumerate(every)]

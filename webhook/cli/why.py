@@ -128,6 +128,8 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     where = f"namespace {asked.place}" if asked.place else "the cluster"
     what = "pod" if asked.kind == "Pod" else asked.kind
     names = list(inventory.names(asked.kind))
+    if asked.kind == "Pod" and not names:
+        return f"no file has this name, and --cluster has no Pods: collect those of {where}, too"
     near_by = [name for space, name in names if space == asked.place]
     alike = [_shown(asked, space, name) for space, name in names if name == asked.name]
     alike += [_shown(asked, asked.place, name) for name in near_by if name.startswith(f"{asked.name}-")]

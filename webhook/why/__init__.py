@@ -70,7 +70,8 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
 
 def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any] | None:
     """Say what became of a pod that is gone, by its events; None if there are none."""
-    events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name]
+    known = scene.inventory.knows("Pod")
+    events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
     if not events:
         return None
     ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
@@ -88,6 +89,8 @@ _ENDING: Final = ("DeviceTaintManagerEviction", "TaintManagerEviction", "Preempt
 
 def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> dict[str, Any]:
     """Say why a pod is as it is; for the workload or claim that is asked about."""
+    if absent := scene.uncollected(pod):
+        return _uncollected(scene, pod, subject, absent)
     helps: tuple[str, ...] = ()
     used = started.uses(scene, pod)  # before the simulation allocates them
     if text(pod, "spec", "nodeName") or text(pod, "status", "phase") in {"Succeeded", "Failed"}:
@@ -113,11 +116,24 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
     if at(claim, "metadata", "deletionTimestamp"):
         return _answer(scene, subject, "pending", [claims.being_deleted(claim)], evidence=[claim])
     users = claims.users_of(scene, claim)
+    if not users and (absent := scene.uncollected(claim)):
+        return _uncollected(scene, claim, subject, absent)
     if not users:
         return _answer(scene, subject, "pending", [claims.unused(claim)], evidence=[claim])
     waiting = [each for each in users if not text(each, "spec", "nodeName")]
     pod = (waiting or users)[0]
     return _of_pod(scene, pod, subject, asked=claim)
+
+
+def _uncollected(scene: Scene, obj: JSONObject, subject: str, kind: str) -> dict[str, Any]:
+    """Say that objects are needed that were not collected."""
+    several = f"{kind}{'es' if kind.endswith('s') else 's'}"
+    found = Cause(
+        f"cannot be explained: --cluster has no {several}, and its other objects tell that the cluster has some",
+        (ref_of(obj),),
+        (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
+    )
+    return _answer(scene, subject, started.stage_of(obj), [found], evidence=[obj])
 
 
 def _of_node(scene: Scene, node: JSONObject, subject: str) -> dict[str, Any]:

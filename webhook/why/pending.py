@@ -486,11 +486,14 @@ class _Pending:
             )
         if not words:
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {node} has room for it", (ref,))
+        spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
+        is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
+        unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
         return Cause(
             f"the scheduler finds no node: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
             (*self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
-            ("the scheduler tries again by itself after changes in the cluster",),
+            (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
 
 

@@ -174,6 +174,33 @@ class Scene:
         found = every_rule()[name].check(obj, self.context)
         return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
 
+    def uncollected(self, obj: JSONObject) -> str:
+        """Return a kind that is not known, though other objects tell that the cluster has some; empty without one.
+
+        Args:
+            obj: The pod or claim that is asked about.
+        """
+        every = self.inventory.all
+        ended = {"Succeeded", "Failed"}
+        if text(obj, "status", "phase") in ended:
+            return ""
+        bound = [
+            each
+            for each in every("Pod")
+            if text(each, "spec", "nodeName") and text(each, "status", "phase") not in ended
+        ]
+        claims, is_bound = every("ResourceClaim"), bool(text(obj, "spec", "nodeName"))
+        said = [text(each, "message") for each in items(obj, "status", "conditions")]
+        told = {
+            "Node": any(text(each, "spec", "nodeName") for each in (*bound, *every("ResourceSlice"))),
+            "ResourceClaim": any(items(each, "spec", "resourceClaims") for each in bound),
+            "DeviceClass": not is_bound
+            and any(mapping(each, "status", "allocation") for each in claims)
+            and not any("does not exist" in each for each in said),
+            "Pod": any(items(each, "status", "reservedFor") for each in claims),
+        }
+        return next((kind for kind, is_there in told.items() if is_there and not self.inventory.knows(kind)), "")
+
     # -- events
 
     @cached_property
