@@ -1206,6 +1206,61 @@ def test_the_last_class_may_have_been_deleted() -> None:
     assert "DeviceClass gpu, which ResourceClaim c names in request r, does not exist" in answer["cause"]
 
 
+def member(name: str) -> JSONObject:
+    """Return a pod of the gang, with a claim of its own."""
+    made = pending("x", name=name, claims={"x": f"c-{name}"})
+    return {**made, "spec": {**made["spec"], "schedulingGroup": {"podGroupName": "g"}}}
+
+
+def test_the_claims_of_a_gang_are_no_obstacle_to_it() -> None:
+    members = [each for name in ("m-0", "m-1") for each in (member(name), claim(f"c-{name}"))]
+    held = allocated("other", "a", "d0", "q")
+    answer = answer_of("m-0", [node("a"), device_class(), devices("a", 2), GROUP, held, *members])
+    assert "pod m-1 finds none after 1 other" in answer["cause"]
+    assert "1 of 2 is its own, and 1 is held by claim default/other" in answer["cause"]
+    assert answer["helps"] == ["once claim default/other is released (pod q)"]
+
+
+def test_evidence_has_events_in_time_once_and_no_claim_that_is_not_there() -> None:
+    made = {**pending("x"), "spec": {**pod()["spec"], "resourceClaims": [{"name": "x"}]}}
+    made["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "t"
+    refusal = 'create ResourceClaim : resourceclaims "p-x-{}" is forbidden: exceeded quota: "{}"'
+    said = [
+        event(made, "Late", "b", time="2026-01-01T00:00:01.5Z"),
+        event(made, "Early", "a", time="2026-01-01T00:00:01Z"),
+        *(event(made, "Failed", refusal.format(name, "few"), time=f"2026-01-01T00:00:0{at}Z") for at, name in REFUSED),
+        event(made, "Failed", refusal.format("bcd24", "other"), time="2026-01-01T00:00:09Z"),
+    ]
+    answer = answer_of("p", [*AROUND, template("t"), made, *said])
+    assert [each["name"] for each in answer["evidence"] if each["kind"] == "ResourceClaim"] == []
+    events = [each for each in answer["evidence"] if "reason" in each]
+    assert [(each["reason"], each["count"]) for each in events] == [
+        ("Early", 3),
+        ("Late", 3),
+        ("Failed", 6),
+        ("Failed", 3),
+    ]
+    assert "x7k9z" in events[2]["message"]
+
+
+REFUSED = [(2, "bcd24"), (3, "x7k9z")]
+
+
+@pytest.mark.parametrize("is_owned", [True, False])
+def test_a_claim_that_waits_for_a_pod_is_well(is_owned: bool) -> None:
+    spare = owned(known(claim("spare")), DEPLOYMENT if is_owned else None)
+    answer = answer_of("claim/spare", [*AROUND, spare])
+    assert "is not allocated because no pod uses it" in answer["cause"]
+    assert answer["isWell"] is not is_owned
+
+
+def test_the_log_of_a_container_is_named_in_full() -> None:
+    crashing = running(ready=False, state={"waiting": {"reason": "CrashLoopBackOff"}}, restartCount=2)
+    answer = answer_of("p", [*AROUND, HELD, crashing])
+    assert answer["helps"] == ["see its last words: kubectl logs --previous --namespace default p --container c"]
+    assert answer["cause"].endswith("; the pod has its devices")
+
+
 def cases() -> list[Any]:
     every = [*NO_POD, *PENDING, *NOT_STARTED, *RUNNING, *ENDED, *CLAIMS, *NODES]
     return [pytest.param(*each, id=f"{index}-{each[0]}-{each[3][:40]}") for index, each in enumerate(every)]

@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import MADE, allocation_of
 from webhook.objects import JSONObject, at, items, name_of, text
 from webhook.report.excerpt import printable
 from webhook.why import claims, drivers, pending, started, workloads
@@ -36,6 +37,8 @@ LONGEST: Final = 400
 _OBJECTS_MAX: Final = 16
 _EVENTS_MAX: Final = 10
 _MESSAGE_MAX: Final = 1000
+_GENERATED: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?=[\"'])")
+"""The end of a generated name (apimachinery's ``util/rand``), in quotes."""
 
 
 def subject_of(kind: str, name: str, namespace: str) -> str:
@@ -79,7 +82,7 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any
     refs = (Ref("Pod", name, namespace), *scene.mentioned(first.words, namespace))
     found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", refs)
     answer = _answer(scene, subject, started.ENDED, [found])
-    answer["evidence"] += map(_event, sorted(events, key=lambda each: each.time)[-_EVENTS_MAX:])
+    answer["evidence"] += map(_event, _alike(events))
     return answer
 
 
@@ -108,7 +111,12 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         first, who = found[0], f"pod {name_of(pod)}"
         said = first.text if who in first.text else f"{who}: {first.text}"
         found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
-    around = [*([asked] if asked else []), pod, *scene.owners(pod), *(each.claim for each in used)]
+    around = [
+        *([asked] if asked else []),
+        pod,
+        *scene.owners(pod),
+        *(each.claim for each in used if not name_of(each.claim).endswith(MADE)),
+    ]
     return _answer(scene, subject, stage, found, helps=helps, evidence=around)
 
 
@@ -181,7 +189,18 @@ def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> Iterator[dict[str,
         if text(obj, "metadata", "uid"):
             events += scene.events(obj)
         yield {**ref_of(obj).as_json(), "state": printable(_state(obj))}
-    yield from map(_event, sorted(events, key=lambda event: event.time)[-_EVENTS_MAX:])
+    yield from map(_event, _alike(events))
+
+
+def _alike(events: Sequence[Event]) -> list[Event]:
+    """Return the last events in time; those that differ in generated names only are one."""
+    found: dict[tuple[str, str, str], Event] = {}
+    for event in sorted(events, key=lambda each: each.when):
+        words = _GENERATED.sub("-", event.words.removeprefix("(combined from similar events): "))
+        key = (text(event.about, "uid"), event.reason, words)
+        before = found.pop(key, None)
+        found[key] = event._replace(times=(before.times or 1) + (event.times or 1)) if before else event
+    return list(found.values())[-_EVENTS_MAX:]
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -240,7 +240,7 @@ class _Pending:
             f"{' and '.join(first.missing)} of device {first.place} {'are' if several else 'is'} not true yet: the "
             f"scheduler waits for the driver before it binds the pod ({first.text})",
             about,
-            (f"once {first.wish}: see the log of the driver's controller",),
+            ("see the log of the driver's controller",),
         )
 
     def _not_simulated(self) -> Iterator[Cause]:

@@ -93,6 +93,11 @@ class Cause(NamedTuple):
     is_well: bool = False
 
 
+def _when(time: str) -> str:
+    """Return a time as a key to sort by: a second before the parts of it."""
+    return time.removesuffix("Z")
+
+
 class Event(NamedTuple):
     """An event.
 
@@ -110,6 +115,11 @@ class Event(NamedTuple):
     times: int
     about: JSONObject
 
+    @property
+    def when(self) -> str:
+        """The time as a key to sort by."""
+        return _when(self.time)
+
     @classmethod
     def of(cls, obj: JSONObject) -> Event:
         """Read an event, also one of ``events.k8s.io``."""
@@ -118,7 +128,7 @@ class Event(NamedTuple):
             text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp"),
             text(obj, "eventTime"),
         )
-        time = max(times) or text(obj, "metadata", "creationTimestamp")
+        time = max(times, key=_when) or text(obj, "metadata", "creationTimestamp")
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
         words = " ".join((text(obj, "message") or text(obj, "note")).split())
         about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
@@ -218,7 +228,7 @@ class Scene:
         """
         uid = text(obj, "metadata", "uid")
         found = [each for each in self._events.get(uid, ()) if not reasons or each.reason in reasons] if uid else []
-        return sorted(found, key=lambda each: each.time, reverse=True)
+        return sorted(found, key=lambda each: each.when, reverse=True)
 
     def of_gone(self, prefix: str, namespace: str) -> list[Event]:
         """Return the events about pods that are gone, the last first.
@@ -236,7 +246,7 @@ class Scene:
                 if text(each.about, "kind") == "Pod" and text(each.about, "uid") not in known
                 if text(each.about, "namespace") == namespace and text(each.about, "name").startswith(prefix)
             ),
-            key=lambda each: each.time,
+            key=lambda each: each.when,
             reverse=True,
         )
 
