@@ -1227,20 +1227,22 @@ def test_evidence_has_events_in_time_once_and_no_claim_that_is_not_there() -> No
     refusal = 'create ResourceClaim : resourceclaims "p-x-{}" is forbidden: exceeded quota: "{}"'
     said = [
         event(made, "Late", "b", time="2026-01-01T00:00:01.5Z"),
-        event(made, "Early", "a", time="2026-01-01T00:00:01Z"),
+        event(made, "Later", "c", time="2026-01-01T00:00:01Z"),
+        event(REPLICAS, "Early", "a", time="2026-01-01T00:00:01Z"),
         *(event(made, "Failed", refusal.format(name, "few"), time=f"2026-01-01T00:00:0{at}Z") for at, name in REFUSED),
         event(made, "Failed", refusal.format("bcd24", "other"), time="2026-01-01T00:00:09Z"),
     ]
-    answer = answer_of("p", [*AROUND, template("t"), made, *said])
+    answer = answer_of("p", [*AROUND, REPLICAS, template("t"), owned(made, REPLICAS), *said])
     assert [each["name"] for each in answer["evidence"] if each["kind"] == "ResourceClaim"] == []
     events = [each for each in answer["evidence"] if "reason" in each]
     assert [(each["reason"], each["count"]) for each in events] == [
         ("Early", 3),
         ("Late", 3),
+        ("Later", 3),
         ("Failed", 6),
         ("Failed", 3),
     ]
-    assert "x7k9z" in events[2]["message"]
+    assert "x7k9z" in events[3]["message"]
 
 
 REFUSED = [(2, "bcd24"), (3, "x7k9z")]

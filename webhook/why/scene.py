@@ -117,8 +117,9 @@ class Event(NamedTuple):
 
     @property
     def when(self) -> str:
-        """The time as a key to sort by."""
-        return _when(self.time)
+        """The time as a key to sort by: kubelet, which tells seconds only, acts after the scheduler within one."""
+        is_whole = "." not in self.time and text(self.about, "kind") == "Pod"
+        return _when(self.time) + ".~" * is_whole
 
     @classmethod
     def of(cls, obj: JSONObject) -> Event:
