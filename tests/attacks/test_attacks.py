@@ -9,7 +9,7 @@ import pytest
 from tests.attacks import attacks
 from tests.attacks.measuring import Victim, measure, row, victim
 
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.process]
 
 SHARES = (0.2, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""

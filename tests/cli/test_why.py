@@ -42,6 +42,11 @@ class TestAsked:
                 ("daemonset/dra-example-driver",),
                 "dra-example-driver/daemonset/dra-example-driver: pod dra-example-driver-6nr2",
             ),
+            (("ml/deployment/chat",), "ml/deployment/chat: the rolling update"),
+            (("ml/claim/chat-7d9b-c3-gpu-x1",), "ml/claim/chat-7d9b-c3-gpu-x1: the rolling update"),
+            (("deployment.apps/chat", "-n", "ml"), "ml/deployment/chat: the rolling update"),
+            (("pod", "notebook", "-n", "ml"), "ml/notebook: claim gpu not created: "),
+            (("deploy", "chat"), "ml/deployment/chat: the rolling update"),
             (("node/gpu-2",), "node/gpu-2: driver gpu.example.com publishes nothing there: "),
         ],
     )
@@ -69,6 +74,9 @@ class TestAsked:
             ),
             (("node/gpu-9",), "no Node of the cluster has this name: it has gpu-1, gpu-2"),
             (("job/x",), "no Job of namespace default has this name: it has no Job"),
+            (("notebok",), "no pod of namespace default has this name: did you mean ml/notebook?"),
+            (("chat",), "did you mean ml/chat-6c5f-a1, ml/chat-6c5f-b2, ml/chat-7d9b-c3"),
+            (("deployment/nothere",), "it has no Deployment, the cluster has deployment/ml/chat"),
             (("default/notebook",), "did you mean ml/notebook?"),
         ],
     )
@@ -76,6 +84,14 @@ class TestAsked:
         done = draguard("why", *arguments, "--cluster", CLUSTER)
         assert (done.code, done.out) == (2, "")
         assert said in done.err
+
+    def test_pods_that_were_not_collected_are_not_gone(self, tmp_path: Path) -> None:
+        documents = yaml.safe_load_all(CLUSTER.read_text(encoding="utf-8"))
+        objects = [item for each in documents if each for item in each.get("items", [each]) if item["kind"] != "Pod"]
+        (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        done = draguard("why", "notebook", "-n", "ml", "--cluster", tmp_path)
+        assert (done.code, done.out) == (2, "")
+        assert "--cluster has no Pods: collect those of namespace ml, too" in done.err
 
     def test_a_name_needs_a_cluster(self) -> None:
         done = draguard("why", "notebook")

@@ -49,6 +49,8 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
         ("\u2013--", "three hyphens separate documents: write ---"),
         ("--", "three hyphens separate documents: write ---"),
         ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
+        ("\tdevices: {}", "help: indent with spaces, not tabs\n"),
+        ('a:\n- b\n\t- name: "{a"', "help: indent with spaces, not tabs\n"),
     ],
 )
 def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:

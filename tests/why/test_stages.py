@@ -1123,6 +1123,146 @@ def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], 
     assert (workload["metadata"]["name"] if workload else "") == found
 
 
+BUSY = [device_class(), devices("a"), claim(), allocated("other", "a", "d0", "q")]
+
+
+@pytest.mark.parametrize(
+    ("made", "fields", "message", "first"),
+    [
+        (
+            {},
+            {"nodeSelector": {"zone": "x"}},
+            "",
+            "its nodeSelector zone=x selects no node: no label matches; on a zone",
+        ),
+        ({"unschedulable": True}, {}, "", "a is cordoned"),
+        ({"taints": [{"key": "team", "effect": "NoSchedule"}]}, {}, "", "a has a taint .*: team:NoSchedule"),
+        ({}, {"requests": {"cpu": "99"}}, "", "a has too little cpu"),
+        (
+            {},
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]},
+            'persistentvolumeclaim "data" not found',
+            "PersistentVolumeClaim default/data, its volume v, holds it up.*not found",
+        ),
+        ({}, {}, "node(s) had volume node affinity conflict", "the scheduler finds no node: .*volume node affinity"),
+        ({}, {}, "node(s) didn't match pod anti-affinity rules", "the scheduler finds no node: .*anti-affinity"),
+    ],
+)
+def test_what_the_scheduler_looks_at_before_devices_comes_first(
+    made: JSONObject, fields: JSONObject, message: str, first: str
+) -> None:
+    waiting = pending(SCHEDULER.format(message), claims={"x": "c"}, **fields)
+    answer = answer_of("p", [node("a", made), *BUSY, waiting])
+    assert re.match(f"p: {first}", answer["cause"])
+    assert re.search("no device of class .* is free .* held by claim default/other", answer["others"][0])
+    assert not [each for each in answer["helps"] if each.startswith("once claim")]
+
+
+def test_nodes_without_such_devices_do_not_decide() -> None:
+    """A node without devices is refused for them, and says nothing about those that have some."""
+    tainted = node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]})
+    answer = answer_of("p", [tainted, node("b"), *BUSY, pending("x", claims={"x": "c"})])
+    assert "a has a taint that the pod does not tolerate: team:NoSchedule" in answer["cause"]
+    both = [
+        node("a"),
+        {**tainted, "metadata": {"name": "b"}},
+        *BUSY,
+        devices("b"),
+        allocated("another", "b", "d0", "r"),
+    ]
+    assert "is held by" not in answer["cause"]
+    assert "all 2 are held by" in answer_of("p", [*both, pending("x", claims={"x": "c"})])["cause"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "several"),
+    [
+        ("p", "ResourceClaim", "ResourceClaims"),
+        ("p", "DeviceClass", "DeviceClasses"),
+        ("p", "Node", "Nodes"),
+        ("r", "ResourceClaim", "ResourceClaims"),
+        ("claim/other", "Pod", "Pods"),
+    ],
+)
+def test_a_kind_that_was_not_collected_is_no_cause(asked: str, kind: str, several: str) -> None:
+    runs = {**running(), "metadata": {"name": "r", "uid": "r", "namespace": "default"}}
+    runs["spec"] = {**runs["spec"], "resourceClaims": [{"name": "x", "resourceClaimName": "other"}]}
+    objects = [node("a"), *BUSY, runs, pending("x", claims={"x": "c"})]
+    answer = answer_of(asked, [each for each in objects if each["kind"] != kind])
+    assert f"cannot be explained: --cluster has no {several}" in answer["cause"]
+    assert several in answer["helps"][0]
+
+
+def test_claims_of_other_namespaces_may_hold_the_devices() -> None:
+    said = pending("0/1 nodes are available: 1 cannot allocate all claims.", claims={"x": "c"})
+    answer = answer_of("p", [*AROUND, claim(), said])
+    assert "the scheduler finds no node: 0/1 nodes are available: 1 cannot allocate all claims" in answer["cause"]
+    assert answer["helps"][0] == "collect the ResourceClaims of all namespaces: others may hold the devices"
+
+
+def test_the_last_class_may_have_been_deleted() -> None:
+    said = pending("request x: device class gpu does not exist", claims={"x": "c"})
+    answer = answer_of("p", [node("a"), *BUSY[1:], said])
+    assert "DeviceClass gpu, which ResourceClaim c names in request r, does not exist" in answer["cause"]
+
+
+def member(name: str) -> JSONObject:
+    """Return a pod of the gang, with a claim of its own."""
+    made = pending("x", name=name, claims={"x": f"c-{name}"})
+    return {**made, "spec": {**made["spec"], "schedulingGroup": {"podGroupName": "g"}}}
+
+
+def test_the_claims_of_a_gang_are_no_obstacle_to_it() -> None:
+    members = [each for name in ("m-0", "m-1") for each in (member(name), claim(f"c-{name}"))]
+    held = allocated("other", "a", "d0", "q")
+    answer = answer_of("m-0", [node("a"), device_class(), devices("a", 2), GROUP, held, *members])
+    assert "pod m-1 finds none after 1 other" in answer["cause"]
+    assert "1 of 2 is its own, and 1 is held by claim default/other" in answer["cause"]
+    assert answer["helps"] == ["once claim default/other is released (pod q)"]
+
+
+def test_evidence_has_events_in_time_once_and_no_claim_that_is_not_there() -> None:
+    made = {**pending("x"), "spec": {**pod()["spec"], "resourceClaims": [{"name": "x"}]}}
+    made["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "t"
+    refusal = 'create ResourceClaim : resourceclaims "p-x-{}" is forbidden: exceeded quota: "{}"'
+    said = [
+        event(made, "Late", "b", time="2026-01-01T00:00:01.5Z"),
+        event(made, "Later", "c", time="2026-01-01T00:00:01Z"),
+        event(REPLICAS, "Early", "a", time="2026-01-01T00:00:01Z"),
+        *(event(made, "Failed", refusal.format(name, "few"), time=f"2026-01-01T00:00:0{at}Z") for at, name in REFUSED),
+        event(made, "Failed", refusal.format("bcd24", "other"), time="2026-01-01T00:00:09Z"),
+    ]
+    answer = answer_of("p", [*AROUND, REPLICAS, template("t"), owned(made, REPLICAS), *said])
+    assert [each["name"] for each in answer["evidence"] if each["kind"] == "ResourceClaim"] == []
+    events = [each for each in answer["evidence"] if "reason" in each]
+    assert [(each["reason"], each["count"]) for each in events] == [
+        ("Early", 3),
+        ("Late", 3),
+        ("Later", 3),
+        ("Failed", 6),
+        ("Failed", 3),
+    ]
+    assert "x7k9z" in events[3]["message"]
+
+
+REFUSED = [(2, "bcd24"), (3, "x7k9z")]
+
+
+@pytest.mark.parametrize("is_owned", [True, False])
+def test_a_claim_that_waits_for_a_pod_is_well(is_owned: bool) -> None:
+    spare = owned(known(claim("spare")), DEPLOYMENT if is_owned else None)
+    answer = answer_of("claim/spare", [*AROUND, spare])
+    assert "is not allocated because no pod uses it" in answer["cause"]
+    assert answer["isWell"] is not is_owned
+
+
+def test_the_log_of_a_container_is_named_in_full() -> None:
+    crashing = running(ready=False, state={"waiting": {"reason": "CrashLoopBackOff"}}, restartCount=2)
+    answer = answer_of("p", [*AROUND, HELD, crashing])
+    assert answer["helps"] == ["see its last words: kubectl logs --previous --namespace default p --container c"]
+    assert answer["cause"].endswith("; the pod has its devices")
+
+
 def cases() -> list[Any]:
     every = [*NO_POD, *PENDING, *NOT_STARTED, *RUNNING, *ENDED, *CLAIMS, *NODES]
     return [pytest.param(*each, id=f"{index}-{each[0]}-{each[3][:40]}") for index, each in enumerate(every)]

@@ -73,14 +73,24 @@ def run(arguments: Namespace) -> int:
 
 def _asked(arguments: Namespace) -> Asked | None:
     """Return what the arguments name in the cluster; None if they are manifests, or ask what would be."""
-    if len(arguments.paths) != 1 or arguments.fit or arguments.pending or arguments.without or arguments.release:
+    stated = "/".join(arguments.paths)  # also "pod NAME", as kubectl has it
+    is_pair = len(arguments.paths[1:]) == 1 and arguments.paths[0].lower() in KINDS
+    if (
+        len(arguments.paths) != 1 + is_pair
+        or arguments.fit
+        or arguments.pending
+        or arguments.without
+        or arguments.release
+    ):
         return None
-    (stated,) = arguments.paths
     if os.path.lexists(stated) or stated.endswith(SUFFIXES):
         return None
     *before, name = stated.split("/")
-    kind = KINDS.get(before[0].lower(), "") if before else ""
-    namespace = before[bool(kind) :]
+    # The kind may come first, or after the namespace, as the first line has it; a namespace has no dot.
+    kinds = [KINDS.get(each.lower().partition(".")[0], "") for each in before]
+    at = next((place for place in (0, len(before) - 1) if before and kinds[place]), None)
+    kind = kinds[at] if at is not None else ""
+    namespace = [each for place, each in enumerate(before) if place != at]
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
@@ -128,11 +138,14 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     where = f"namespace {asked.place}" if asked.place else "the cluster"
     what = "pod" if asked.kind == "Pod" else asked.kind
     names = list(inventory.names(asked.kind))
+    if asked.kind == "Pod" and not names:
+        return f"no file has this name, and --cluster has no Pods: collect those of {where}, too"
     near_by = [name for space, name in names if space == asked.place]
     alike = [_shown(asked, space, name) for space, name in names if name == asked.name]
-    alike += [_shown(asked, asked.place, name) for name in near_by if name.startswith(f"{asked.name}-")]
-    if not alike and (near := nearest(asked.name, near_by)):
-        alike = [_shown(asked, asked.place, near)]
+    around = [each for each in names if each[0] == asked.place or not asked.namespace]
+    alike += [_shown(asked, *each) for each in around if each[1].startswith(f"{asked.name}-")]
+    if not alike and (near := nearest(asked.name, [name for _, name in around])):
+        alike = [_shown(asked, *each) for each in around if each[1] == near]
     others = [kind for kind in dict.fromkeys(KINDS.values()) if kind != asked.kind]
     alike += [
         f"{kind.lower().removeprefix('resource')}/{asked.name}"
@@ -140,6 +153,8 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
     known = f"it has {listed(sorted(near_by))}" if near_by else f"it has no {what}"
+    if names and not near_by:
+        known += f", the cluster has {listed(sorted(_shown(asked, *each) for each in names))}"
     hint = f"did you mean {listed(alike)}?" if alike else known
     return f"no file and no {what} of {where} has this name: {hint}"
 

@@ -458,7 +458,7 @@ PRESCHEDULED: Final = Group(
     ),
 )
 SCHEDULER: Final[tuple[Option | Group, ...]] = (
-    _release("the scheduler's release, such as 1.35 (default: 1.37)"),
+    _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
     GATES,
     *CHARTS,
     _choice("-o --output", "the format of the results (default: %(default)s)", ("text", "json", "yaml")),

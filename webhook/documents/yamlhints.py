@@ -14,11 +14,7 @@ _UNCLOSED: Final = InYaml(
 )
 _HINTS: Final = {
     _COLON: InYaml('quote a text that holds ": ", and check the indentation', 'quote a text that holds ": "'),
-    "found character that cannot start any token": (
-        "indent with spaces, not tabs; quote a text that starts with %, @ or `"
-    ),
-    "found a tab character that violates indentation": "indent with spaces",
-    "found a tab character where an indentation space is expected": "indent with spaces",
+    "found character that cannot start any token": "quote a text that starts with %, @ or `",
     "did not find expected <document start>": "give one document between two --- lines, and no % directive",
     "did not find expected key": "check the indentation, and that quotes and brackets are closed",
     **dict.fromkeys(("did not find expected ',' or '}'", "did not find expected ',' or ']'"), _UNCLOSED),
@@ -65,6 +61,8 @@ def hint_of(problem: str, line: str) -> str:
         return "three hyphens separate documents: write ---"
     if line.startswith("\ufeff"):
         return "remove the byte order mark at the start of the line: only a document may begin with it"
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return "indent with spaces, not tabs"
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
         key, value = match.groups()

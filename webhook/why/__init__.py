@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import MADE, allocation_of
 from webhook.objects import JSONObject, at, items, name_of, text
 from webhook.report.excerpt import printable
 from webhook.why import claims, drivers, pending, started, workloads
@@ -36,6 +37,8 @@ LONGEST: Final = 400
 _OBJECTS_MAX: Final = 16
 _EVENTS_MAX: Final = 10
 _MESSAGE_MAX: Final = 1000
+_GENERATED: Final = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}(?=[\"'])")
+"""The end of a generated name (apimachinery's ``util/rand``), in quotes."""
 
 
 def subject_of(kind: str, name: str, namespace: str) -> str:
@@ -70,7 +73,8 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
 
 def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any] | None:
     """Say what became of a pod that is gone, by its events; None if there are none."""
-    events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name]
+    known = scene.inventory.knows("Pod")
+    events = [each for each in scene.of_gone(name, namespace) if text(each.about, "name") == name] if known else []
     if not events:
         return None
     ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
@@ -78,7 +82,7 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any
     refs = (Ref("Pod", name, namespace), *scene.mentioned(first.words, namespace))
     found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", refs)
     answer = _answer(scene, subject, started.ENDED, [found])
-    answer["evidence"] += map(_event, sorted(events, key=lambda each: each.time)[-_EVENTS_MAX:])
+    answer["evidence"] += map(_event, _alike(events))
     return answer
 
 
@@ -88,6 +92,8 @@ _ENDING: Final = ("DeviceTaintManagerEviction", "TaintManagerEviction", "Preempt
 
 def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> dict[str, Any]:
     """Say why a pod is as it is; for the workload or claim that is asked about."""
+    if absent := scene.uncollected(pod):
+        return _uncollected(scene, pod, subject, absent)
     helps: tuple[str, ...] = ()
     used = started.uses(scene, pod)  # before the simulation allocates them
     if text(pod, "spec", "nodeName") or text(pod, "status", "phase") in {"Succeeded", "Failed"}:
@@ -105,7 +111,12 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         first, who = found[0], f"pod {name_of(pod)}"
         said = first.text if who in first.text else f"{who}: {first.text}"
         found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
-    around = [*([asked] if asked else []), pod, *scene.owners(pod), *(each.claim for each in used)]
+    around = [
+        *([asked] if asked else []),
+        pod,
+        *scene.owners(pod),
+        *(each.claim for each in used if not name_of(each.claim).endswith(MADE)),
+    ]
     return _answer(scene, subject, stage, found, helps=helps, evidence=around)
 
 
@@ -113,11 +124,24 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
     if at(claim, "metadata", "deletionTimestamp"):
         return _answer(scene, subject, "pending", [claims.being_deleted(claim)], evidence=[claim])
     users = claims.users_of(scene, claim)
+    if not users and (absent := scene.uncollected(claim)):
+        return _uncollected(scene, claim, subject, absent)
     if not users:
         return _answer(scene, subject, "pending", [claims.unused(claim)], evidence=[claim])
     waiting = [each for each in users if not text(each, "spec", "nodeName")]
     pod = (waiting or users)[0]
     return _of_pod(scene, pod, subject, asked=claim)
+
+
+def _uncollected(scene: Scene, obj: JSONObject, subject: str, kind: str) -> dict[str, Any]:
+    """Say that objects are needed that were not collected."""
+    several = f"{kind}{'es' if kind.endswith('s') else 's'}"
+    found = Cause(
+        f"cannot be explained: --cluster has no {several}, and its other objects tell that the cluster has some",
+        (ref_of(obj),),
+        (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
+    )
+    return _answer(scene, subject, started.stage_of(obj), [found], evidence=[obj])
 
 
 def _of_node(scene: Scene, node: JSONObject, subject: str) -> dict[str, Any]:
@@ -165,7 +189,18 @@ def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> Iterator[dict[str,
         if text(obj, "metadata", "uid"):
             events += scene.events(obj)
         yield {**ref_of(obj).as_json(), "state": printable(_state(obj))}
-    yield from map(_event, sorted(events, key=lambda event: event.time)[-_EVENTS_MAX:])
+    yield from map(_event, _alike(events))
+
+
+def _alike(events: Sequence[Event]) -> list[Event]:
+    """Return the last events in time; those that differ in generated names only are one."""
+    found: dict[tuple[str, str, str], Event] = {}
+    for event in sorted(events, key=lambda each: each.when):
+        words = _GENERATED.sub("-", event.words.removeprefix("(combined from similar events): "))
+        key = (text(event.about, "uid"), event.reason, words)
+        before = found.pop(key, None)
+        found[key] = event._replace(times=(before.times or 1) + (event.times or 1)) if before else event
+    return list(found.values())[-_EVENTS_MAX:]
 
 
 def _event(event: Event) -> dict[str, Any]:

@@ -223,6 +223,7 @@ def unused(claim: JSONObject) -> Cause:
         f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "
         f"scheduled{gone}",
         (ref,),
+        is_well=not gone,
     )
 
 

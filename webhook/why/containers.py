@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.why.scene import Cause, Event, Ref, Scene
 
 _IMAGE: Final = frozenset(
@@ -65,14 +65,14 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         if reason in _IMAGE:
             yield _of_image(scene, pod, spec or status, reason, words)
         elif reason == CRASHED:
-            yield crashed(status)
+            yield crashed(pod, status)
         elif reason not in _STARTING:
             refs = missing(words, namespace_of(pod))
             said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
             yield Cause(f"container {name} does not start: {said}", (*refs, Ref("Container", name)))
 
 
-def crashed(status: JSONObject) -> Cause:
+def crashed(pod: JSONObject, status: JSONObject) -> Cause:
     """Say how a container has ended, and how often.
 
     Args:
@@ -84,10 +84,11 @@ def crashed(status: JSONObject) -> Cause:
     again = " again and again" if restarts > 1 else ""
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
+    log = f"kubectl logs --previous --namespace {namespace_of(pod)} {name_of(pod)} --container {name}"
     return Cause(
         f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else ""),
         (Ref("Container", name),),
-        (f"see its last words: kubectl logs --previous --container {name}",),
+        (f"see its last words: {log}",),
     )
 
 

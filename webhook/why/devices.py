@@ -224,7 +224,13 @@ class Lacks:
         said = f"no {asked.what} is free for {asked.who}: {all_} held"
         if most or self._own:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
-            left = f"at most {most} of {total} is, the others are" if most else f"of {total}, others are"
+            others = sum(each["devices"] for each in held)
+            theirs = f"{total - others} of {total} {'is its' if total - others == 1 else 'are its'} own, and {others}"
+            left = (
+                f"at most {most} of {total} is, the others are"
+                if most
+                else f"{theirs} {'is' if others == 1 else 'are'}"
+            )
             said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} held"
         return Cause(f"{said} {lower}by {_named(held)}{why}", (*_refs(held)[:6], *asked.about))
 

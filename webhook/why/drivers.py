@@ -233,7 +233,7 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
         return None
     troubled = next(failed(pod), None)
     if troubled is not None:
-        said = crashed(troubled)
+        said = crashed(pod, troubled)
         ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
         state = text(troubled, "state", "waiting", "reason") or "failed"
         restarts = number(troubled, "restartCount") or 0
@@ -378,7 +378,7 @@ def summary(scene: Scene, node: JSONObject) -> str:
         for result in items(claim, "status", "allocation", "devices", "results")
     )
     parts = [f"driver {driver} publishes {count} device{'s' * (count != 1)}" for driver, count in counts.items()]
-    return f"nothing is wrong with it: {' and '.join(parts)}; {held} of them are held"
+    return f"nothing is wrong with it: {' and '.join(parts)}; {held} of {sum(counts.values())} held"
 
 
 def _pools(scene: Scene, node: str) -> set[tuple[str, str]]:

@@ -16,6 +16,7 @@ from webhook.references.rules import listed
 from webhook.simulation import binding
 from webhook.simulation.affinity import named, wants
 from webhook.simulation.answers import Answers
+from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
 from webhook.simulation.nodes import TOO_MANY, UNSELECTED, NodeState, Refusal, amount_text
 from webhook.simulation.rejections import Explainer, requests
@@ -32,6 +33,12 @@ _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _KUEUE: Final = "kueue.x-k8s.io/"
 _LIMIT: Final = 32
 """The most devices of a claim (AllocationResultsMaxSize)."""
+_TOGETHER: Final = 99
+"""The step of nodes that meet each request alone: after all that a request has."""
+_NO_DEVICES: Final = "cannot allocate all claims"
+"""The scheduler's reason of nodes without devices for a pod; it looks at all else before."""
+_NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
+"""The words in its reasons that are not simulated."""
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -169,15 +176,16 @@ class _Pending:
         if not causes:
             reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
-        return Found(causes, _helps(self.scene, placement))
+        # The simulation does not know these reasons: what it finds would not help.
+        return Found(causes, () if any(self._not_simulated()) else _helps(self.scene, placement))
 
     def _causes(self, placement: Placement) -> Iterator[Cause]:
-        volumes = list(self._of_volumes())
-        yield from volumes
+        others = [] if placement.awaited else list(self._not_simulated())
+        yield from others
         if placement.awaited:
             yield self._awaited(placement)
         elif placement.node is not None:
-            if not volumes:
+            if not others:
                 yield self._unexpected(placement.node)
         elif text(placement.condition, "message").startswith(binding.FAILED):
             yield from self._full(placement.claims)
@@ -232,14 +240,20 @@ class _Pending:
             f"{' and '.join(first.missing)} of device {first.place} {'are' if several else 'is'} not true yet: the "
             f"scheduler waits for the driver before it binds the pod ({first.text})",
             about,
-            (f"once {first.wish}: see the log of the driver's controller",),
+            ("see the log of the driver's controller",),
         )
+
+    def _not_simulated(self) -> Iterator[Cause]:
+        """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
+        volumes, words = list(self._of_volumes()), _words(self._said())
+        yield from volumes
+        if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
+            yield Cause(f"the scheduler finds no node: {words}", (ref_of(self.pod),))
 
     def _of_volumes(self) -> Iterator[Cause]:
         """Say which volumes of the pod do not exist, or cannot be provided."""
-        inventory, namespace = self.scene.inventory, namespace_of(self.pod)
-        if not inventory.knows("PersistentVolumeClaim"):
-            return
+        inventory, namespace, said = self.scene.inventory, namespace_of(self.pod), self._said()
+        is_known = inventory.knows("PersistentVolumeClaim")
         for volume in items(self.pod, "spec", "volumes"):
             entry = text(volume, "name")
             name = text(volume, "persistentVolumeClaim", "claimName")
@@ -250,12 +264,17 @@ class _Pending:
             claim = inventory.find("PersistentVolumeClaim", name, namespace)
             ref = Ref("PersistentVolumeClaim", name, namespace)
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
-            if claim is None:
+            if claim is None and not is_known:
+                if f'persistentvolumeclaim "{name}"' in said or "PersistentVolumeClaims" in said:
+                    yield Cause(
+                        f"{ref}, its volume {entry}, holds it up, as the scheduler says: {_words(said)}", (ref,)
+                    )
+            elif claim is None:
                 yield Cause(f"{ref}, its volume {entry}, does not exist", (ref,))
             elif text(claim, "status", "phase") == "Lost":
                 yield Cause(f"{ref}, its volume {entry}, has lost its PersistentVolume", (ref,))
-            elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in self._said().lower()):
-                words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {brief(self._said())}"
+            elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in said.lower()):
+                words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
                 yield Cause(f"{ref}, its volume {entry}, is not bound{words}", (ref,))
 
     # -- nodes
@@ -289,7 +308,23 @@ class _Pending:
             alone.nodes = verdicts.nodes
             alone.by_node = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
+            yield from self._kept_from(self._closest(groups, verdicts), verdicts, needs, has_devices=False)
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
+
+    def _closest(self, groups: Sequence[JSONObject], verdicts: Verdicts) -> list[int]:
+        """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
+
+        If one does not, the devices decide.
+
+        Args:
+            groups: How nodes refuse the pod for its devices.
+        """
+        steps = [min((each.step for each in unmet(group["requests"]).values()), default=_TOGETHER) for group in groups]
+        names = [
+            name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group["nodes"]
+        ]
+        nodes = [self.scene.cluster.index[each] for each in names]
+        return [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
@@ -337,7 +372,14 @@ class _Pending:
 
     # -- nodes that have devices, and refuse the pod for another reason
 
-    def _kept_from(self, suiting: Sequence[int], verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
+    def _kept_from(
+        self, suiting: Sequence[int], verdicts: Verdicts, needs: Needs, *, has_devices: bool = True
+    ) -> Iterator[Cause]:
+        """Say why nodes refuse the pod, their devices aside.
+
+        Args:
+            has_devices: Whether devices for the pod are free there.
+        """
         cluster = self.scene.cluster
         alike: dict[tuple[str, ...], tuple[Refusal, list[NodeState]]] = {}
         for node in suiting:
@@ -347,21 +389,26 @@ class _Pending:
                 key = (*refusal.reasons, *map(str, taints))
                 alike.setdefault(key, (refusal, []))[1].append(state)
         for refusal, states in sorted(alike.values(), key=lambda each: -len(each[1])):
-            yield self._of_group(refusal, states, needs, is_all=len(states) == len(suiting))
+            which = ""
+            if has_devices and self._wants_devices(needs):
+                is_all = len(states) == len(suiting)
+                only = f", the only node{'s' * (len(states) > 1)} with devices for it,"
+                which = only if is_all else " (with devices for it)"
+            yield self._of_group(refusal, states, needs, which, has_devices=has_devices)
 
-    def _of_group(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs, *, is_all: bool) -> Cause:
-        names, one = shortened([each.name for each in states]), len(states) == 1
+    def _of_group(
+        self, refusal: Refusal, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
+    ) -> Cause:
+        names = shortened([each.name for each in states])
         nodes = tuple(Ref("Node", each.name) for each in states[:NAMED_MAX])
         pinned = next(filter(allocation_of, needs.claims), None)
         if pinned is None and UNSELECTED in refusal.reasons:
-            return Cause(self._unselected(states, needs), (ref_of(self.pod), *_labels(needs), *nodes))
+            said = self._unselected(states, needs, has_devices=has_devices)
+            return Cause(said, (ref_of(self.pod), *_labels(needs), *nodes))
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
             return Cause(said, (ref_of(pinned), *nodes, *about))
-        which = ""
-        if self._wants_devices(needs):
-            which = f", the only node{'s' * (not one)} with devices for it," if is_all else " (with devices for it)"
         return Cause(f"{names}{which} {what}", (*nodes, *about))
 
     def _wants_devices(self, needs: Needs) -> bool:
@@ -390,7 +437,7 @@ class _Pending:
             said = f"{is_} not selected by the pod's node selector or affinity"
         return said, about
 
-    def _unselected(self, states: Sequence[NodeState], needs: Needs) -> str:
+    def _unselected(self, states: Sequence[NodeState], needs: Needs, *, has_devices: bool) -> str:
         """Say which nodes the pod's node selector or affinity leaves, and which labels those with devices have."""
         spec, names = needs.demand.spec, shortened([each.name for each in states])
         selected = shortened([each.name for each in self.scene.cluster.nodes if wants(spec, each.node)])
@@ -406,8 +453,11 @@ class _Pending:
         what = "devices" if self._wants_devices(needs) else "room"
         if selected and what == "devices":
             leaves = f"leaves {selected} only, without a device for it"
+        there = " and ".join(found)
+        if not has_devices:
+            return f"its {which} {leaves}{there and f'; on {names} {there}'}"
         have = f"{names} {'has' if len(states) == 1 else 'have'} {what}"
-        return f"its {which} {leaves}; {have}{found and ', and ' + ' and '.join(found) + ' there'}"
+        return f"its {which} {leaves}; {have}{there and f', and {there} there'}"
 
     # -- what the scheduler says
 
@@ -436,16 +486,24 @@ class _Pending:
             )
         if not words:
             return Cause(f"waits for the scheduler, which has said nothing of it yet; {node} has room for it", (ref,))
+        spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
+        is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
+        unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
         return Cause(
-            f"the scheduler finds no node: {brief(words.partition(' preemption: ')[0].rstrip('. ,'))}; by devices and "
+            f"the scheduler finds no node: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
             (*self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
-            ("the scheduler tries again by itself after changes in the cluster",),
+            (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
 
 
 _OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
 """The rules about attributes that a selector reads in vain."""
+
+
+def _words(said: str) -> str:
+    """Shorten the scheduler's words to those about nodes."""
+    return brief(said.partition(" preemption: ")[0].rstrip(". ,"))
 
 
 def _vendor(resource: str) -> str:

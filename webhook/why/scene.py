@@ -93,6 +93,11 @@ class Cause(NamedTuple):
     is_well: bool = False
 
 
+def _when(time: str) -> str:
+    """Return a time as a key to sort by: a second before the parts of it."""
+    return time.removesuffix("Z")
+
+
 class Event(NamedTuple):
     """An event.
 
@@ -110,6 +115,12 @@ class Event(NamedTuple):
     times: int
     about: JSONObject
 
+    @property
+    def when(self) -> str:
+        """The time as a key to sort by: kubelet, which tells seconds only, acts after the scheduler within one."""
+        is_whole = "." not in self.time and text(self.about, "kind") == "Pod"
+        return _when(self.time) + ".~" * is_whole
+
     @classmethod
     def of(cls, obj: JSONObject) -> Event:
         """Read an event, also one of ``events.k8s.io``."""
@@ -118,7 +129,7 @@ class Event(NamedTuple):
             text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp"),
             text(obj, "eventTime"),
         )
-        time = max(times) or text(obj, "metadata", "creationTimestamp")
+        time = max(times, key=_when) or text(obj, "metadata", "creationTimestamp")
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
         words = " ".join((text(obj, "message") or text(obj, "note")).split())
         about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
@@ -174,6 +185,33 @@ class Scene:
         found = every_rule()[name].check(obj, self.context)
         return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
 
+    def uncollected(self, obj: JSONObject) -> str:
+        """Return a kind that is not known, though other objects tell that the cluster has some; empty without one.
+
+        Args:
+            obj: The pod or claim that is asked about.
+        """
+        every = self.inventory.all
+        ended = {"Succeeded", "Failed"}
+        if text(obj, "status", "phase") in ended:
+            return ""
+        bound = [
+            each
+            for each in every("Pod")
+            if text(each, "spec", "nodeName") and text(each, "status", "phase") not in ended
+        ]
+        claims, is_bound = every("ResourceClaim"), bool(text(obj, "spec", "nodeName"))
+        said = [text(each, "message") for each in items(obj, "status", "conditions")]
+        told = {
+            "Node": any(text(each, "spec", "nodeName") for each in (*bound, *every("ResourceSlice"))),
+            "ResourceClaim": any(items(each, "spec", "resourceClaims") for each in bound),
+            "DeviceClass": not is_bound
+            and any(mapping(each, "status", "allocation") for each in claims)
+            and not any("does not exist" in each for each in said),
+            "Pod": any(items(each, "status", "reservedFor") for each in claims),
+        }
+        return next((kind for kind, is_there in told.items() if is_there and not self.inventory.knows(kind)), "")
+
     # -- events
 
     @cached_property
@@ -191,7 +229,7 @@ class Scene:
         """
         uid = text(obj, "metadata", "uid")
         found = [each for each in self._events.get(uid, ()) if not reasons or each.reason in reasons] if uid else []
-        return sorted(found, key=lambda each: each.time, reverse=True)
+        return sorted(found, key=lambda each: each.when, reverse=True)
 
     def of_gone(self, prefix: str, namespace: str) -> list[Event]:
         """Return the events about pods that are gone, the last first.
@@ -209,7 +247,7 @@ class Scene:
                 if text(each.about, "kind") == "Pod" and text(each.about, "uid") not in known
                 if text(each.about, "namespace") == namespace and text(each.about, "name").startswith(prefix)
             ),
-            key=lambda each: each.time,
+            key=lambda each: each.when,
             reverse=True,
         )
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.inventory.claims import allocation_of
-from webhook.objects import JSONObject, full_name_of, items, namespace_of
+from webhook.objects import JSONObject, at, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
@@ -61,7 +61,12 @@ def _releasable(
     for name in dict.fromkeys((*wanted, *on)):
         namespace, _, claim_name = name.partition("/")
         claim = cluster.claim(claim_name, namespace)
-        if claim is None or not allocation_of(claim) or holder(cluster, name, 0)["state"] == COPY:
+        if (
+            claim is None
+            or not allocation_of(claim)
+            or _is_of_gang(cluster, claim, pod)
+            or holder(cluster, name, 0)["state"] == COPY
+        ):
             continue
         if name not in wanted or not _is_of_same(cluster, claim, pod):
             yield name, claim
@@ -72,6 +77,17 @@ def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
     owners, namespace = set(owners_of(pod)), namespace_of(claim)
     pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
     return any(not owners.isdisjoint(owners_of(each)) for each in pods)
+
+
+def _is_of_gang(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
+    """Tell whether a pod uses a claim that is scheduled together with another, so that its release helps neither."""
+    group, namespace = at(pod, "spec", "schedulingGroup"), namespace_of(claim)
+    pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
+    return (
+        bool(group)
+        and namespace == namespace_of(pod)
+        and any(at(each, "spec", "schedulingGroup") == group for each in pods)
+    )
 
 
 def _size(claim: JSONObject) -> str:
