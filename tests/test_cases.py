@@ -85,7 +85,8 @@ def found_in_example(rule: str, manifest: str, where: Path) -> list[Found]:
     if command[0] in {"convert", "mutate"}:  # they print what becomes of manifests, and findings as text
         done = draguard(*command, manifests)
         return [(int(each[2]), each[3], each[4]) for each in _FOUND.finditer(done.out + done.err)]
-    found = findings(*command, manifests)
+    quiet = ("--quiet",) if command[0] == "scan" else ()  # an example has only the objects that it takes
+    found = findings(*command, manifests, *quiet)
     return [_found(each) for each in found if each["rule"] == rule or each["level"] == "error"]
 
 
