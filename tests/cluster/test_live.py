@@ -182,7 +182,11 @@ def test_what_cannot_be_read_does_not_hide_the_rest(
         ),
         (
             {"prints": '{"metadata":{"continue":"x"},"items":[]}'},
-            "the API server returned an empty list that is not the last one",
+            "the API server returned a list that does not go on",
+        ),
+        (
+            {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'},
+            "the API server returned a list that does not go on",
         ),
         ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
         ({"sleeps": 60}, "kubectl took longer than 4 seconds"),

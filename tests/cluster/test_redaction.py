@@ -255,6 +255,51 @@ def test_what_containers_and_drivers_write_is_left_out() -> None:
     assert redacted(rejected)[0]["status"]["message"] == rejected["status"]["message"]
 
 
+def test_where_nodes_are_and_what_they_run_is_hidden() -> None:
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "worker1.acme.com"},
+        "spec": {"taints": [{"key": "acme.org/team", "effect": "NoSchedule"}]},
+        "status": {"images": [{"names": ["registry.acme.com/jane:1"]}], "nodeInfo": {"kubeletVersion": "v1.36.3"}},
+    }
+    term = {"matchExpressions": [{"key": "acme.net/rack", "operator": "In", "values": ["jane-1"]}]}
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {"driver": "gpu.acme.com", "nodeSelector": {"nodeSelectorTerms": [term]}, "devices": []},
+    }
+    pod = {
+        **_pod(),
+        "spec": {"tolerations": [{"key": "a", "value": "jane"}], "volumes": [{"hostPath": {"path": "/jane"}}]},
+    }
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "b"},
+        "spec": {"policyName": "jane-policy", "paramRef": {"name": "jane", "namespace": "default-jane"}},
+    }
+    policy = {**binding, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "jane-policy"}, "spec": {}}
+    *hidden, bound, named = redacted(node, slice_, pod, binding, policy)
+    found = json.dumps([*hidden, bound]).replace("gpu.acme.com", "")
+    assert "jane" not in found
+    assert "acme" not in found
+    assert "v1.36.3" in found
+    assert bound["spec"]["policyName"] == named["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"apiVersion": "v1", "kind": "Event", "message": "x", "metadata": 5},
+        {"kind": "ResourceSlice", "spec": {"devices": [{"name": "d", "attributes": {"uuid": {"strings": 5}}}]}},
+    ],
+)
+def test_objects_of_any_shape_are_redacted(odd: JSONObject) -> None:
+    assert redacted(odd)
+
+
 def test_references_stay() -> None:
     node, _, slice_, template, pod, event, quota, special = redacted(*CLUSTER)
     name = node["metadata"]["name"]

@@ -1287,3 +1287,12 @@ def test_the_cause_is_named(
     named = [(each["kind"], each["name"]) for each in answer["objects"]]
     assert about in named or about[1] in answer["cause"], named
     json.dumps(answer)
+
+
+def test_circles_of_owners_end() -> None:
+    first, second = workload("ReplicaSet", "first"), workload("ReplicaSet", "second")
+    itself = owned(known(pod("q")), known(pod("q")))
+    below = [HELD, claim("d"), owned(first, second), owned(second, first), owned(bound(), first), itself]
+    assert "pod p" in answer_of("replicaset/first", [*AROUND, *below])["cause"]
+    assert answer_of("pod/p", [*AROUND, *below])["stage"] == "not-started"
+    assert answer_of("pod/q", [*AROUND, *below])["stage"] == "pending"

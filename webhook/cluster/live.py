@@ -39,6 +39,8 @@ MAX_METRICS: Final = 64 * 1024**2
 """The bytes of the API server's metrics."""
 MAX_BYTES: Final = 1024**3
 """The bytes of all objects that are kept until they are used."""
+MAX_VERSIONS: Final = 10_000
+"""The versions of all groups; a cluster with hundreds of CustomResourceDefinitions serves hundreds."""
 MAX_OBJECTS: Final = 200_000
 """The objects of a kind; Kubernetes supports 150,000 pods."""
 MAX_ANNOTATION: Final = 1024
@@ -271,6 +273,8 @@ class Server:
             listed = decoded(self._transport.get("/apis"), _Groups).groups
         except ClusterError:
             return {}
+        if sum(len(each.versions) for each in listed) > MAX_VERSIONS:
+            return {}
         return {"": ["v1"], **{each.name: [one.version for one in each.versions] for each in listed}}
 
     def parts(
@@ -355,10 +359,11 @@ class Server:
             self.count += len(chunk.items or ())
             if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
-            if not (more := chunk.metadata.more):
+            before, more = more, chunk.metadata.more
+            if not more:
                 return found
-            if not chunk.items:
-                raise ClusterError("the API server returned an empty list that is not the last one")
+            if not chunk.items or more == before:
+                raise ClusterError("the API server returned a list that does not go on")
 
     def _chunk(self, path: str, limit: int, more: str) -> tuple[_Chunk, int]:
         """Read a part of a list, and return the number of objects to ask for next."""

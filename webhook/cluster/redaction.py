@@ -20,7 +20,17 @@ _DROPPED: Final = frozenset(
         *("fieldsV1", "selfLink", "env", "envFrom", "command", "args", "lifecycle", "hostAliases", "dnsConfig"),
         *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
-        *("podCIDRs", "volumesAttached", "volumesInUse", "networkData"),
+        *("podCIDRs", "volumesAttached", "volumesInUse", "networkData", "images", "manager", "workingDir", "projected"),
+        *(
+            "subPath",
+            "subPathExpr",
+            "terminationMessagePath",
+            "securityContext",
+            "reportingInstance",
+            "osImage",
+            "kernelVersion",
+        ),
+        *("resourceNames", "caBundle"),
     )
 )
 """Fields on which no answer about devices depends."""
@@ -44,7 +54,6 @@ _KEPT: Final = frozenset(
             "subresource",
             "protocol",
             "scopeName",
-            "manager",
         ),
     )
 )
@@ -62,7 +71,12 @@ _IDENTITY: Final = re.compile(
 )
 """Names of attributes that identify a device or its place; others describe it."""
 _DRIVER: Final = re.compile(r"""driver\s*==\s*["']([^"']+)["']""")
-_OF_CLUSTERS: Final = ("default", "kube-system", "kube-public", "kube-node-lease", "system-")
+_OF_CLUSTERS: Final = frozenset(
+    (
+        *("default", "kube-system", "kube-public", "kube-node-lease"),
+        *("system-node-critical", "system-cluster-critical"),
+    )
+)
 _PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|")
 """Values of labels and taints that tell nothing, and UIDs."""
 _PLUGINS: Final = "/var/lib/kubelet/plugins"
@@ -82,6 +96,8 @@ _LETTERS: Final = 23
 """A prime number, for :func:`_code`."""
 _MOST_SLIPS: Final = 200
 """How many words of objects that do not exist are compared with those of objects that do."""
+_MOST_COMPARED: Final = 1_000_000
+"""How many pairs of such words are compared."""
 
 
 class Redaction:
@@ -91,6 +107,7 @@ class Redaction:
         self._words: set[str] = set()
         self._existing: set[str] = set()
         """Words that objects have for names."""
+        self._classes: set[str] = set()
         self._identities: set[str] = set()
         self._public: set[str] = set()
         """Words that tell no more than which drivers a cluster has."""
@@ -105,7 +122,7 @@ class Redaction:
 
     def learn(self, obj: JSONObject) -> None:
         """Note what is to be replaced in an object."""
-        if _POLICY in text(obj, "kind"):
+        if text(obj, "kind").endswith(_POLICY):
             obj = {"metadata": obj.get("metadata")}
         elif text(obj, "kind") == "Event":
             obj = {key: value for key, value in obj.items() if key != "metadata"}
@@ -113,10 +130,12 @@ class Redaction:
             self._public.update(_strings_of_plugin(obj))
         else:
             self._existing.add(name_of(obj))
+            if text(obj, "kind") == "DeviceClass":
+                self._classes.add(name_of(obj))
         for device in items(obj, "spec", "devices"):
             for name, value in {**mapping(device, "attributes"), **mapping(device, "basic", "attributes")}.items():
                 if _IDENTITY.search(name.rpartition("/")[2]) and isinstance(value, dict):
-                    found = value.get("strings") or [value.get("string")]
+                    found = [value.get("string"), *(value["strings"] if isinstance(value.get("strings"), list) else ())]
                     self._identities.update(each for each in found if isinstance(each, str) and each)
         self._learn(obj, "")
 
@@ -127,9 +146,9 @@ class Redaction:
         elif isinstance(value, dict):
             if key in _LABELS:
                 self._domains.update(each.partition("/")[0] for each in value if "/" in each)
-            is_taint = not {"effect", "operator"}.isdisjoint(value)
+            is_taint = key in {"taints", "tolerations"} or not {"effect", "operator"}.isdisjoint(value)
             for inner, each in value.items():
-                if key in _LABELS or (is_taint and inner in {"value", "values"}):
+                if (key in _LABELS and isinstance(each, str)) or (is_taint and inner in {"value", "values"}):
                     self._words.update(one for one in (each if isinstance(each, list) else [each]) if _is_word(one))
                 elif isinstance(each, str):
                     self._learn_text(inner, each)
@@ -141,6 +160,8 @@ class Redaction:
             self._drivers.add(value)
         elif _EXPRESSION.search(key):
             self._drivers.update(_DRIVER.findall(value))
+        elif key in _KEYS and "/" in value:
+            self._domains.add(value.partition("/")[0])
         elif key not in _KEPT and _NAMING.search(key) and _is_word(value, is_name=key != "image"):
             self._words.add(value)
 
@@ -148,9 +169,9 @@ class Redaction:
         """Return an object with all that was learned replaced; nothing may be learned later."""
         if not self._replaced:
             self._settle()
-        found: JSONObject = self._walk(obj, "", is_policy=_POLICY in text(obj, "kind"))
+        found: JSONObject = self._walk(obj, "", is_policy=text(obj, "kind").endswith(_POLICY))
         if text(obj, "kind") == "Event":
-            found["metadata"]["name"] = f"event-{next(self._events)}"
+            found["metadata"] = {**mapping(found, "metadata"), "name": f"event-{next(self._events)}"}
         return found
 
     def text(self, value: str) -> str:
@@ -178,16 +199,17 @@ class Redaction:
     def _settle(self) -> None:
         domains = {_domain(each) for each in self._drivers}
         self._words.update(each for each in self._domains if not self._is_public(each))
-        self._public |= {*self._drivers, *(each for each in self._existing if _domain(each) in domains and "." in each)}
+        self._public |= {*self._drivers, *(each for each in self._classes if _domain(each) in domains and "." in each)}
         missing = sorted(self._words - self._existing)[:_MOST_SLIPS]
         self._public |= {each for each in missing if nearest(each, self._public)}
-        words = {each for each in self._words | self._existing if each and not each.startswith(_OF_CLUSTERS)}
+        words = {each for each in self._words | self._existing if each and each not in _OF_CLUSTERS}
         words -= self._public | self._identities
         parts = {part for each in words for part in _PARTS.split(each)[::2]} | self._identities - self._public
         for rank, part in enumerate(sorted(parts)):
             self._codes[part] = _code(rank, len(parts))
         existing = {part for each in words & self._existing for part in _PARTS.split(each)[::2]}
-        for part in sorted(parts - existing - self._identities)[:_MOST_SLIPS]:
+        most = min(_MOST_SLIPS, _MOST_COMPARED // (len(existing) or 1))
+        for part in sorted(parts - existing - self._identities)[:most]:
             if other := nearest(part, existing):
                 self._codes[part] = f"{self._codes[other]}x"
         self._replaced = {each: self._codes[each] for each in self._identities}
@@ -226,6 +248,8 @@ class Redaction:
             hidden = self._walk(kept, name, is_policy=False)
             version = _APPLIED_AS.match(text(value, _APPLIED))
             return {**hidden, _APPLIED: f"{version[0]}}}"} if version else hidden
+        if name == "hostPath" and isinstance(value, dict) and not text(value, "path").startswith(_PLUGINS):
+            return {}
         if name in _SOURCES and isinstance(value, dict) and "name" in around:
             return {"driver": value["driver"]} if "driver" in value else {}
         if name == "data" and "device" in around:

@@ -268,12 +268,14 @@ class Scene:
         return self._owned.get(text(obj, "metadata", "uid"), [])
 
     def pods_of(self, workload: JSONObject) -> list[JSONObject]:
-        """Return the pods of a workload, also those of what it controls."""
-        return [
-            pod
-            for each in self.owned(workload)
-            for pod in ([each] if text(each, "kind") == "Pod" else self.pods_of(each))
-        ]
+        """Return the pods of a workload, also those of what it controls, once each: owners may form a circle."""
+        found, ahead, seen = list[JSONObject](), [workload], {id(workload)}
+        while ahead:
+            for each in self.owned(ahead.pop()):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    (found if text(each, "kind") == "Pod" else ahead).append(each)
+        return found
 
     def owner(self, obj: JSONObject) -> JSONObject | None:
         """Return the controller of an object; None if it has none, or if that is not known, or another by now."""
@@ -285,8 +287,10 @@ class Scene:
         return None
 
     def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
-        """Yield the controller of an object, and that of the controller."""
-        while (above := self.owner(obj)) is not None:
+        """Yield the controller of an object, and that of the controller, until one comes again."""
+        seen = {id(obj)}
+        while (above := self.owner(obj)) is not None and id(above) not in seen:
+            seen.add(id(above))
             yield above
             obj = above
 
