@@ -76,6 +76,11 @@ def number(obj: Any, *path: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
+def condition_of(obj: Any, kind: str) -> JSONObject:
+    """Return the condition of a type in an object's status, an empty one if there is none."""
+    return next((each for each in items(obj, "status", "conditions") if each.get("type") == kind), _NONE)
+
+
 def metadata_of(obj: object) -> Mapping[str, Any]:
     """Return an object's metadata, of any type."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

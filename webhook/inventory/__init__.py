@@ -12,9 +12,20 @@ from webhook.inventory.objects import (
     Inventory,
     MalformedError,
     devices_path,
+    has_ended,
     in_namespace,
     is_claim,
     newest,
 )
 
-__all__ = ["CLAIMS", "KINDS", "Inventory", "MalformedError", "devices_path", "in_namespace", "is_claim", "newest"]
+__all__ = [
+    "CLAIMS",
+    "KINDS",
+    "Inventory",
+    "MalformedError",
+    "devices_path",
+    "has_ended",
+    "in_namespace",
+    "is_claim",
+    "newest",
+]

@@ -109,6 +109,11 @@ _NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
 _TERMINATED: Final = frozenset({"Succeeded", "Failed"})
 
 
+def has_ended(pod: JSONObject) -> bool:
+    """Tell whether all containers of a pod have ended for good."""
+    return text(pod, "status", "phase") in _TERMINATED
+
+
 class MalformedError(ValueError):
     """An object cannot be decoded; the message names the object and the error."""
 
@@ -251,15 +256,14 @@ class Inventory:
     def running(self) -> Iterator[JSONObject]:
         """Return the pods on a node that have not ended, which use its resources."""
         for pod in self.all("Pod"):
-            node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
-            if node and phase not in _TERMINATED:
+            if at(pod, "spec", "nodeName") and not has_ended(pod):
                 yield pod
 
     def pending(self) -> Iterator[JSONObject]:
         """Return the pods that wait for a node, and those with claims that do not start on theirs."""
         for pod in self.all("Pod"):
-            node, phase = at(pod, "spec", "nodeName"), text(pod, "status", "phase")
-            if (phase == "Pending" and items(pod, "spec", "resourceClaims")) if node else phase not in _TERMINATED:
+            is_starting = text(pod, "status", "phase") == "Pending" and bool(items(pod, "spec", "resourceClaims"))
+            if is_starting if at(pod, "spec", "nodeName") else not has_ended(pod):
                 yield pod
 
 

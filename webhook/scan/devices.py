@@ -9,11 +9,12 @@ from typing import Final
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
 from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
+from webhook.inventory import has_ended
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster, Result, claims_named, has_ended
+from webhook.scan.stored import Cluster, Result, claims_named
 from webhook.simulation.affinity import tolerates
 
 _EVICTING: Final = 300

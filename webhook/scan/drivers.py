@@ -9,11 +9,12 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory import has_ended
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.objects import JSONObject, condition_of, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster, has_ended
+from webhook.scan.stored import Cluster
 from webhook.simulation.affinity import tolerates, wants
 
 _REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
@@ -174,8 +175,7 @@ def silent(cluster: Cluster) -> set[tuple[str, str]]:
 
 
 def _is_ready(node: JSONObject) -> bool:
-    conditions = items(node, "status", "conditions")
-    return not any(text(each, "type") == "Ready" and text(each, "status") != "True" for each in conditions)
+    return text(condition_of(node, "Ready"), "status") in {"", "True"}
 
 
 def _is_served(spec: JSONObject, node: JSONObject) -> bool:
@@ -206,9 +206,7 @@ def _trouble(pod: JSONObject) -> str:
     phase = text(pod, "status", "phase")
     if phase != "Running":
         return f"it is not running: {phase}" + (f" ({reason})" if (reason := text(pod, "status", "reason")) else "")
-    conditions = items(pod, "status", "conditions")
-    is_unready = any(text(each, "type") == "Ready" and text(each, "status") == "False" for each in conditions)
-    return "it is not ready" if is_unready else ""
+    return "it is not ready" if text(condition_of(pod, "Ready"), "status") == "False" else ""
 
 
 @rule("driver-not-running")

@@ -15,7 +15,7 @@ from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.usage import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.findings import Finding, found, identity
-from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import allocation_of, is_pod, source
 from webhook.inventory.objects import DRA, free_of_nulls
 from webhook.later import cached_property
@@ -35,7 +35,6 @@ WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job
 KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
 """The kinds that rules are about; others only tell more of these."""
-ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
@@ -419,11 +418,6 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 def _key(obj: JSONObject) -> tuple[str, str, str]:
     return text(obj, "kind"), text(obj, "metadata", "namespace"), name_of(obj)
-
-
-def has_ended(pod: JSONObject) -> bool:
-    """Tell whether a pod has ended."""
-    return text(pod, "status", "phase") in ENDED
 
 
 def claims_named(pod: JSONObject) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
+from webhook.inventory import has_ended
 from webhook.inventory.claims import allocation_of, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
@@ -19,7 +20,6 @@ DeviceID = tuple[str, str, str]
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""
-_ENDED: Final = {"Succeeded", "Failed"}
 FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
 GONE: Final = "not found"
@@ -110,7 +110,7 @@ def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
     pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)
     if pod is None or (text(pod, "metadata", "uid") and text(pod, "metadata", "uid") != text(consumer, "uid")):
         return GONE if namespace in cluster.namespaces_of_pods else ""
-    if text(pod, "status", "phase") in _ENDED:
+    if has_ended(pod):
         return FINISHED
     return TERMINATING if at(pod, "metadata", "deletionTimestamp") else ""
 

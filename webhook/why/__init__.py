@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, allocation_of
 from webhook.objects import JSONObject, at, items, name_of, text
 from webhook.report.excerpt import printable
@@ -96,7 +97,7 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         return _uncollected(scene, pod, subject, absent)
     helps: tuple[str, ...] = ()
     used = started.uses(scene, pod)  # before the simulation allocates them
-    if text(pod, "spec", "nodeName") or text(pod, "status", "phase") in {"Succeeded", "Failed"}:
+    if text(pod, "spec", "nodeName") or has_ended(pod):
         stage, found = started.stage_of(pod), started.explain(scene, pod)
     elif at(pod, "metadata", "deletionTimestamp"):
         stage, found = started.ENDED, started.explain(scene, pod)

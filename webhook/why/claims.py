@@ -7,8 +7,20 @@ from typing import Final
 
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
+from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, is_pod, named, source
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import (
+    JSONObject,
+    at,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    text,
+    texts,
+)
 from webhook.problem import ERROR
 from webhook.references.rules import listed
 from webhook.simulation import creation
@@ -88,7 +100,7 @@ def _of_group(scene: Scene, pod: JSONObject, entry: JSONObject) -> bool:
 
 
 def _said(pod: JSONObject) -> bool:
-    return any(text(each, "type") == "PodScheduled" for each in items(pod, "status", "conditions"))
+    return bool(condition_of(pod, "PodScheduled"))
 
 
 def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
@@ -199,7 +211,7 @@ def users_of(scene: Scene, claim: JSONObject) -> list[JSONObject]:
     return [
         pod
         for pod in scene.inventory.all("Pod")
-        if namespace_of(pod) == namespace and text(pod, "status", "phase") not in {"Succeeded", "Failed"}
+        if namespace_of(pod) == namespace and not has_ended(pod)
         if name in scene.claim_sources(pod)
         or text(pod, "metadata", "uid") in reserved
         or name == text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")

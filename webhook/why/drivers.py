@@ -11,13 +11,25 @@ from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.deviceselectors.reads import reads
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.objects import (
+    JSONObject,
+    at,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+    texts,
+)
 from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
 from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.workloads import pods_of as pods_made
 from webhook.spelling import either
-from webhook.why.containers import crashed, failed, outcome, said_by_kubelet, waiting
+from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, ref_of
 
 _REGISTRY: Final = "plugins_registry"
@@ -224,20 +236,18 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
 
 def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     """Say what is wrong with a pod of a driver; None if it is ready."""
-    ready = next((each for each in items(pod, "status", "conditions") if text(each, "type") == "Ready"), {})
     who, where = f"its pod {full_name_of(pod)}", f" on {_home(pod)}"
     about = (ref_of(pod), *map(ref_of, scene.owners(pod)))
     if at(pod, "metadata", "deletionTimestamp"):
         return Cause(f"{who}{where} is terminating", about)
-    if text(ready, "status") == "True":
+    if text(condition_of(pod, "Ready"), "status") == "True":
         return None
     troubled = next(failed(pod), None)
     if troubled is not None:
-        said = crashed(pod, troubled)
         ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
         state = text(troubled, "state", "waiting", "reason") or "failed"
         restarts = number(troubled, "restartCount") or 0
-        words = said.text.partition(": ")[2] if text(ended, "message") else ""
+        words = last_words(ended)
         log = f"kubectl logs --previous --namespace {namespace_of(pod)} {name_of(pod)}"
         return Cause(
             f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else ""),
@@ -313,8 +323,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     yield from silent
     for driver, several in slices.items():
         yield from _incomplete(driver, several)
-    ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), None)
-    if ready is not None and text(ready, "status") != "True":
+    if not is_ready(node):
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
         yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (f"kubectl uncordon {name}",))
@@ -341,9 +350,14 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
         )
 
 
+def is_ready(node: JSONObject) -> bool:
+    """Tell whether kubelet reports that a node is ready; also if it reports nothing."""
+    return text(condition_of(node, "Ready"), "status") in {"", "True"}
+
+
 def not_ready(node: JSONObject) -> Cause:
     """Say that a node is not ready, in the words of its condition."""
-    ready = next((each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"), {})
+    ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
     return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
 

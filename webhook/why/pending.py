@@ -7,10 +7,11 @@ from typing import Final
 
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
+from webhook.inventory import has_ended
 from webhook.inventory.claims import Blocked, allocation_of
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
-from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.simulation import binding
@@ -122,7 +123,7 @@ def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
         each
         for each in scene.inventory.all("Pod")
         if namespace_of(each) == namespace and text(each, "spec", "schedulingGroup", "podGroupName") == name
-        if text(each, "status", "phase") not in {"Succeeded", "Failed"}
+        if not has_ended(each)
     ]
     if len(pods) < least:
         return Cause(
@@ -463,8 +464,7 @@ class _Pending:
 
     def _said(self) -> str:
         """Return the scheduler's last words: those of the condition, else of an event."""
-        conditions = items(self.pod, "status", "conditions")
-        condition = next((each for each in conditions if text(each, "type") == "PodScheduled"), {})
+        condition = condition_of(self.pod, "PodScheduled")
         events = self.scene.events(self.pod, "FailedScheduling")
         return text(condition, "message") or (events[0].words if events else "")
 
@@ -530,8 +530,7 @@ def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -
         return f"{has} {what} that the pod does not tolerate: {' and '.join(map(str, others))}"
     said = []
     for each in taints:
-        conditions = items(node, "status", "conditions")
-        condition = next((one for one in conditions if text(one, "type") == _CONDITIONS.get(each.key)), {})
+        condition = condition_of(node, _CONDITIONS.get(each.key, ""))
         words = text(condition, "message") or text(condition, "reason")
         state = each.key.rpartition("/")[2].replace("-", " ")
         verb = f"{is_} {state}" if state.startswith(("not ", "un", "shut")) else f"{has} {state}"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, release_of
-from webhook.inventory import Inventory
+from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, source
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
@@ -192,14 +192,9 @@ class Scene:
             obj: The pod or claim that is asked about.
         """
         every = self.inventory.all
-        ended = {"Succeeded", "Failed"}
-        if text(obj, "status", "phase") in ended:
+        if has_ended(obj):
             return ""
-        bound = [
-            each
-            for each in every("Pod")
-            if text(each, "spec", "nodeName") and text(each, "status", "phase") not in ended
-        ]
+        bound = [each for each in every("Pod") if text(each, "spec", "nodeName") and not has_ended(each)]
         claims, is_bound = every("ResourceClaim"), bool(text(obj, "spec", "nodeName"))
         said = [text(each, "message") for each in items(obj, "status", "conditions")]
         told = {

@@ -7,9 +7,22 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import (
+    JSONObject,
+    at,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
 from webhook.references.rules import listed
+from webhook.simulation.affinity import tolerates
 from webhook.simulation.binding import time_of
 from webhook.simulation.queue import priority
 from webhook.simulation.taints import taint_of
@@ -47,7 +60,7 @@ _HEALTHS: Final = ("Unhealthy",)
 
 def stage_of(pod: JSONObject) -> str:
     """Return the stage of a pod that has a node."""
-    if text(pod, "status", "phase") in {"Succeeded", "Failed"} or at(pod, "metadata", "deletionTimestamp"):
+    if has_ended(pod) or at(pod, "metadata", "deletionTimestamp"):
         return ENDED
     if text(pod, "status", "phase") == "Running":
         return RUNNING
@@ -105,11 +118,8 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def _disruption(pod: JSONObject) -> JSONObject | None:
-    conditions = items(pod, "status", "conditions")
-    return next(
-        (each for each in conditions if text(each, "type") == "DisruptionTarget" and text(each, "status") == "True"),
-        None,
-    )
+    found = condition_of(pod, "DisruptionTarget")
+    return found if text(found, "status") == "True" else None
 
 
 def _terminating(scene: Scene, pod: JSONObject) -> Cause:
@@ -126,7 +136,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
     unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not _is_ready(node):
+    if node is not None and not drivers.is_ready(node):
         found = drivers.not_ready(node)
         return found._replace(
             text=f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
@@ -281,7 +291,7 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
         found = catalog.find((text(result, "driver"), text(result, "pool")), text(result, "device"))
         for each in found.content.taints if found is not None else ():
             taint = taint_of(each)
-            tolerated = any(_tolerates(toleration, each) for toleration in items(result, "tolerations"))
+            tolerated = tolerates(items(result, "tolerations"), each)
             if taint.effect in effects and not tolerated:
                 yield Cause(
                     f"the taint {taint} of device {_place(result)}",
@@ -294,12 +304,6 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
                 )
 
 
-def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    from webhook.simulation.affinity import tolerates
-
-    return tolerates([toleration], taint)
-
-
 # -- not started
 
 
@@ -310,7 +314,7 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         name = text(pod, "spec", "nodeName")
         yield Cause(f"its node {name} does not exist", (Ref("Node", name), ref_of(pod)))
         return
-    if node is not None and not _is_ready(node):
+    if node is not None and not drivers.is_ready(node):
         found = drivers.not_ready(node)
         yield found._replace(text=f"its node {name_of(node)} {found.text}, so that kubelet does not start it")
     unprepared = scene.events(pod, PREPARE)
@@ -325,11 +329,6 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
     for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
         yield cause._replace(text=f"is on a device with a taint: {cause.text}")
-
-
-def _is_ready(node: JSONObject) -> bool:
-    ready = [each for each in items(node, "status", "conditions") if text(each, "type") == "Ready"]
-    return not ready or text(ready[0], "status") == "True"
 
 
 def _devices_are_there(scene: Scene, pod: JSONObject) -> str:
@@ -431,7 +430,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
                 (Ref("Container", name),),
             )
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not _is_ready(node):
+    if node is not None and not drivers.is_ready(node):
         found = drivers.not_ready(node)
         yield found._replace(
             text=f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"

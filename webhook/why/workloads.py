@@ -9,7 +9,7 @@ from typing import Final
 
 from webhook.inventory import MalformedError
 from webhook.inventory.quotas import Quotas
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, number, text
 from webhook.simulation.affinity import wants
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
 from webhook.why.containers import brief, failed, last_words, outcome
@@ -78,8 +78,7 @@ def _rank(scene: Scene, workload: JSONObject, pod: JSONObject) -> tuple[bool, bo
 
 
 def _is_ready(pod: JSONObject) -> bool:
-    conditions = items(pod, "status", "conditions")
-    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
+    return text(condition_of(pod, "Ready"), "status") == "True"
 
 
 def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
@@ -106,15 +105,8 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         return
     for maker in makers:
         said: Sequence[Event] = scene.events(maker, *_FAILED)
-        condition = next(
-            (
-                each
-                for each in items(maker, "status", "conditions")
-                if text(each, "type") == "ReplicaFailure" and text(each, "status") == "True"
-            ),
-            None,
-        )
-        words = said[0].words if said else text(condition, "message")
+        failure = condition_of(maker, "ReplicaFailure")
+        words = said[0].words if said else text(failure, "message") if text(failure, "status") == "True" else ""
         if words:
             words = _BEFORE.sub("", words)
             refs = scene.mentioned(words, namespace)
