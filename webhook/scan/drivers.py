@@ -15,17 +15,12 @@ from webhook.objects import JSONObject, condition_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
 from webhook.scan.stored import Cluster
-from webhook.simulation.affinity import tolerates, wants
+from webhook.simulation.workloads import is_for
 
 _REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
 """Where plugins of kubelet are registered: those of DRA, and those of storage."""
 _PLUGINS: Final = "/var/lib/kubelet/plugins/"
 """The directory of plugins' sockets, usually in one with the driver's name."""
-_ALWAYS_TOLERATED: Final = frozenset(
-    f"node.kubernetes.io/{each}"
-    for each in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
-)
-"""The taints that pods of DaemonSets tolerate (``pkg/controller/daemon/util``, AddOrUpdateDaemonPodTolerations)."""
 _DRIVER_VARIABLES: Final = frozenset({"DRIVER_NAME", "DRA_DRIVER_NAME"})
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STARTING: Final = 300
@@ -156,7 +151,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
                 continue
             is_old = cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING)
             if pod is None:
-                if is_old and _is_served(spec, node):
+                if is_old and is_for(spec, node):
                     absent.append(Absent(name, "no pod"))
             elif (why := _trouble(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
                 absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
@@ -176,17 +171,6 @@ def silent(cluster: Cluster) -> set[tuple[str, str]]:
 
 def _is_ready(node: JSONObject) -> bool:
     return text(condition_of(node, "Ready"), "status") in {"", "True"}
-
-
-def _is_served(spec: JSONObject, node: JSONObject) -> bool:
-    """Tell whether a DaemonSet has a pod on a node (``daemon_controller.go``, NodeShouldRunDaemonPod)."""
-    tolerations = items(spec, "tolerations")
-    taints = [
-        taint
-        for taint in items(node, "spec", "taints")
-        if text(taint, "effect") in {"NoSchedule", "NoExecute"} and text(taint, "key") not in _ALWAYS_TOLERATED
-    ]
-    return wants(spec, node) and all(tolerates(tolerations, taint) for taint in taints)
 
 
 def _crashes(pod: JSONObject) -> bool:

@@ -193,21 +193,33 @@ def _named(pod: JSONObject, owner: JSONObject, suffix: str) -> JSONObject:
     return {**pod, "metadata": {**pod["metadata"], "name": f"{name_of(owner)}-{suffix}"}, "spec": dict(pod["spec"])}
 
 
-def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:
-    """Create a DaemonSet's pod for a node, as its controller does; None if it creates none there.
+def is_for(spec: JSONObject, node: JSONObject) -> bool:
+    """Tell whether a DaemonSet has a pod on a node.
 
-    Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates) and ``util/daemonset_util.go``.
+    Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
+
+    Args:
+        spec: The specification of its pods.
     """
-    spec = pod["spec"]
-    tolerated = [*_TOLERATED, *(_OF_HOST_NETWORK if spec.get("hostNetwork") is True else ())]
-    tolerations = [*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)]
     taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
-    if not wants(spec, node) or not all(tolerates(tolerations, each) for each in taints):
+    return wants(spec, node) and (not taints or all(tolerates(_tolerations(spec), each) for each in taints))
+
+
+def _tolerations(spec: JSONObject) -> list[JSONObject]:
+    """Return the tolerations of a DaemonSet's pods (``util/daemonset_util.go``)."""
+    tolerated = [*_TOLERATED, *(_OF_HOST_NETWORK if spec.get("hostNetwork") is True else ())]
+    return [*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)]
+
+
+def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:
+    """Create a DaemonSet's pod for a node, as its controller does; None if it creates none there."""
+    spec = pod["spec"]
+    if not is_for(spec, node):
         return None
     name = {"key": "metadata.name", "operator": "In", "values": [name_of(node)]}
     required = {REQUIRED[-1]: {"nodeSelectorTerms": [{"matchFields": [name]}]}}
     around = mapping(spec, "affinity")
     affinity = {**around, "nodeAffinity": {**mapping(around, "nodeAffinity"), **required}}
     placed = _named(pod, owner, name_of(node))
-    placed["spec"] |= {"affinity": affinity, "tolerations": tolerations}
+    placed["spec"] |= {"affinity": affinity, "tolerations": _tolerations(spec)}
     return placed

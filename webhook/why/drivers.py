@@ -27,7 +27,7 @@ from webhook.objects import (
 from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
 from webhook.simulation.taints import Taint, taint_of
-from webhook.simulation.workloads import pods_of as pods_made
+from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -221,7 +221,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
     spec = mapping(workload, "spec", "template", "spec")
     blocking = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
-    if not list(pods_made(workload, [node])):
+    if not is_for(spec, node):
         kept = [taint_of(each) for each in blocking if not tolerates(items(spec, "tolerations"), each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
