@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME
@@ -15,10 +14,10 @@ from webhook.problem import ERROR, NOTE
 from webhook.references.rules import instead
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, listed, named, rule
-from webhook.scan.stored import WORKLOADS, Cluster, makes_pods, template_of
+from webhook.scan.stored import WORKLOADS, Cluster, makes_pods, once, template_of
 
 
-@lru_cache(1)
+@once
 def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
     """Return what requests devices of each class, and of no other class instead: claims, templates, and workloads."""
     found: dict[str, list[JSONObject]] = defaultdict(list)
@@ -45,14 +44,14 @@ def _classes_of_resources(spec: JSONObject, cluster: Cluster) -> Iterator[str]:
                 yield _extended(cluster)[name]
 
 
-@lru_cache(1)
+@once
 def _offered(cluster: Cluster) -> frozenset[str]:
     """Return the resources that nodes have without DRA, by device plugins."""
     resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
     return frozenset(name for each in resources for name, amount in each.items() if amount)
 
 
-@lru_cache(1)
+@once
 def _extended(cluster: Cluster) -> Mapping[str, str]:
     return ExtendedResources(cluster.all("DeviceClass"), is_on=cluster.settings.has_extended_resources).classes
 

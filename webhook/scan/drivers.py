@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
@@ -14,7 +13,7 @@ from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, listed, rule
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Cluster, once
 from webhook.simulation.workloads import is_for
 
 _REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
@@ -48,7 +47,7 @@ class Plugin(NamedTuple):
     pods: Mapping[str, JSONObject]
 
 
-@lru_cache(1)
+@once
 def plugins(cluster: Cluster) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster.
 
@@ -137,7 +136,7 @@ class Absent(NamedTuple):
     why: str
 
 
-@lru_cache(1)
+@once
 def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
     """Return the nodes on which drivers do not run."""
     found = []
@@ -159,7 +158,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
     return found
 
 
-@lru_cache(1)
+@once
 def silent(cluster: Cluster) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
     found = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice
@@ -129,6 +130,22 @@ class Result(NamedTuple):
         return "/".join((*self.pool, self.device))
 
 
+T = TypeVar("T")
+
+
+def once(derive: Callable[[Cluster], T]) -> Callable[[Cluster], T]:
+    """Derive a value once for each cluster."""
+
+    @wraps(derive)
+    def known(cluster: Cluster) -> T:
+        if derive not in cluster.derived:
+            cluster.derived[derive] = derive(cluster)
+        found: T = cluster.derived[derive]
+        return found
+
+    return known
+
+
 class Cluster:
     """The objects that a cluster stores.
 
@@ -146,6 +163,8 @@ class Cluster:
         self._documents: dict[tuple[str, str, str], Document] = {}
         self._file = ""
         self._known: dict[bytes, Any] = {}
+        self.derived: dict[Callable[[Cluster], Any], Any] = {}
+        """What :func:`once` has derived."""
 
     def add(self, document: Document) -> None:
         """Add an object.
