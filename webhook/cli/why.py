@@ -28,10 +28,10 @@ from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.excerpt import stated as stated_as
 from webhook.report.model import Report
+from webhook.simulation import release_in
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.why import KINDS, Scene, explain, gone, subject_of
-from webhook.why.scene import release_in
 
 _HELPS_MAX: Final = 5
 _GENERATED: Final = re.compile(r"-[a-z0-9]{5,10}(-[a-z0-9]{5})?$")
@@ -104,7 +104,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         return show_refusals(report)
     show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)
     stated = kubernetes(arguments)
-    gates = feature_gates(arguments, stated or release_in(inventory))
+    gates = feature_gates(arguments, stated or release_in(inventory.all("Node")))
     try:
         scene = Scene(inventory, stated, gates)
     except ValueError as error:

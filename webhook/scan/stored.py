@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -191,13 +190,6 @@ class Cluster:
             self.workloads[kind].append(obj)
         else:
             self.inventory.hold(obj)
-
-    @property
-    def release(self) -> str:
-        """The newest release that kubelet has on a node; empty if no node tells."""
-        stated = (text(each, "status", "nodeInfo", "kubeletVersion") for each in self.all("Node"))
-        known = [match[1] for each in stated if (match := _VERSION.match(each))]
-        return max(known, key=lambda each: [int(part) for part in each.split(".")], default="")
 
     def judge(self, settings: Settings) -> Iterator[Finding]:
         """Judge the objects of Dynamic Resource Allocation as if they were written again, and add them.
@@ -431,7 +423,6 @@ class Cluster:
         return obj
 
 
-_VERSION: Final = re.compile(r"v?(1\.[0-9]{1,3}(?:\.[0-9]{1,3})?)")
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

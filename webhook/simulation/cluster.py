@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -48,6 +49,23 @@ _TIMED: Final = ("Node", "Pod", "ResourceClaim")
 _NAMES_OF_TIMES: Final = ("time", "Time", "Timestamp")
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
+
+
+_KUBELET: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
+
+
+def release_in(nodes: Iterable[JSONObject]) -> str:
+    """Return the newest release of nodes' kubelets, which that of the control plane is not older than.
+
+    The patch release counts: one scheduler differs from the next. It is the nearest release that can be simulated, and
+    the default if no node tells.
+    """
+    versions = (text(each, "status", "nodeInfo", "kubeletVersion") for each in nodes)
+    found = [tuple(int(part or 0) for part in match.groups()) for match in map(_KUBELET.match, versions) if match]
+    minor, patch = max(found, default=(DEFAULT, 0))
+    if not _OLDEST <= minor <= DEFAULT:
+        return f"1.{min(max(minor, _OLDEST), DEFAULT)}"
+    return f"1.{minor}.{patch}" if patch else f"1.{minor}"
 
 
 class Settings(NamedTuple):

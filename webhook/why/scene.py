@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Final
 
 from webhook.api import gates
-from webhook.api.versions import DEFAULT, release_of
+from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, source
 from webhook.later import cached_property
@@ -18,11 +18,8 @@ from webhook.problem import Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
-from webhook.simulation import Cluster, Scheduler, Settings
+from webhook.simulation import Cluster, Scheduler, Settings, release_in
 
-_VERSION: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
-_OLDEST: Final = 31
-"""The first release whose scheduler is simulated."""
 _MENTIONED: Final = (
     "ResourceQuota",
     "ResourceClaimTemplate",
@@ -152,7 +149,7 @@ class Scene:
         self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
     ) -> None:
         self.inventory = inventory
-        release = kubernetes or release_in(inventory)
+        release = kubernetes or release_in(inventory.all("Node"))
         self.settings = Settings.of(release, {**_inferred(inventory, release), **(feature_gates or {})})
 
     @cached_property
@@ -330,19 +327,6 @@ class Scene:
 
 def _said(problem: Problem) -> str:
     return ": ".join(filter(None, (problem.message, problem.hint)))
-
-
-def release_in(inventory: Inventory) -> str:
-    """Return the newest release of the nodes' kubelets, which that of the control plane is not older than.
-
-    The patch release counts: one scheduler differs from the next. Without nodes, it is the newest known release.
-    """
-    versions = (text(each, "status", "nodeInfo", "kubeletVersion") for each in inventory.all("Node"))
-    found = [tuple(int(part or 0) for part in match.groups()) for match in map(_VERSION.match, versions) if match]
-    minor, patch = max(found, default=(DEFAULT, 0))
-    if not _OLDEST <= minor <= DEFAULT:
-        return f"1.{min(max(minor, _OLDEST), DEFAULT)}"
-    return f"1.{minor}.{patch}" if patch else f"1.{minor}"
 
 
 def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.versions import DEFAULT
 from webhook.budget import DOCUMENT, Budget
 from webhook.check.cluster import cluster_documents, malformed, not_found
 from webhook.check.target import feature_gates, kubernetes
@@ -14,7 +13,7 @@ from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.optional import install
 from webhook.scan.stored import KINDS_READ, Cluster
-from webhook.simulation import Settings
+from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
@@ -41,13 +40,11 @@ def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Setti
     stated = kubernetes(arguments)
     cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
     _read(arguments, cluster, report)
-    release = stated or cluster.release or f"1.{DEFAULT}"
+    release = stated or release_in(cluster.all("Node"))
     try:
         return cluster, Settings.of(release, feature_gates(arguments, release))
     except ValueError as error:
-        if stated:
-            raise UsageError(f"--kubernetes-version: {error}") from error
-        return cluster, Settings.of()  # that of the nodes is not known yet, or any more
+        raise UsageError(f"--kubernetes-version: {error}") from error
 
 
 def tell_missing(cluster: Cluster, kinds: Iterable[str], result: str, arguments: Namespace) -> None:
