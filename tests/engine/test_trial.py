@@ -74,7 +74,7 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
             "discovery.k8s.io",
             "endpointslices",
             "object.metadata.labels.a == 'b'",
-            "a EndpointSlice without labels is created",
+            "an EndpointSlice without labels is created",
         ),
         ("discovery.k8s.io", "endpointslices", "object.endpoints.all(e, size(e.addresses) > 0)", ""),
         ("storage.k8s.io", "volumeattachments", "object.spec.nodeName != ''", ""),

@@ -127,7 +127,7 @@ class _Subject(NamedTuple):
 
     def __str__(self) -> str:
         kind = text(self.object, "kind")
-        return f"a {kind} {self.distinction}" if self.distinction else f"a plain {kind}"
+        return f"{_with_article(kind)} {self.distinction}" if self.distinction else f"a plain {kind}"
 
     def may_lack(self, fault: Fault | None) -> bool:
         """Tell whether an expression misses a field that valid objects may have."""
@@ -138,7 +138,11 @@ class _Subject(NamedTuple):
         key = _missing(fault)
         if self.distinction or not key or key in self.object:  # then oldObject, or object itself, is null
             return str(self)
-        return f"a {text(self.object, 'kind')} without {key}"
+        return f"{_with_article(text(self.object, 'kind'))} without {key}"
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}"
 
 
 def _missing(fault: Fault | None) -> str:

@@ -51,12 +51,15 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
     for key, value in mapping(spec, "hard").items():
         path = ("spec", "hard", key)
         if amount_of(key, value) is None:
-            yield finding(path, "this is no quantity: the API server refuses the quota", reason="Invalid")
+            yield finding(path, "this is not a quantity: the API server refuses the quota", reason="Invalid")
         if "/" not in key:
             if key not in _STANDARD and not key.startswith(_PAGES):
                 hint = instead(key, _STANDARD, "such names")
                 yield finding(
-                    path, f'"{key}" is no standard resource: the API server refuses the quota', hint, "Invalid"
+                    path,
+                    f'"{key}" is not a standard resource for quotas: the API server refuses the quota',
+                    hint,
+                    "Invalid",
                 )
         elif hint := _uncounted(key, kinds, context):
             yield finding(path, f'nothing is counted as "{key}", so this limits nothing', hint, "NotCounted")

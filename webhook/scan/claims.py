@@ -11,7 +11,8 @@ from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, is_po
 from webhook.inventory.extended import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
-from webhook.scan.rules import Found, command, listed, rule
+from webhook.references.rules import listed
+from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster
 
 _RESERVED_MAX: Final = 256
@@ -133,7 +134,7 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
 
 @rule("reserved-near-limit", NOTE)
 def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
-    """A claim is reserved for nearly as many pods as may be: 256.
+    """A claim is reserved for nearly 256 pods, the limit.
 
     The next pods cannot be bound, and stay pending.
     """

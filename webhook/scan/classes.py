@@ -11,9 +11,9 @@ from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE
-from webhook.references.rules import instead
+from webhook.references.rules import instead, listed
 from webhook.scan.drivers import silent
-from webhook.scan.rules import Found, command, listed, named, rule
+from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import WORKLOADS, Cluster, makes_pods, once, template_of
 
 

@@ -11,9 +11,10 @@ from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
 from webhook.inventory import has_ended
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.references.rules import listed
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
-from webhook.scan.rules import Found, command, listed, rule
+from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, Result, claims_named
 from webhook.simulation.affinity import tolerates
 

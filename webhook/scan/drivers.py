@@ -12,7 +12,8 @@ from webhook.inventory import has_ended
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
-from webhook.scan.rules import Found, command, listed, rule
+from webhook.references.rules import listed
+from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
 from webhook.simulation.workloads import is_for
 

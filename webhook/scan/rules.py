@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from itertools import islice
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _MODULES: Final = ("drivers", "slices", "claims", "devices", "classes", "workloads")
 """The modules with rules, in the order of the report."""
-_LISTED: Final = 5
 _OF_REFERENCES: Final = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
@@ -115,13 +114,6 @@ def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONO
         for problem in look(obj, kind, cluster.context):
             if problem.rule in _OF_REFERENCES[kind]:
                 yield problem, obj
-
-
-def listed(names: Iterable[str]) -> str:
-    """List some names, with the number of further ones."""
-    known = list(dict.fromkeys(names))
-    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return ", ".join(known[:_LISTED]) + more
 
 
 def named(obj: JSONObject) -> str:

@@ -11,7 +11,8 @@ from webhook.deviceselectors.fleet import model_of
 from webhook.objects import items, mapping, name_of, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
-from webhook.scan.rules import Found, command, listed, rule
+from webhook.references.rules import listed
+from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster
 from webhook.simulation.affinity import required, selects
 

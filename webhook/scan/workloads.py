@@ -9,8 +9,8 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import JSONObject, at, items, namespace_of, text
-from webhook.references.rules import instead
-from webhook.scan.rules import Found, listed, named, rule
+from webhook.references.rules import instead, listed
+from webhook.scan.rules import Found, named, rule
 from webhook.scan.stored import Cluster, claims_named, makes_pods, template_of
 
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
@@ -71,7 +71,7 @@ _IN_CRON_JOB: Final = ("spec", "jobTemplate", "spec", "template", "spec")
 
 @rule("pod-bypassed-scheduler")
 def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
-    """A pod has a node, and waits for claims that nobody allocates, as it bypassed the scheduler.
+    """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
 
     Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.
     kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it).

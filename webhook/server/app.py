@@ -94,7 +94,7 @@ class Pages:
         return None
 
     def answer(self, request: Request, connection: Waiting) -> Page | None:  # noqa: ARG002 - some do
-        """Answer a request; None if the connection is told later."""
+        """Answer a request; None if the answer follows later (:meth:`Waiting.answered`)."""
         make = self._pages.get(request.path)
         if make is None:
             return refusal(HTTPStatus.NOT_FOUND, "page not found")

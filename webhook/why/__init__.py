@@ -105,12 +105,13 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         found, helps = pending.explain(scene, pod)
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
-            found[0] = found[0]._replace(text=said, about=(*before.about, *found[0].about), stage=started.ENDED)
+            about = (*before.about, *found[0].about)
+            found[0] = found[0]._replace(text=said, about=about, stage=started.ENDED, names_pod=True)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
     if asked is not None:
-        first, who = found[0], f"pod {name_of(pod)}"
-        said = first.text if who in first.text else f"{who}: {first.text}"
+        first = found[0]
+        said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
         found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
     around = [
         *([asked] if asked else []),

@@ -249,6 +249,7 @@ class Lacks:
             f"maxUnavailable is {unavailable}",
             (ref_of(deployment), *map(ref_of, pods[:NAMED_MAX]), *_refs(held)[:NAMED_MAX]),
             ("set maxUnavailable to 1, or strategy Recreate, so that an old pod ends first; or delete one",),
+            names_pod=True,
         )
 
     # -- taints

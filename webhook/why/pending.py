@@ -72,7 +72,7 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
     gang = _gang(scene, pod)
     if isinstance(gang, Cause):
         return Found([gang])
-    if gang is not None and (found := _of_gang(scene, gang)):
+    if gang is not None and (found := _of_gang(scene, gang, pod)):
         return found
     placement = scene.scheduler.schedule(pod)
     return _Pending(scene, pod).found(placement)
@@ -134,22 +134,27 @@ def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
     return _Gang(group, sorted(pods, key=name_of), least)
 
 
-def _of_gang(scene: Scene, gang: _Gang) -> Found | None:
-    """Say which pod of a gang finds no devices; None if enough pods find some."""
+def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
+    """Say which pod of a gang finds no devices; None if enough pods find some.
+
+    Args:
+        asked: The pod that is asked about.
+    """
     fitting = 0
     for each in gang.pods:
         if text(each, "spec", "nodeName"):
             fitting += 1
             continue
         if isinstance(claims.uses(scene, each), Blocked):
-            return Found([_in_gang(gang, each, next(claims.blocking(scene, each)), "waits for its claim")])
+            first = _in_gang(gang, each, next(claims.blocking(scene, each)), "waits for its claim")
+            return Found([first._replace(names_pod=each is asked)])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= gang.least:
                 return None
             found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
             first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first, *found.causes[1:]], found.helps)
+            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.helps)
         fitting += 1
     return None
 

@@ -81,6 +81,7 @@ class Cause(NamedTuple):
         helps: What would help, as far as it is known without the simulation.
         stage: The stage at which it holds the pod up; empty for that of the pod.
         is_well: Whether nothing is wrong.
+        names_pod: Whether the sentence names the pod.
     """
 
     text: str
@@ -88,6 +89,7 @@ class Cause(NamedTuple):
     helps: tuple[str, ...] = ()
     stage: str = ""
     is_well: bool = False
+    names_pod: bool = False
 
 
 def _when(time: str) -> str:
