@@ -8,6 +8,7 @@ import pytest
 
 from tests.simulation.clusters import claim, node, pod
 from tests.simulation.scheduling import NODES, NOT_HELPFUL, message, nodes
+from tests.steps import counting
 from webhook import simulate
 from webhook.objects import JSONObject
 
@@ -147,3 +148,12 @@ class TestResources:
 
     def test_those_of_the_pod_as_a_whole_count(self) -> None:
         assert nodes([node("a")], pod(resources={"requests": {"cpu": "9"}})) == [None]
+
+
+def test_many_tolerations_of_many_taints_take_few_steps() -> None:
+    taints = [{"key": f"example.com/{number}", "effect": "NoSchedule"} for number in range(1000)]
+    tolerations = [{"key": f"example.com/{number}", "operator": "Exists"} for number in range(999)]
+    with counting() as counted:
+        (answer,) = simulate([node("a", {"taints": taints})], [pod(tolerations=tolerations)], kubernetes="1.36")
+    assert "example.com/999" in str(answer["why"])
+    assert counted() < 1_000_000  # comparing each with each takes tens of millions

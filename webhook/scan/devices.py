@@ -16,7 +16,7 @@ from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, Result, claims_named
-from webhook.simulation.affinity import tolerates
+from webhook.simulation.affinity import Tolerations
 
 _EVICTING: Final = 300
 """How many seconds an eviction may take, beside those that are tolerated."""
@@ -173,7 +173,7 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
 def _is_due(taint: JSONObject, result: Result, cluster: Cluster) -> bool:
     """Tell whether a pod should have been evicted for a taint by now."""
-    matching = [each for each in items(result.content, "tolerations") if tolerates([each], taint)]
+    matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint)]
     seconds = [number(each, "tolerationSeconds") for each in matching]
     if None in seconds:
         return False

@@ -13,6 +13,8 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.objects import JSONObject, items, mapping, name_of, text, texts
 
 BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
+_ANY: Final = None
+"""Stands for all values of taints; an empty key or effect stands for all of these."""
 UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint of nodes that take no new pods."""
 
@@ -72,16 +74,23 @@ def named_by(term: JSONObject) -> frozenset[str] | None:
     return names
 
 
-def tolerates(tolerations: Iterable[JSONObject], taint: JSONObject) -> bool:
-    """Tell whether tolerations cover a taint of a node."""
-    return any(_tolerates(each, taint) for each in tolerations)
+class Tolerations(list[JSONObject]):
+    """The tolerations of a pod: a set of what they cover, as a pod may have as many of them as nodes have taints."""
+
+    def __init__(self, tolerations: Iterable[JSONObject]) -> None:
+        super().__init__(tolerations)
+        self._covered = set(filter(None, map(_covered, self)))
+
+    def cover(self, taint: JSONObject) -> bool:
+        """Tell whether one of them tolerates a taint."""
+        key, value, effect = text(taint, "key"), text(taint, "value"), text(taint, "effect")
+        of_key = ((_ANY, ""), (_ANY, key), (value, key))
+        return any((*each, effect_) in self._covered for each in of_key for effect_ in ("", effect))
 
 
-def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    effect, key = text(toleration, "effect"), text(toleration, "key")
-    if (effect and effect != text(taint, "effect")) or (key and key != text(taint, "key")):
-        return False
-    operator = text(toleration, "operator")
+def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
+    """Return the value, key and effect of the taints that a toleration covers; None if it covers none."""
+    operator, key, effect = text(toleration, "operator"), text(toleration, "key"), text(toleration, "effect")
     if operator == "Exists":
-        return True
-    return operator in {"", "Equal"} and bool(key) and text(toleration, "value") == text(taint, "value")
+        return _ANY, key, effect
+    return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None

@@ -14,7 +14,7 @@ from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, requests
 from webhook.objects import JSONObject, at, items, mapping, number, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
+from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, Tolerations, wants
 
 Delegated = Callable[[str, Mapping[str, int]], bool]
 
@@ -62,13 +62,13 @@ class Demand(NamedTuple):
     spec: JSONObject
     requests: Mapping[str, int]
     ports: frozenset[Port]
-    tolerations: list[JSONObject]
+    tolerations: Tolerations
 
     @classmethod
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
         spec = mapping(pod, "spec")
-        return cls(spec, requests(pod), frozenset(_ports(spec)), items(spec, "tolerations"))
+        return cls(spec, requests(pod), frozenset(_ports(spec)), Tolerations(items(spec, "tolerations")))
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
@@ -114,10 +114,10 @@ class NodeState:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
 
-    def untolerated(self, tolerations: list[JSONObject]) -> list[JSONObject]:
+    def untolerated(self, tolerations: Tolerations) -> list[JSONObject]:
         """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
-        return [each for each in taints if not tolerates(tolerations, each)]
+        return [each for each in taints if not tolerations.cover(each)]
 
     def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> Refusal | None:
         """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
@@ -127,10 +127,10 @@ class NodeState:
             release: The Kubernetes release, as the minor of 1.x.
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
-        if self._is_unschedulable and not tolerates(demand.tolerations, UNSCHEDULABLE):
+        if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):
             return Refusal(("node(s) were unschedulable",))
         for taint in self._taints:
-            if not tolerates(demand.tolerations, taint):
+            if not demand.tolerations.cover(taint):
                 return Refusal((_untolerated(taint, release),))
         if not wants(demand.spec, self.node):
             return Refusal((UNSELECTED,))

@@ -12,7 +12,7 @@ from webhook.inventory import MalformedError
 from webhook.inventory.claims import MADE, uid_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, tolerates, wants
+from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, Tolerations, wants
 from webhook.simulation.running import Running
 from webhook.workloads import Templates
 
@@ -202,13 +202,13 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
         spec: The specification of its pods.
     """
     taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
-    return wants(spec, node) and (not taints or all(tolerates(_tolerations(spec), each) for each in taints))
+    return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))
 
 
-def _tolerations(spec: JSONObject) -> list[JSONObject]:
+def _tolerations(spec: JSONObject) -> Tolerations:
     """Return the tolerations of a DaemonSet's pods (``util/daemonset_util.go``)."""
     tolerated = [*_TOLERATED, *(_OF_HOST_NETWORK if spec.get("hostNetwork") is True else ())]
-    return [*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)]
+    return Tolerations([*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)])
 
 
 def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:

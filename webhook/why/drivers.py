@@ -25,7 +25,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import BLOCKING, required, tolerates, wants
+from webhook.simulation.affinity import BLOCKING, Tolerations, required, wants
 from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
@@ -222,7 +222,8 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
     spec = mapping(workload, "spec", "template", "spec")
     blocking = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
     if not is_for(spec, node):
-        kept = [taint_of(each) for each in blocking if not tolerates(items(spec, "tolerations"), each)]
+        tolerations = Tolerations(items(spec, "tolerations"))
+        kept = [taint_of(each) for each in blocking if not tolerations.cover(each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",

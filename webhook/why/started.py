@@ -22,7 +22,7 @@ from webhook.objects import (
     text,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import tolerates
+from webhook.simulation.affinity import Tolerations
 from webhook.simulation.binding import time_of
 from webhook.simulation.queue import priority
 from webhook.simulation.taints import taint_of
@@ -291,7 +291,7 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
         found = catalog.find((text(result, "driver"), text(result, "pool")), text(result, "device"))
         for each in found.content.taints if found is not None else ():
             taint = taint_of(each)
-            tolerated = tolerates(items(result, "tolerations"), each)
+            tolerated = Tolerations(items(result, "tolerations")).cover(each)
             if taint.effect in effects and not tolerated:
                 yield Cause(
                     f"the taint {taint} of device {_place(result)}",

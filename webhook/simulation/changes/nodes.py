@@ -9,7 +9,7 @@ from typing import Final
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE
 from webhook.objects import JSONObject, items, mapping
-from webhook.simulation.affinity import named_by, wants
+from webhook.simulation.affinity import Tolerations, named_by, wants
 from webhook.simulation.changes.change import Change, demanding
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 from webhook.simulation.taints import NODE_STATES, Taint, once_recovered, taint_of
@@ -105,7 +105,7 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
         if to_recover := [each.key for each in ordered if each.key in NODE_STATES]:
             parts.append(once_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
-        tolerated = demanding(tolerations=[*demand.tolerations, *(each.toleration for each in ordered)])
+        tolerated = demanding(tolerations=Tolerations([*demand.tolerations, *(each.toleration for each in ordered)]))
         only = frozenset(places) if to_recover else None
         yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
 
