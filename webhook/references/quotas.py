@@ -38,13 +38,13 @@ _IN_SCOPES: Final = ("count/pods", "count/persistentvolumeclaims")
 
 @rule("quota-of-nothing", QUOTA)
 def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    """A key of a ResourceQuota is the name of nothing that Kubernetes counts, so it limits nothing.
+    """A key of a ResourceQuota names nothing that Kubernetes counts, so that it has no effect.
 
     Counted are standard resources such as requests.cpu; extended resources as requests.NAME, but neither as NAME nor as
     limits.NAME; objects in namespaces as count/RESOURCE.GROUP; devices as CLASS.deviceclass.resource.k8s.io/devices
     and, with the feature gate DRAExtendedResource from Kubernetes 1.35 on, as
     requests.deviceclass.resource.kubernetes.io/CLASS. Claims are in no scope: a quota with scopes does not count them.
-    The API server refuses other names without a slash, and amounts that are no quantities.
+    The API server refuses other names without a slash, and invalid quantities.
     """
     spec, kinds = mapping(quota, "spec"), Kinds(context.release)
     has_scopes = bool(texts(spec, "scopes") or items(spec, "scopeSelector", "matchExpressions"))
@@ -62,9 +62,9 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
                     "Invalid",
                 )
         elif hint := _uncounted(key, kinds, context):
-            yield finding(path, f'nothing is counted as "{key}", so this limits nothing', hint, "NotCounted")
+            yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
-            message = f'this limits nothing: what is counted as "{key}" is in no scope'
+            message = f'this has no effect: a quota with scopes does not count "{key}"'
             yield finding(path, message, "move it to a quota without scopes", "NotCounted")
 
 

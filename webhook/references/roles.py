@@ -70,7 +70,7 @@ _SUBRESOURCES: Final = ("status", "finalizers", *_NEEDED)
 
 @rule("role-for-nothing", *ROLES, of_field=True)
 def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
-    """A rule of a role names a resource that its API groups do not have, so it allows nothing.
+    """A rule of a role names a resource that its API groups do not have, so that it has no effect.
 
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups.
@@ -82,11 +82,11 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
         if DRA in groups:
             for place, resource in enumerate(texts(each, "resources")):
                 if meant := _meant(resource, is_only=len(groups) == 1):
-                    message = f'API group "{DRA}" has no resource "{resource}", so that the rule allows nothing of it'
+                    message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
         elif resource := next(filter(_is_of_dra, texts(each, "resources")), ""):
             message = (
-                f'{resource} are of API group "{DRA}", which the rule does not name, so that it allows none of them'
+                f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             )
             for place, group in enumerate(groups):
                 if nearest(group, [DRA]):
