@@ -293,10 +293,11 @@ def _examination(
             _write(source, held[name], plan, known, may_be_absent=name not in needed)
         for members in unions:
             source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
+        views = {id(part): source.local(f"{source.given(part.view)}({value})") for part, _ in rules}
         for part, rule in rules:
             given = sorted(rule.given & plans.keys())
             is_given = f"({' or '.join(f'{held[name]} is not None' for name in given)}) and " if given else ""
-            source.refuse(f"{is_given}any({source.given(rule.rule)}({source.given(part.view)}({value})))")
+            source.refuse(f"{is_given}any({source.given(rule.rule)}({views[id(part)]}))")
 
     return write
 

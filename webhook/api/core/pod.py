@@ -396,8 +396,9 @@ def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
 @check(Pod, on=[CREATE, UPDATE], given=["spec"])
 def spaces_around_image(pod: View) -> Iterator[Problem]:
     """The image of a pod's container has no white space around it; in a template it may."""
+    spec = pod.spec
     for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(pod.spec.contents(kind)):
+        for index, container in enumerate(spec.contents(kind)):
             image = container.get("image") or ""
             if image != image.strip(GO_SPACE):
                 detail = "must not have leading or trailing whitespace"
@@ -415,9 +416,10 @@ def node_before_gates_cleared(pod: View) -> Iterator[Problem]:
 @check(Pod, on=[CREATE, UPDATE], given=["spec"])
 def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
     """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
+    spec, release = pod.spec, pod.release
     for kind in ("containers", "initContainers"):
-        for index, container in enumerate(pod.spec.contents(kind)):
-            for name, problem in amounts.only_limits(container.get("resources") or {}, pod.release):
+        for index, container in enumerate(spec.contents(kind)):
+            for name, problem in amounts.only_limits(container.get("resources") or {}, release):
                 path = pod / "spec" / kind / index / "resources"
                 spelled = path / "requests" / Key(name)
                 yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
