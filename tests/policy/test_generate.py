@@ -13,7 +13,8 @@ from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
 from webhook.policy.evaluation.policyset import Given
-from webhook.policy.generate import CHECKS, LIMITS, generate
+from webhook.policy.generate import generate
+from webhook.policy.generate.checks import CHECKS, LIMITS
 from webhook.policy.load import load
 from webhook.policy.tools.check import check_policies
 from webhook.problem import Problem

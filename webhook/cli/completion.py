@@ -13,7 +13,7 @@ from webhook.drivers.known import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
 from webhook.inventory.snapshots import RESOURCES
-from webhook.policy.generate import CHECKS, LIMITS
+from webhook.policy.generate.checks import CHECKS, LIMITS
 from webhook.records import NamedTuple
 from webhook.release import releases
 from webhook.report import FORMATS

@@ -10,7 +10,8 @@ from typing import Final
 from webhook.check.policies import release
 from webhook.check.target import kubernetes
 from webhook.documents.dump import dump
-from webhook.policy.generate import CHECKS, LIMITS, MUTATING_SINCE, OLDEST, generate
+from webhook.policy.generate import MUTATING_SINCE, OLDEST, generate
+from webhook.policy.generate.checks import CHECKS, LIMITS
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
