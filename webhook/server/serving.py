@@ -80,7 +80,7 @@ class Server:
             seconds = min(limits.header_seconds, _PROBE_SECONDS)
             fewer = replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
             self._ports.append(Port(*beside, fewer, Connection))
-        self._reloaded = reloaded
+        self._reloaded = certificate, *reloaded
         self._following: threading.Thread | None = None
         self._tick = tick
         self._ready = ready
@@ -137,7 +137,6 @@ class Server:
             port.look()
 
     def _each_second(self) -> None:
-        self._certificate.follow()
         is_following = self._following is not None and self._following.is_alive()
         if not is_following and any(each.may_have_changed() for each in self._reloaded):
             self._following = threading.Thread(target=self._follow, daemon=True)

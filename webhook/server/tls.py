@@ -174,7 +174,7 @@ class Secure(Connection):
             SSLError: It has failed, or goes on with the next record.
         """
         if self._tls is None:
-            self._tls = self._certificate.context.wrap_bio(self._arrived, self._outgoing, server_side=True)
+            self._tls = self._certificate.value.context.wrap_bio(self._arrived, self._outgoing, server_side=True)
         self._tls.do_handshake()
         self._port.half_read.leave(self)
         self._port.crowd.stir(self)
