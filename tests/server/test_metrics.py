@@ -214,7 +214,8 @@ class TestCertificates:
         metrics = Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
 
         def after(content: bytes) -> tuple[float, float]:
-            files[0].write_bytes(content)
+            if content != files[0].read_bytes():
+                files[0].write_bytes(content)
             look(certificate)
             metrics.tick(0)
             exported = Exported(metrics)
