@@ -261,7 +261,8 @@ class TestPolicies:
         metrics = Metrics(certificate, answering)
 
         def after(text: str) -> dict[str, float]:
-            file.write_text(text, encoding="utf-8")
+            if text != file.read_text(encoding="utf-8"):
+                file.write_text(text, encoding="utf-8")
             look(answering)
             metrics.tick(0)
             exported = Exported(metrics)
