@@ -14,8 +14,8 @@ from typing import Protocol
 
 from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
+from webhook.logs import BoundedLog
 from webhook.server.lane import FullError, Lane
-from webhook.server.logs import BoundedLog
 from webhook.server.messages import Page, Request, refusal
 
 BODY_LIMIT = 6 << 20

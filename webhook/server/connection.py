@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 from webhook.server.messages import Page, Request, fault_of, refusal
 from webhook.server.port import Port
 

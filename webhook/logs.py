@@ -1,4 +1,4 @@
-"""The server's log: JSON lines, or text on a terminal.
+"""The log of commands that serve: JSON lines, or text on a terminal.
 
 No input of a client can forge a line, or make one longer than a pipe takes as a whole.
 """
