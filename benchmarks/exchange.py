@@ -127,8 +127,7 @@ async def measured(review: Review, path: str, bodies: list[bytes]) -> tuple[floa
         for turn in range(ROUNDS):
             for number, connection in enumerate(connections):
                 request = requests[(turn * CONNECTIONS + number) % len(requests)]
-                connection.get_buffer(-1)[: len(request)] = request
-                connection.buffer_updated(len(request))
+                connection.data_received(request)
             expected += CONNECTIONS
             while Wire.answers < expected:  # noqa: ASYNC110 - reviews wait for turns
                 await asyncio.sleep(0)

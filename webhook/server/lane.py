@@ -208,14 +208,8 @@ class Forks:
 
     def look(self) -> None:
         """Stop this process, to be restarted, if the nursery has ended; call it each second."""
-        try:
-            is_gone = not self._control.recv(1, socket.MSG_PEEK)  # it sends nothing
-        except BlockingIOError:
-            return
-        except OSError:
-            is_gone = True
-        if is_gone and not self._has_stopped:  # a second signal would end reviews, too
-            self._has_stopped = True
+        if not self._has_stopped and os.waitpid(self._nursery, os.WNOHANG)[0]:
+            self._has_stopped = True  # a second signal would end reviews, too
             _log.critical("the process that forks others is gone: stopping, to be restarted")
             os.kill(os.getpid(), signal.SIGTERM)
 
