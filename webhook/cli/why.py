@@ -24,7 +24,7 @@ from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS as BASE
 from webhook.inventory import Inventory
 from webhook.inventory.objects import AROUND
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.excerpt import stated as stated_as
@@ -186,11 +186,13 @@ def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:
     """Return what the picture tells of an answer: for a pending pod, with the devices that it passes by."""
     subject, _, cause = answer["cause"].partition(": ")
     others = [each.removeprefix(f"{subject}: ") for each in answer["others"]]
-    named = [each for each in answer["objects"] if each["kind"] == "Pod"]
-    about = named[-1] if named else {"name": asked.name, "namespace": asked.place}
-    pod = scene.inventory.find("Pod", about["name"], about["namespace"]) if answer["stage"] == "pending" else None
+    named = [(each["name"], each["namespace"]) for each in answer["objects"] if each["kind"] == "Pod"]
+    if asked.kind == "Pod":
+        named.insert(0, (asked.name, answer["asked"].partition("/")[0]))
+    known = filter(None, (scene.inventory.find("Pod", *each) for each in named))
+    pod = next((each for each in known if not text(each, "spec", "nodeName")), None)
     found = Story("", "")
-    if pod is not None:
+    if pod is not None and answer["stage"] == "pending":
         tell, placement = Answers(scene.scheduler), scene.scheduler.schedule(pod)
         found = Story.of("", tell.of(placement), tell.overlay(placement))
     opened = {each.rpartition(" (")[0]: (each, nodes) for each, nodes in found.helps}

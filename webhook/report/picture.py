@@ -139,24 +139,20 @@ class Picture:
         self._marks: dict[_DeviceID | str, list[int]] = defaultdict(list)
         """The findings, by device or node."""
         for number, each in enumerate(findings, 1):
-            about = each.identity
-            for place in self._places(about.kind, f"{about.namespace}/{about.name}", [*each.problem.path]):
+            for place in self._places(*each.identity[1:], [*each.problem.path]):
                 self._marks[place].append(number)
-        self._meant = {
-            place for kind, namespace, name in refs for place in self._places(kind, f"{namespace}/{name}", ())
-        }
+        self._meant = {place for ref in refs for place in self._places(*ref, ())}
 
     # -- what is about what
 
-    def _places(self, kind: str, name: str, path: Sequence[str | int]) -> Iterable[_DeviceID | str]:
+    def _places(self, kind: str, namespace: str, name: str, path: Sequence[str | int]) -> Iterable[_DeviceID | str]:
         """Return the devices and nodes that a part of an object is about."""
-        bare = name.rpartition("/")[2]
         if kind == "Node":
-            return [bare]
-        if kind == "ResourceSlice" and (of := self._slices.get(bare)):
+            return [name]
+        if kind == "ResourceSlice" and (of := self._slices.get(name)):
             place = path[2] if len(path) > len(_DEVICES) and tuple(path[:2]) == _DEVICES else None
             return [(*of.id, each.name) for number, each in enumerate(of.devices) if place in {None, number}]
-        return self._used.get((kind, name), ())
+        return self._used.get((kind, f"{namespace}/{name}"), ())
 
     @cached_property
     def _used(self) -> Mapping[tuple[str, str], Sequence[_DeviceID]]:
