@@ -256,7 +256,7 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
     certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
-    found = server.Certificate.of_files(certificate, key, clients=clients)
+    found = server.Certificate(certificate, key, clients=clients)
     for text in exposures(key, secret=True):
         _log.warning("%s", text)
     return found

@@ -7,11 +7,12 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from http import HTTPStatus
 
 from webhook.server.app import Pages
 from webhook.server.certificate import Certificate, ServerError
 from webhook.server.crowd import Crowd
-from webhook.server.messages import Limits
+from webhook.server.messages import Heads, Limits
 
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
@@ -82,8 +83,13 @@ class Port:
     ) -> None:
         self.app = app
         self.limits = limits
-        self.seconds = {"": limits.idle_seconds, "header": limits.header_seconds, "body": limits.body_seconds}
-        """The deadline of each phase of a request."""
+        self.seconds = {
+            "handshake": limits.handshake_seconds,
+            "header": limits.header_seconds,
+            "body": limits.body_seconds,
+            "": limits.idle_seconds,
+        }
+        """How long a client may take for each phase of a request, and between two."""
         self.request_bytes = 2 * app.body_limit + limits.header_bytes
         """The longest request as sent: header and body, which the framing of chunks may double."""
         self.crowd = Crowd(limits.connections, limits.connections_per_address, limits.unread_bytes, limits.bodies_bytes)
@@ -96,8 +102,9 @@ class Port:
         """The buffer for input until it is decrypted, used likewise."""
         self.begun = self.sealed[:_FLIGHT]
         """Its part for a connection in its handshake."""
-        self.headers = ""
-        """The first header lines of each answer."""
+        self.heads = Heads(app.body_limit)
+        self._answers: dict[tuple[int, str, str, bool], bytes] = {}
+        """The heads of answers, as of the last look at the clock."""
         self.is_closed = False
         self.url = url_of(listener, "https" if certificate else "http")
         self._listener = listener
@@ -110,12 +117,23 @@ class Port:
 
     def look(self) -> None:
         """Look at all deadlines and at the clock, and accept connections; called some times a second."""
-        date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
-        self.headers = f"date: {date}\r\nserver: draguard\r\n"
+        self._answers.clear()
         self.crowd.expire()
         if not (self._is_accepting or self.is_closed):
             self._is_accepting = True
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Page
+        """Return the head of an answer, up to the value of its last line, the length of the body."""
+        key = status, content_type, headers, keeps
+        if (found := self._answers.get(key)) is None:
+            date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
+            close = "" if keeps else "connection: close\r\n"
+            found = self._answers[key] = (
+                f"HTTP/1.1 {status:d} {HTTPStatus(status).phrase}\r\ndate: {date}\r\nserver: draguard\r\n"
+                f"content-type: {content_type}\r\n{headers}{close}content-length: "
+            ).encode()
+        return found
 
     def close(self) -> None:
         """Accept no more connections, and close those on which no request is on its way."""
@@ -178,12 +196,6 @@ def is_open(connection: socket.socket) -> bool:
         return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
     except OSError:
         return False
-
-
-def address_of(transport: asyncio.BaseTransport) -> str:
-    """Return the address at the other end; empty if it is closed already."""
-    peer = transport.get_extra_info("peername")
-    return str(peer[0]) if peer else ""
 
 
 def url_of(listener: socket.socket, scheme: str = "https") -> str:
