@@ -22,7 +22,7 @@ from webhook.report.picture import Story
 from webhook.scan.stored import Cluster
 
 STORY = ("examples/simulate/deployment.yaml", "--cluster", "examples/simulate/cluster.yaml")
-SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
+SHARE: Any = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
 
 
 class Picture(Page):
@@ -249,8 +249,8 @@ def page_of(text: str) -> str:
     """Draw a page with a text in the place of each that others may write."""
     cluster = Cluster()
     cluster.inventory.hold(made("Node", text, metadata={"labels": {"topology.kubernetes.io/zone": text}}))
-    held = {"state": "held", "why": "", "claims": [f"{text}/{text}"], "pods": [f"{text}/{text}"], "shares": 1}
-    known = {"capacity": {text: ("1", "2")}, "counters": {text: {text: "1"}}, "taints": [text], "health": text}
+    held: Any = {"state": "held", "why": "", "claims": [f"{text}/{text}"], "pods": [f"{text}/{text}"], "shares": 1}
+    known: Any = {"capacity": {text: ("1", "2")}, "counters": {text: {text: "1"}}, "taints": [text], "health": text}
     row = Row(text, text, text, text, text, [text], **held, **known, attributes={text: text})
     key = (text, text, text)
     asked = dict.fromkeys(("claim", "request", "for", "selecting", "short", "constraint"), text)
