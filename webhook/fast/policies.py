@@ -227,15 +227,17 @@ class QuickPolicies:
             if place.by_namespace
             else self._steps(place.plan, request)
         )
-        if steps is None or not steps.policies:
-            return steps and (0, steps.notes)
+        if steps is None:
+            return None
+        if not steps.policies:
+            return 0, steps.notes
         if read is None:
             return self._evaluate(steps, request, deadline)
         seen = steps, encode(read)
         cost = self._passed.get(seen)
         if cost is not None:
             return cost, steps.notes
-        passed = self._evaluate(steps, request | {"object": read["object"]}, deadline)
+        passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
         if passed and len(seen[1]) <= _LONGEST:
             if len(self._passed) >= _MOST:
                 self._passed.clear()
