@@ -30,6 +30,7 @@ from webhook.sources.running import ProgramError, TooLongError, held_interrupts,
 
 if TYPE_CHECKING:
     from webhook.configuration.options import Live
+    from webhook.documents.stored import Reader
 
 CHUNK: Final = 500
 """How many objects are asked for at a time, as kubectl does; fewer if they are large."""
@@ -220,12 +221,12 @@ class Part:
 
     Args:
         kind: The kind.
-        objects: The objects as JSON.
+        objects: The objects: as JSON, or as they are read.
         note: What to know of them, such as why they were not read; empty for nothing.
         is_missing: Whether they could not be read.
     """
 
-    def __init__(self, kind: str, objects: Sequence[bytes] = (), note: str = "", *, is_missing: bool = False) -> None:
+    def __init__(self, kind: str, objects: Sequence[Any] = (), note: str = "", *, is_missing: bool = False) -> None:
         self.kind, self.objects, self.note, self.is_missing = kind, objects, note, is_missing
 
 
@@ -248,6 +249,7 @@ class Server:
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
         self._kept = 0
+        self._reader: Reader | None = None
         self.count = 0
         """The objects that were read so far."""
 
@@ -278,7 +280,11 @@ class Server:
         return {"": ["v1"], **{each.name: [one.version for one in each.versions] for each in listed}}
 
     def parts(
-        self, kinds: Sequence[str], where: Where = EVERYWHERE, watch: Callable[[int], None] | None = None
+        self,
+        kinds: Sequence[str],
+        where: Where = EVERYWHERE,
+        watch: Callable[[int], None] | None = None,
+        reader: Reader | None = None,
     ) -> Iterator[Part]:
         """Read the objects of some kinds, several at a time.
 
@@ -288,6 +294,7 @@ class Server:
             kinds: The kinds; of some there may be nothing to read.
             where: In which namespaces.
             watch: Receives the number of objects that were read so far, several times a second.
+            reader: Reads the objects; None to have them as JSON.
 
         Yields:
             The kinds, in their order.
@@ -295,11 +302,12 @@ class Server:
         Raises:
             ClusterError: There are none, as some could not be read.
         """
-        self._kept = self.count = 0
+        self._kept, self.count, self._reader = 0, 0, reader
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
-            yield Part("APIService", [msgspec.json.encode(_api_service(each)) for each in names])
+            services = (msgspec.json.encode(_api_service(each)) for each in names)
+            yield Part("APIService", [reader.read(each, "APIService") if reader else each for each in services])
         pool = ThreadPoolExecutor(_WORKERS)
         try:
             asked = [known for kind in kinds if kind != "APIService" and (known := _known(kind))]
@@ -342,8 +350,8 @@ class Server:
             note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
             return Part(known.kind, self._objects(within, typed), note)
 
-    def _objects(self, path: str, typed: JSONObject) -> list[bytes]:
-        found: list[bytes] = []
+    def _objects(self, path: str, typed: JSONObject) -> list[Any]:
+        found: list[Any] = []
         limit, more, is_second = CHUNK, "", False
         while True:
             try:
@@ -354,8 +362,9 @@ class Server:
                 found, more, is_second = [], "", True
                 continue
             for item in chunk.items or ():
-                found.append(_stored(item, typed))
-                self._kept += len(found[-1])
+                content = _stored(bytes(item), typed)
+                self._kept += len(content)
+                found.append(self._reader.read(content, typed["kind"]) if self._reader else content)
             self.count += len(chunk.items or ())
             if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
@@ -401,12 +410,12 @@ def decoded(content: bytes, of: Any = Any) -> Any:
         raise ClusterError(f"the answer is not that of an API server: {error}"[:_LONGEST_MESSAGE]) from error
 
 
-def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
+def _stored(item: bytes, typed: JSONObject) -> bytes:
     """Return an object of a list without what nothing needs, as what is left has to fit into memory."""
-    obj = decoded(bytes(item), dict[str, Any])
-    if is_deep(obj, MAX_DEPTH):
-        obj = decoded(pruned(bytes(item).decode()).encode(), dict[str, Any])
-    if isinstance(metadata := obj.get("metadata"), dict):
+    if item.count(b"{") + item.count(b"[") > MAX_DEPTH and is_deep(decoded(item), MAX_DEPTH):
+        item = pruned(item.decode()).encode()
+    obj = decoded(item, dict[str, msgspec.Raw])
+    if isinstance(metadata := decoded(obj.get("metadata", b"null")), dict):
         is_ours = typed["apiVersion"].startswith(DRA)
         managers = items(metadata, "managedFields") if is_ours else []  # in which version something was written
         metadata.pop("managedFields", None)
@@ -418,6 +427,7 @@ def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
                 for key, value in annotations.items()
                 if len(str(value)) <= MAX_ANNOTATION or (is_ours and key == _LAST_APPLIED)
             }
+        obj["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
     return msgspec.json.encode({**typed, **obj})
 
 

@@ -12,7 +12,7 @@ from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, free_of_nulls, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
 from webhook.schema.decoding import apart, as_reported
@@ -415,24 +415,3 @@ def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
         if problem.level == ERROR and (is_of_shape or (KINDS[obj["kind"]] == DRA and problem.path[:1] == ("spec",))):
             return problem
     return None
-
-
-def free_of_nulls(value: Any) -> Any:
-    """Return a JSON value without null fields; the value itself, not a copy as of ``without_nulls``, if it has none."""
-    return without_nulls(value) if _has_nulls(value) else value
-
-
-def _has_nulls(value: Any) -> bool:
-    for each in value.values() if isinstance(value, dict) else value:
-        if each is None or (isinstance(each, dict | list) and _has_nulls(each)):
-            return True
-    return False
-
-
-def without_nulls(value: Any) -> Any:
-    """Return a copy of a JSON value without null fields in its objects, which have no meaning."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    if isinstance(value, list):
-        return [{} if each is None else without_nulls(each) for each in value]
-    return value
