@@ -44,7 +44,9 @@ def read_cluster(
     install("objects")
     inventory = Inventory()
     wanted = (*kinds, DEFINITION) if definitions else kinds
-    for document in cluster_documents(sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell):
+    for document in cluster_documents(
+        sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
+    ):
         if is_definition(document.data):
             inventory.definitions.append(document.data)
             continue

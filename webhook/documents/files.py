@@ -151,7 +151,9 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     skips = selection.skips if selection else None
     wanted = selection.stored if selection else None
     documents = wanted and _stored(BytesIO(data), name or spelled(STDIN), wanted)
-    documents = documents or parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+    if not documents:
+        documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+        documents = wanted.as_read(documents) if wanted else documents
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -201,6 +203,7 @@ def _read(
 
         data = blocks_of(data)
     documents = parse(data, found.shown, skips=skips)
+    documents = wanted.as_read(documents) if wanted else documents
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from io import SEEK_END
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from io import SEEK_END
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -120,6 +121,14 @@ class Wanted(NamedTuple):
     kinds: Container[str]
     reader: Reader | None = None
 
+    def as_read(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        """Yield documents that a careful reader has read, as the reader reads their objects."""
+        for each in documents:
+            if self.reader and isinstance(each, Document) and isinstance(each.data, dict):
+                with suppress(ValueError):  # a text that no JSON can hold
+                    each.data = self.reader.read(msgspec.json.encode(each.data), str(each.data.get("kind")))
+            yield each
+
 
 def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
     """Read a list of objects: together they may take more memory than a document may.
@@ -185,7 +194,7 @@ def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -
             value: Any = wanted.reader.read(content, kind) if wanted.reader else _ANY.decode(content)
             text = content.decode()
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):  # a careful reader says what is wrong
-            yield from parse(content, name)
+            yield from wanted.as_read(parse(content, name))
             continue
         if content.count(b"{") + content.count(b"[") > MAX_DEPTH and is_deep(value, MAX_DEPTH):
             yield Source(name, text).unreadable(0, too_deep(0).message, "")

@@ -409,9 +409,10 @@ _STORED_BY: Final = "1.36"
 
 
 def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
-    for problem in judge_admitted(obj, kubernetes=kubernetes):
-        # Pods have more fields than are checked here, and the status is set by the cluster.
+    # Pods have more fields than are checked here, and the status is set by the cluster.
+    is_ours = KINDS[obj["kind"]] == DRA
+    for problem in judge_admitted(obj, kubernetes=kubernetes, decodes_only=not is_ours):
         is_of_shape = problem.reason == BAD_REQUEST
-        if problem.level == ERROR and (is_of_shape or (KINDS[obj["kind"]] == DRA and problem.path[:1] == ("spec",))):
+        if problem.level == ERROR and (is_of_shape or (is_ours and problem.path[:1] == ("spec",))):
             return problem
     return None
