@@ -15,23 +15,22 @@ from webhook.documents.jsontext import is_deep
 from webhook.documents.limits import MAX_BYTES, MAX_DEPTH, too_deep
 from webhook.documents.source import Source, Unreadable
 from webhook.documents.stream import parse
-from webhook.objects import without_nulls
+from webhook.objects import free_of_nulls
 from webhook.records import NamedTuple
 
 EACH: Final = ""
-"""Stands for every item of a list, or every value of a map, in a shape."""
-LEFT_OUT: Final[Mapping[str, Any]] = {}
+"""Stands for every value of a map, in a shape."""
+LEFT_OUT: Final[Mapping[str, Any]] = {"": {}}
 """Stands for a value that is left out, in a shape."""
+SHARED: Final[Mapping[str, Any]] = {"": {}}
+"""Stands for a value that others often equal, in a shape."""
 Shape = Mapping[str, Any]
-"""Where to look into an object, and what to leave out: names of fields, with what is below them.
+"""What to do with fields of an object, by their names; what is in a list has the shape of the list."""
 
-A value without a shape is kept as a whole.
-"""
-
-_SHARED: Final = 2048
-"""The bytes of a value that equal ones share."""
-_KNOWN: Final = 10_000
-"""The values that are known at a time."""
+_LONG: Final = 4096
+"""The bytes from which on a value is not compared with others."""
+_MANY: Final = 10_000
+"""The values that others are compared with."""
 _SPACES: Final = 64
 MAX_STORED: Final = 1 << 30
 """The bytes of a file with objects."""
@@ -53,12 +52,10 @@ class _Typed(msgspec.Struct):
 _LIST: Final = msgspec.json.Decoder(_List)
 _TYPED: Final = msgspec.json.Decoder(_Typed)
 _ANY: Final = msgspec.json.Decoder()
-_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Reader:
-    """Reads objects; equal parts of them are one value, which nobody may change. Null values are left out.
+    """Reads objects without null values, and without fields that are not needed; equal values are one.
 
     Args:
         shapes: The shapes of some kinds.
@@ -67,47 +64,47 @@ class Reader:
 
     def __init__(self, shapes: Mapping[str, Shape], others: Shape) -> None:
         self._shapes, self._others = shapes, others
-        self._known: dict[bytes, Any] = {}
-        self._before: dict[bytes, Any] = {}
+        self._known: dict[bytes | str, Any] = {}
+        self._before: dict[bytes | str, Any] = {}
         """Those that were known until there were too many."""
+        self._nulls = 0
+        """How many null values an object has; no more than that."""
 
     def read(self, content: bytes, kind: str) -> Any:
-        """Return an object, given as JSON.
+        """Return an object, given as JSON; nobody may change what is in it.
 
         Raises:
             msgspec.MsgspecError: It is not JSON.
         """
-        return self._of(content, self._shapes.get(kind, self._others))
+        value = _ANY.decode(content)
+        self._nulls = content.count(b"null")
+        self._reduce(value, self._shapes.get(kind, self._others))
+        return free_of_nulls(value) if self._nulls else value
 
-    def _of(self, content: bytes, shape: Shape | None) -> Any:
-        if shape is None or content[:1] not in {b"{", b"["}:
-            return self._whole(content)
-        below = shape.get(EACH)
-        if content[:1] == b"[":
-            return [self._of(value, below) if value != b"null" else {} for value in map(bytes, _ITEMS.decode(content))]
-        return {
-            name: self._of(value, within)
-            for name, each in _FIELDS.decode(content).items()
-            if (within := shape.get(name, below)) is not LEFT_OUT and (value := bytes(each)) != b"null"
-        }
+    def _reduce(self, value: Any, shape: Shape) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self._reduce(each, shape)
+        elif isinstance(value, dict):
+            for name in value if EACH in shape else shape:
+                if name in value:
+                    within = shape.get(name) or shape[EACH]
+                    if within is SHARED:
+                        value[name] = self._shared(value[name])
+                    elif within is LEFT_OUT:
+                        self._nulls -= value.pop(name) is None
+                    else:
+                        self._reduce(value[name], within)
 
-    def _whole(self, content: bytes) -> Any:
-        if len(content) > _SHARED:
-            return _without_nulls(content)
-        value = self._known.get(content, self)
-        if value is self:
-            value = self._before.get(content, self)
-            if value is self:
-                value = _without_nulls(content)
-            self._known[content] = value
-            if len(self._known) > _KNOWN:
+    def _shared(self, value: Any) -> Any:
+        key = value if isinstance(value, str) else msgspec.json.encode(value)
+        if len(key) > _LONG:
+            return value
+        if (found := self._known.get(key)) is None:
+            found = self._known[key] = self._before.get(key, value)
+            if len(self._known) > _MANY:
                 self._before, self._known = self._known, {}
-        return value
-
-
-def _without_nulls(content: bytes) -> Any:
-    value = _ANY.decode(content)
-    return without_nulls(value) if b"null" in content else value
+        return found
 
 
 class Wanted(NamedTuple):

@@ -137,8 +137,8 @@ class Inventory:
         for obj in objects:
             self.add(obj)
 
-    def add(self, obj: JSONObject) -> bool:
-        """Add an object, if it is of a kind that inventories hold; see :meth:`take`.
+    def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
+        """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.
 
         Returns:
             Whether it was added.
@@ -146,13 +146,14 @@ class Inventory:
         Raises:
             MalformedError: It cannot be decoded.
         """
-        return self.take(obj) is not None
+        return self.take(obj, has_nulls=has_nulls) is not None
 
-    def take(self, obj: JSONObject) -> JSONObject | None:
+    def take(self, obj: JSONObject, *, has_nulls: bool = True) -> JSONObject | None:
         """Add an object, replacing one of the same kind, namespace and name.
 
         Args:
             obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
+            has_nulls: Whether it may have null values, which have no meaning.
 
         Returns:
             The object as stored here: in v1, with a namespace; None if it is of a kind that inventories do not hold.
@@ -170,7 +171,7 @@ class Inventory:
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return None
-        known = _as_v1(obj, version, kind)
+        known = _as_v1(free_of_nulls(obj) if has_nulls else obj, version, kind)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
         if namespaced and not text(known, "metadata", "namespace"):
@@ -368,7 +369,7 @@ def _stored_node(node: JSONObject) -> JSONObject:
     """
     from webhook.inventory.objects import refused  # only clusters have nodes
 
-    if problem := refused(free_of_nulls(node)):
+    if problem := refused(node):
         raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
     return node
 
@@ -381,12 +382,11 @@ def _version_of(kind: str) -> str:
 
 
 def _vouched(obj: JSONObject) -> JSONObject:
-    """Return an object without null values, which have no meaning.
+    """Return an object without null values.
 
     Raises:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
-    obj = free_of_nulls(obj)
     with limited(Budget(REVIEW, current().deadline, is_offline=True)):
         for each in _parts(obj):
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from webhook.documents.stored import EACH, LEFT_OUT, Reader, Shape
+from webhook.documents.stored import EACH, LEFT_OUT, SHARED, Reader, Shape
 from webhook.inventory.objects import AROUND, DRA, KINDS
 from webhook.policy.manifest.kinds import guess_resource
 
@@ -27,63 +27,60 @@ OPTIONAL: Final = {"podgroups", "mutatingadmissionpolicies", "mutatingadmissionp
 """The resources that few clusters serve by default."""
 
 
-def _without(*names: str, **below: Any) -> Shape:
-    return {**dict.fromkeys(names, LEFT_OUT), **below}
+def _shape(left_out: str, shared: str = "", **below: Shape) -> Shape:
+    return {**dict.fromkeys(left_out.split(), LEFT_OUT), **dict.fromkeys(shared.split(), SHARED), **below}
 
 
-_EACH: Final[Shape] = {EACH: None}
-_METADATA: Final = _without(
-    "managedFields", "selfLink", annotations={"kubectl.kubernetes.io/last-applied-configuration": LEFT_OUT}
+_APPLIED: Final[Shape] = {"kubectl.kubernetes.io/last-applied-configuration": LEFT_OUT}
+_METADATA: Final = _shape(
+    "managedFields selfLink resourceVersion", "namespace generateName labels ownerReferences", annotations=_APPLIED
 )
-_CONTAINER: Final = _without(
-    *("volumeMounts", "volumeDevices", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
-    *("securityContext", "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy"),
-    env=_EACH,
+_OURS: Final = _shape("resourceVersion", "namespace generateName labels", managedFields={"fieldsV1": LEFT_OUT})
+_CONTAINER: Final = _shape(
+    "volumeMounts volumeDevices livenessProbe readinessProbe startupProbe lifecycle securityContext imagePullPolicy"
+    " terminationMessagePath terminationMessagePolicy",
+    "name image command args env envFrom resources ports",
 )
-_POD: Final = {
-    "containers": {EACH: _CONTAINER},
-    "initContainers": {EACH: _CONTAINER},
-    "volumes": {EACH: {}},
-    "securityContext": LEFT_OUT,
-    "dnsConfig": LEFT_OUT,
-}
-_TEMPLATE: Final[Shape] = {"metadata": {}, "spec": _POD}
-_STATUSES: Final[Shape] = {EACH: _without("image", "imageID", "containerID", "volumeMounts", "user")}
-_DEVICE: Final[Shape] = {"attributes": _EACH, "capacity": _EACH}
-_DRA_METADATA: Final[Shape] = {"managedFields": {EACH: {"fieldsV1": LEFT_OUT}}}
-_CLAIM: Final[Shape] = {
-    "metadata": _DRA_METADATA,
-    "status": {"reservedFor": {EACH: {}}, "allocation": {"devices": {"results": {EACH: {}}}}},
-}
+_STATUS: Final = _shape("image imageID containerID volumeMounts user", "name")
+_POD: Final = _shape(
+    "securityContext dnsConfig dnsPolicy enableServiceLinks terminationGracePeriodSeconds",
+    "nodeName nodeSelector affinity tolerations topologySpreadConstraints resourceClaims schedulerName serviceAccount"
+    " serviceAccountName restartPolicy preemptionPolicy priorityClassName",
+    containers=_CONTAINER,
+    initContainers=_CONTAINER,
+    volumes=_shape("", "projected hostPath configMap emptyDir"),
+)
+_TEMPLATE: Final[Shape] = {"spec": _POD}
+_DEVICE: Final[Shape] = {"attributes": {EACH: SHARED}, "capacity": {EACH: SHARED}, "consumesCounters": SHARED}
+_RESULT: Final = _shape("", "request driver pool device")
 _SHAPES: Final[Mapping[str, Shape]] = {
-    **{kind: {"metadata": _DRA_METADATA, "spec": {}} for kind, group in KINDS.items() if group == DRA},
-    "ResourceClaim": _CLAIM,
-    "ResourceSlice": {
-        "metadata": _DRA_METADATA,
-        "spec": {"pool": {}, "devices": {EACH: {**_DEVICE, "basic": _DEVICE}}},
+    **{kind: {"metadata": _OURS} for kind, group in KINDS.items() if group == DRA},
+    "ResourceClaim": {
+        "metadata": _OURS,
+        "spec": SHARED,
+        "status": {"allocation": {"nodeSelector": SHARED, "devices": {"config": SHARED, "results": _RESULT}}},
     },
+    "ResourceSlice": {"metadata": _OURS, "spec": {"driver": SHARED, "devices": {**_DEVICE, "basic": _DEVICE}}},
     "Node": {
         "metadata": {**_METADATA, "annotations": LEFT_OUT},
-        "spec": {},
-        "status": _without(
-            *("images", "addresses", "daemonEndpoints", "volumesInUse", "volumesAttached", "config"),
-            allocatable=_EACH,
-            capacity=_EACH,
-            conditions={EACH: {}},
-            nodeInfo={},
+        "status": _shape(
+            "images addresses daemonEndpoints volumesInUse volumesAttached config",
+            "allocatable capacity",
+            conditions=_shape("", "type status reason message"),
+            nodeInfo={"kubeletVersion": SHARED},
         ),
     },
     "Pod": {
         "metadata": _METADATA,
         "spec": _POD,
-        "status": _without(
-            *("podIP", "podIPs", "hostIP", "hostIPs"),
-            conditions={EACH: {}},
-            containerStatuses=_STATUSES,
-            initContainerStatuses=_STATUSES,
+        "status": _shape(
+            "podIP podIPs hostIP hostIPs",
+            "phase qosClass",
+            conditions=_shape("lastProbeTime", "type status reason"),
+            containerStatuses=_STATUS,
+            initContainerStatuses=_STATUS,
         ),
     },
-    "Event": {"metadata": _METADATA, "involvedObject": {}},
     "CronJob": {"metadata": _METADATA, "spec": {"jobTemplate": {"spec": {"template": _TEMPLATE}}}},
 }
 _OTHERS: Final[Shape] = {"metadata": _METADATA, "spec": {"template": _TEMPLATE}}
