@@ -24,7 +24,7 @@ from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
-from webhook.simulation.binding import EPOCH, time_of
+from webhook.simulation.binding import TIMED, newest, time_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document
@@ -170,13 +170,8 @@ class Cluster:
 
     @cached_property
     def now(self) -> datetime:
-        """The newest time in the objects, about that at which they were read."""
-        times = [
-            text(each, "lastHeartbeatTime") for node in self.all("Node") for each in items(node, "status", "conditions")
-        ]
-        times += [text(pod, "metadata", "creationTimestamp") for pod in self.all("Pod")]
-        times += [text(claim, "metadata", "creationTimestamp") for claim in self.all("ResourceClaim")]
-        return time_of(max(times, default="")) or EPOCH
+        """The newest time in the objects."""
+        return newest(each for kind in TIMED for each in self.all(kind))
 
     def is_older(self, time: str, seconds: int) -> bool:
         """Tell whether a time is that long ago; also if it is not known."""
