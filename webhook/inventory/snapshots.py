@@ -31,6 +31,7 @@ def _shape(left_out: str, shared: str = "", **below: Shape) -> Shape:
     return {**dict.fromkeys(left_out.split(), LEFT_OUT), **dict.fromkeys(shared.split(), SHARED), **below}
 
 
+_TYPE: Final = _shape("", "apiVersion kind")
 _APPLIED: Final[Shape] = {"kubectl.kubernetes.io/last-applied-configuration": LEFT_OUT}
 _METADATA: Final = _shape(
     "managedFields selfLink resourceVersion", "namespace generateName labels ownerReferences", annotations=_APPLIED
@@ -48,7 +49,7 @@ _POD: Final = _shape(
     " serviceAccountName restartPolicy preemptionPolicy priorityClassName",
     containers=_CONTAINER,
     initContainers=_CONTAINER,
-    volumes=_shape("", "projected hostPath configMap emptyDir"),
+    volumes=_shape("projected configMap secret downwardAPI emptyDir", "hostPath"),
 )
 _TEMPLATE: Final[Shape] = {"spec": _POD}
 _DEVICE: Final[Shape] = {"attributes": {EACH: SHARED}, "capacity": {EACH: SHARED}, "consumesCounters": SHARED}
@@ -63,20 +64,21 @@ _SHAPES: Final[Mapping[str, Shape]] = {
     "ResourceSlice": {"metadata": _OURS, "spec": {"driver": SHARED, "devices": {**_DEVICE, "basic": _DEVICE}}},
     "Node": {
         "metadata": {**_METADATA, "annotations": LEFT_OUT},
+        "spec": _shape("podCIDR podCIDRs providerID"),
         "status": _shape(
             "images addresses daemonEndpoints volumesInUse volumesAttached config",
             "allocatable capacity",
             conditions=_shape("", "type status reason message"),
-            nodeInfo={"kubeletVersion": SHARED},
+            nodeInfo=_shape("bootID machineID systemUUID osImage kernelVersion architecture", "kubeletVersion"),
         ),
     },
     "Pod": {
         "metadata": _METADATA,
         "spec": _POD,
         "status": _shape(
-            "podIP podIPs hostIP hostIPs",
+            "podIP podIPs hostIP hostIPs startTime observedGeneration",
             "phase qosClass",
-            conditions=_shape("lastProbeTime", "type status reason"),
+            conditions=_shape("lastProbeTime observedGeneration", "type status reason"),
             containerStatuses=_STATUS,
             initContainerStatuses=_STATUS,
         ),
@@ -88,4 +90,4 @@ _OTHERS: Final[Shape] = {"metadata": _METADATA, "spec": {"template": _TEMPLATE}}
 
 def reader() -> Reader:
     """Return what reads the objects of a cluster without the fields that no command looks at."""
-    return Reader(_SHAPES, _OTHERS)
+    return Reader({kind: {**_TYPE, **shape} for kind, shape in _SHAPES.items()}, {**_TYPE, **_OTHERS})

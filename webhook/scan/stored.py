@@ -203,11 +203,11 @@ class Cluster:
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:
         """The slices of each pool's newest generation."""
-        newest = {pool: max(each.generation for each in slices) for pool, slices in self.catalog.by_pool.items()}
-        return {
-            pool: [each for each in slices if each.generation == newest[pool]]
-            for pool, slices in self.catalog.by_pool.items()
-        }
+        found = {}
+        for pool, slices in self.catalog.by_pool.items():
+            newest = max(each.generation for each in slices)
+            found[pool] = [each for each in slices if each.generation == newest]
+        return found
 
     @cached_property
     def incomplete(self) -> frozenset[PoolId]:
@@ -221,7 +221,7 @@ class Cluster:
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
         device = self.catalog.find(pool, name)
-        if device is None or device.slice in self.current[pool]:
+        if device is None or device.slice.generation == self.current[pool][0].generation:
             return device
         return next((one for each in self.current[pool] for one in each.devices if one.name == name), None)
 
@@ -285,9 +285,17 @@ class Cluster:
                 pod = self.inventory.find("Pod", text(entry, "name"), namespace_of(claim))
                 yield entry, pod if pod and text(pod, "metadata", "uid") == text(entry, "uid") else None
 
-    def running(self, claim: JSONObject) -> list[JSONObject]:
-        """Return the pods that use a claim, and have not ended."""
-        return [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)]
+    @cached_property
+    def _running(self) -> Mapping[int, Sequence[JSONObject]]:
+        found = (
+            (id(claim), [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)])
+            for claim in self.all("ResourceClaim")
+        )
+        return {claim: pods for claim, pods in found if pods}
+
+    def running(self, claim: JSONObject) -> Sequence[JSONObject]:
+        """Return the pods that use a stored claim, and have not ended."""
+        return self._running.get(id(claim), ())
 
     @cached_property
     def has_all_claims(self) -> bool:

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from webhook.inventory.claims import Consumer, allocation_of
@@ -196,26 +197,25 @@ def _place(device: JSONObject) -> list[str]:
 
 TIMED: Final = ("Node", "Pod", "ResourceClaim")
 """The kinds whose objects change often, so that the newest time is one of theirs."""
-_NAMES_OF_TIMES: Final = ("time", "Time", "Timestamp")
 
 
 def newest(objects: Iterable[JSONObject]) -> datetime:
     """Return the newest time in objects, at which they were read or a little earlier; they tell no other."""
-    times = {time for each in objects for part in ("metadata", "status") for time in _times(each.get(part))}
+    times = {time for each in objects for time in _times(each)}
     return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
 
 
-def _times(value: Any) -> Iterator[str]:
-    """Yield the times in a value, but for that of its deletion, which may lie ahead."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if not isinstance(each, str):
-                yield from _times(each)
-            elif name.endswith(_NAMES_OF_TIMES) and name != "deletionTimestamp":
-                yield each
-    elif isinstance(value, list):
-        for each in value:
-            yield from _times(each)
+def _times(obj: JSONObject) -> Iterator[str]:
+    """Yield the times of what happened to a node, a pod or a claim."""
+    status = mapping(obj, "status")
+    yield text(obj, "metadata", "creationTimestamp")
+    yield text(status, "allocation", "allocationTimestamp")
+    for each in (*items(status, "conditions"), *chain(*(items(one, "conditions") for one in items(status, "devices")))):
+        yield text(each, "lastHeartbeatTime")
+        yield text(each, "lastTransitionTime")
+    for each in items(status, "containerStatuses"):
+        yield text(each, "state", "running", "startedAt")
+        yield text(each, "state", "terminated", "finishedAt")
 
 
 def time_of(value: str) -> datetime | None:
