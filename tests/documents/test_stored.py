@@ -76,7 +76,7 @@ def test_lists_of_any_form_and_length_are_read_one_by_one(write: Any, monkeypatc
 def test_what_is_left_out_and_what_is_shared() -> None:
     shape = {"metadata": {"labels": stored.SHARED, "managedFields": stored.LEFT_OUT, "uid": stored.LEFT_OUT}}
     reader = stored.Reader({"Node": shape, "Slice": {"map": {stored.EACH: stored.SHARED}}}, {})
-    metadata = {"name": "a", "labels": {"zone": "b"}, "managedFields": [{}], "uid": None}
+    metadata: JSONObject = {"name": "a", "labels": {"zone": "b"}, "managedFields": [{}], "uid": None}
     first, second = (reader.read(json.dumps({**NODE, "metadata": metadata}).encode(), "Node") for _ in range(2))
     assert first == {**NODE, "metadata": {"name": "a", "labels": {"zone": "b"}}}
     assert first["metadata"]["labels"] is second["metadata"]["labels"]

@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
     asked = ",".join(each for each in wanted if each not in OPTIONAL)
-    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "yaml"]))
+    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "json"]))
     return 0
 
 
