@@ -9,7 +9,10 @@ from webhook.check.cluster import not_found
 from webhook.check.suppressing import suppress, suppressions
 from webhook.cli.console.output import check_outputs, show
 from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
+from webhook.devices import Table
+from webhook.report.html import MAX_FINDINGS
 from webhook.report.model import Report
+from webhook.report.picture import Picture
 from webhook.scan.rules import findings
 from webhook.scan.stored import JUDGED
 from webhook.usage import UsageError
@@ -34,6 +37,9 @@ def run(arguments: Namespace) -> int:
             raise UsageError(not_found("ResourceSlices, ResourceClaims or pods", arguments.cluster))
         tell_missing(cluster, _NEEDED, "rules about them find nothing", arguments)
         report.findings += findings(cluster)
+        rows = list(Table(cluster).rows()) if any(each.format == "html" for each in arguments.output) else []
     report.releases = [str(settings)]
     suppress(report, suppressed, arguments)
+    if rows:
+        report.picture = Picture(rows, cluster, findings=report.findings[:MAX_FINDINGS])
     return show(report, arguments)
