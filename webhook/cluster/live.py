@@ -49,6 +49,11 @@ MAX_ANNOTATION: Final = 1024
 SECONDS: Final = 60.0
 """How long one request may take; a login may wait for its user."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_TELLING: Final = ",".join(
+    f"reason!={each}"
+    for each in ("Pulling", "Pulled", "Created", "Started", "ScalingReplicaSet", "SuccessfulCreate", "SuccessfulDelete")
+)
+"""The events that tell more than that all goes well."""
 _WORKERS: Final = 4
 _EVERY: Final = 0.2
 _LONGEST_MESSAGE: Final = 300
@@ -340,6 +345,8 @@ class Server:
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
         everywhere = f"{root}/{known.resource}"
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
+        if known.kind == "Event" and self._reader:  # not for all to be kept
+            return self._events(everywhere, within if where.namespace else "", typed, where)
         if not (where.namespace and known.namespaced):
             return Part(known.kind, self._objects(everywhere, typed))
         if where.only:
@@ -350,8 +357,20 @@ class Server:
             note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
             return Part(known.kind, self._objects(within, typed), note)
 
-    def _objects(self, path: str, typed: JSONObject) -> list[Any]:
+    def _events(self, everywhere: str, within: str, typed: JSONObject, where: Where) -> Part:
+        """Read the events of a namespace, and the warnings of others, where drivers may run."""
+        if not within:
+            return Part("Event", self._objects(everywhere, typed, _TELLING))
+        found = self._objects(within, typed, _TELLING)
+        try:
+            warnings = self._objects(everywhere, typed, f"type=Warning,metadata.namespace!={where.namespace}")
+        except Forbidden:
+            return Part("Event", found, f"events of other namespaces than {where.namespace} not read: forbidden")
+        return Part("Event", [*found, *warnings])
+
+    def _objects(self, path: str, typed: JSONObject, fields: str = "") -> list[Any]:
         found: list[Any] = []
+        path = f"{path}?{f'fieldSelector={quote(fields)}&' if fields else ''}"
         limit, more, is_second = CHUNK, "", False
         while True:
             try:
@@ -379,7 +398,7 @@ class Server:
         rest = f"&continue={quote(more)}" if more else ""
         while True:
             try:
-                return decoded(self._transport.get(f"{path}?limit={limit}{rest}"), _Chunk), limit
+                return decoded(self._transport.get(f"{path}limit={limit}{rest}"), _Chunk), limit
             except TooLong:
                 if limit == 1:
                     raise
