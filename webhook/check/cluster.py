@@ -85,6 +85,8 @@ def cluster_documents(
     Raises:
         UsageError: Nothing can be read of a running cluster.
     """
+    if not sources:
+        return
     from webhook.documents.stored import Wanted  # few commands look at clusters
     from webhook.inventory.snapshots import reader
 

@@ -72,17 +72,17 @@ def plugins(
     free = [place for place, each in enumerate(found) if not named[place] and not _own(each.workload)]
     left = sorted(set(drivers).difference(*named))
     for driver in left:
-        nodes, scores = served.get(driver, ()), {place: likes[place][driver] for place in free}
-        if nodes and any(found[place].pods for place in free):
-            scores = {at: scores[at] for at in free if 2 * len(found[at].pods.keys() & nodes) >= len(nodes)}
-        else:
-            others = [nodes for each in left if (nodes := served.get(each, ()))]
-            scores = {
-                place: score
-                for place, score in scores.items()
-                if score >= _DISTINCT or (score and all(likes[place][each] < _DISTINCT for each in drivers))
-                if not any(found[place].pods.keys() & nodes for nodes in others)
-            }
+        nodes, others = served.get(driver, ()), [known for each in left if (known := served.get(each, ()))]
+        scores = {
+            place: likes[place][driver]
+            for place in free
+            if nodes and 2 * len(found[place].pods.keys() & nodes) >= len(nodes)
+        } or {
+            place: likes[place][driver]
+            for place in free
+            if likes[place][driver] and (nodes or not any(found[place].pods.keys() & each for each in others))
+            if likes[place][driver] >= _DISTINCT or all(like < _DISTINCT for like in likes[place].values())
+        }
         best = [place for place, score in scores.items() if score == max(scores.values())]
         for place in best if len(best) == 1 or max(scores.values(), default=0) >= _DISTINCT else ():
             named[place].append(driver)
