@@ -51,13 +51,14 @@ _OWNER: Final = {
     "creationTimestamp": _ALL,
     "deletionTimestamp": _ALL,
 }
-_CONTAINER: Final = {"name": _ALL, "image": _ALL, "resources": _ALL, "env": _ALL}
+_CONTAINER: Final = dict.fromkeys(("name", "image", "resources", "env", "ports", "restartPolicy"), _ALL)
 _POD: Final = {
     "nodeName": _ALL,
     "nodeSelector": _ALL,
     "affinity": {"nodeAffinity": _ALL},
     "tolerations": _ALL,
     "hostNetwork": _ALL,
+    "overhead": _ALL,
     "resourceClaims": _ALL,
     "schedulingGates": _ALL,
     "schedulingGroup": _ALL,
@@ -181,7 +182,10 @@ class Cluster:
             has_nulls = not document.is_json or document.mentions("null")  # which takes long to look for in values
             obj = self._shared(free_of_nulls(obj) if has_nulls else obj)
         elif kind in _READ:
-            obj = {"apiVersion": obj.get("apiVersion"), "kind": kind, **self._kept(obj, _READ[kind])}
+            kept = {"apiVersion": obj.get("apiVersion"), "kind": kind, **self._kept(obj, _READ[kind])}
+            if kind == "Pod" and not text(obj, "spec", "nodeName"):  # of which the scheduler reads more
+                kept |= {"spec": mapping(obj, "spec") | mapping(kept, "spec"), "status": obj.get("status")}
+            obj = kept
         if not document.is_json and document.size <= _SMALL:
             self._documents[_key(obj)] = document
         if group == DRA:
