@@ -668,6 +668,29 @@ COMMANDS: Final = {
         *REPORT,
         SUPPRESSION,
         CONFIGURED,
+        Group(
+            "in the cluster (docs/scan.md)",
+            Option(
+                "--write-reports",
+                about="write openreports.io Reports into the cluster, and delete those that no longer hold; in a pod, "
+                "with the token of its service account",
+            ),
+            Option("--every", "DURATION", "scan again and again, such as every 5m, until SIGTERM", type="seconds"),
+            Option(
+                "--monitoring-port",
+                "PORT",
+                "with --every, serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one "
+                "(default: none)",
+                type=int,
+            ),
+            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
+            Option(
+                "--lease",
+                "NAMESPACE/NAME",
+                "with --every, the Lease by which one of several replicas scans; it must exist",
+            ),
+            *LOG,
+        ),
     ),
     "devices": Command(
         "list the devices of a cluster: what they are, which classes select them, who holds them",

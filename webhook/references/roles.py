@@ -85,9 +85,7 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
         elif resource := next(filter(_is_of_dra, texts(each, "resources")), ""):
-            message = (
-                f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
-            )
+            message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             for place, group in enumerate(groups):
                 if nearest(group, [DRA]):
                     advice = Advice(Meant(f'did you mean "{DRA}"?'), Fix("replace", DRA, safe=False))

@@ -123,7 +123,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
-        return (not scene.uncollected(pod) and pending.explain(scene, pod).causes[0].sort) or "other"
+        return "not-explained" if scene.uncollected(pod) else pending.explain(scene, pod).causes[0].sort or "other"
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - the other pods are counted; draguard why tells more of this one
