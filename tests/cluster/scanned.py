@@ -46,7 +46,7 @@ class Scanned:
         self.asked: list[tuple[str, str]] = []
         """The verbs and paths of requests."""
         self._leases = server.answer
-        server.answer = self.answer  # type: ignore[method-assign]
+        server.answer = self.answer  # type: ignore[method-assign, assignment]
 
     def set(self, objects: Iterable[Json]) -> None:
         self._answers = answers_of(objects)
@@ -93,9 +93,7 @@ class Scanned:
             self.server.refused.append((verb, path))
             raise Refusal(403, f'User "draguard" cannot {verb} {path}')
 
-    def _reported(
-        self, verb: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
-    ) -> Json:
+    def _reported(self, verb: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes) -> Any:
         if not self.is_served:
             raise Refusal(404, "the server could not find the requested resource")
         if verb == "list":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -94,7 +95,7 @@ class Writer:
             text = json.dumps(report)
             if path in stored and self._known.get(path) == (text, stored[path].version):
                 continue
-            if answer := self._try(faults, path, lambda ref, obj=report: self._api.apply(ref, obj, _MANAGER)):
+            if answer := self._try(faults, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
                 written += 1
                 self._known[path] = text, str(answer["metadata"]["resourceVersion"])
         for path in obsolete:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event, Thread
+from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -148,31 +149,16 @@ class Scanner(Exported):
     def collect(self) -> Iterator[Metric]:
         """Return all metrics: those of the cluster once it was scanned, and only while this replica scans."""
         if numbers := self._numbers:
-            found: list[tuple[str, str, Sequence[str], Mapping[tuple[str, ...], int]]] = [
-                (
-                    "pending_pods",
-                    "Pods that want devices and wait for a node, or do not start on theirs.",
-                    ["cause"],
-                    {(name,): count for name, count in numbers.pending.items()},
-                ),
-                (
-                    "stranded_devices",
-                    "Free devices that no claim can get.",
-                    ["driver", "class"],
-                    dict(numbers.stranded),
-                ),
-                (
-                    "incomplete_pools",
-                    "Pools of devices that lack ResourceSlices.",
-                    ["driver"],
-                    {(name,): count for name, count in numbers.incomplete.items()},
-                ),
-            ]
-            for name, about, labels, counts in found:
-                family = GaugeMetricFamily(f"draguard_{name}", about, labels=labels)
-                for values, count in counts.items():
-                    family.add_metric(values, count)
-                yield family
+            yield _gauges(
+                "pending_pods",
+                "Pods that want devices and wait for a node, or do not start on theirs.",
+                ["cause"],
+                {(cause,): count for cause, count in numbers.pending.items()},
+            )
+            about = "Free devices that no claim can get."
+            yield _gauges("stranded_devices", about, ["driver", "class"], numbers.stranded)
+            counts = {(driver,): count for driver, count in numbers.incomplete.items()}
+            yield _gauges("incomplete_pools", "Pools of devices that lack ResourceSlices.", ["driver"], counts)
         if self._successful is not None:
             yield GaugeMetricFamily("draguard_scan_successful", "Whether the last scan succeeded.", self._successful)
         if self._finished and numbers:
@@ -180,3 +166,10 @@ class Scanner(Exported):
             yield GaugeMetricFamily("draguard_scan_timestamp_seconds", about, self._finished)
             yield GaugeMetricFamily("draguard_scan_duration_seconds", "How long it took.", self._took)
         yield from self.process.collect()
+
+
+def _gauges(name: str, about: str, labels: Sequence[str], counts: Mapping[Any, int]) -> Metric:
+    family = GaugeMetricFamily(f"draguard_{name}", about, labels=labels)
+    for values, count in counts.items():
+        family.add_metric(values, count)
+    return family
