@@ -30,7 +30,7 @@ from webhook.why import Scene, pending_by_sort
 
 _RETRY_SECONDS = 5.0
 """The first pause after a scan that has failed."""
-_EXPLAINING_SECONDS = 60.0
+_EXPLAINING_SECONDS = 30.0
 """How long the causes of pending pods are looked for in each scan."""
 _LONGEST_SCAN = 900.0
 """The seconds of a scan after which the process counts as stuck."""

@@ -101,6 +101,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
     Pods of one workload of which the scheduler says the same are explained once. The simulation changes the scene.
 
     Args:
+        scene: The cluster, with all objects of its kinds.
         seconds: How long it may take; pods that are not reached by then are ``not-explained``.
     """
     counts, known = dict.fromkeys(SORTS, 0), dict[tuple[str, ...], str]()
@@ -123,7 +124,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
-        return "not-explained" if scene.uncollected(pod) else pending.explain(scene, pod).causes[0].sort or "other"
+        return pending.explain(scene, pod).causes[0].sort or "other"
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - the other pods are counted; draguard why tells more of this one
