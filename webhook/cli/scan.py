@@ -16,7 +16,10 @@ from webhook.cli.console.reading import tell
 from webhook.cli.options.settings import COMMAND_LINE
 from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
 from webhook.configuration.options import Live
+from webhook.devices import Table
+from webhook.report.html import MAX_FINDINGS
 from webhook.report.model import Report
+from webhook.report.picture import Picture
 from webhook.scan.rules import findings
 from webhook.scan.stored import JUDGED
 from webhook.usage import UsageError
@@ -65,8 +68,11 @@ def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cl
             raise UsageError(not_found("ResourceSlices, ResourceClaims or pods", arguments.cluster))
         tell_missing(cluster, _NEEDED, "rules about them find nothing", arguments)
         report.findings += findings(cluster)
+        rows = list(Table(cluster).rows()) if any(each.format == "html" for each in arguments.output) else []
     report.releases = [str(settings)]
     suppress(report, suppressed, arguments)
+    if rows:
+        report.picture = Picture(rows, cluster, findings=report.findings[:MAX_FINDINGS])
     return report, cluster
 
 
@@ -110,8 +116,8 @@ def _again(arguments: Namespace) -> int:
     from webhook.cluster.election import Election
     from webhook.cluster.options import SERVICE_ACCOUNT, identity
     from webhook.cluster.scanner import Scanner
+    from webhook.logs import configure
     from webhook.server import ServerError, listen
-    from webhook.server.logs import configure
     from webhook.server.memory import return_freed
     from webhook.server.serving import serve_pages
 

@@ -22,7 +22,7 @@ from webhook.check.progress import counting
 from webhook.check.refusals import Refused
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, show_refusals, show_structured, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, show_escaped, show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import read_sources, tell
 from webhook.deviceselectors.fleet import shortened
 from webhook.documents import Document, Unreadable
@@ -38,15 +38,16 @@ from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.summary import counted
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.answers import NOT_SIMULATED, Answers
+from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.creation import create
 from webhook.simulation.holders import used_by
 from webhook.simulation.queue import in_order
+from webhook.simulation.rejections import stages_of
 from webhook.simulation.replicas import Fit, fit, shared
 from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement
@@ -260,18 +261,9 @@ def _group(group: JSONObject) -> Iterator[str]:
 def _funnel(request: JSONObject) -> str:
     """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
     wanted = wanted_of(request)
-    selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
-    steps = (
-        ("seen", ""),
-        ("ofClass", "of the class"),
-        ("selected", selecting),
-        ("free", "free"),
-        ("tolerated", "tolerated"),
-        ("enough", f"with enough {request['short']}"),
-    )
     parts: list[str] = []
     before = None
-    for key, label in steps:
+    for key, label in stages_of(request):
         number = request[key]
         if number != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
             parts.append(f"{number} {label}" if label else counted(number, "device"))
@@ -553,7 +545,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if code := show_refusals(report, texts):
         return code
     if arguments.fit:
-        _check_fit(given.workloads)
+        _check_fit(given.workloads, arguments)
     _what_if(arguments, inventory, namespace)
     pods = _pods(given, inventory, arguments, named)
     _show_notes(given.notes, pods.every, inventory, arguments)
@@ -672,9 +664,14 @@ def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequ
 
 
 def _schedule(scheduler: Scheduler, pods: _Pods, result: _Text, limit: _Limit, arguments: Namespace) -> int:
-    found = _answers(scheduler, pods, limit, arguments)
+    page = _Page(scheduler.cluster) if arguments.output == "html" else None
+    found = _answers(scheduler, pods, limit, arguments, page)
     left = [pods.every[index] for index in pods.reported if index not in found]
-    if arguments.output != "text":
+    if page is not None:
+        answers = [found[index] for index in sorted(found)]
+        told = f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"
+        show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
+    elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
         places = sorted(found.keys() | pods.reported)
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
@@ -697,7 +694,48 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: _Text, limit: _Limit, a
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namespace) -> dict[int, JSONObject]:
+class _Page:
+    """A page with a picture of the devices, as they were before, and what pods get of them.
+
+    Args:
+        cluster: The cluster, before pods are scheduled.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        from webhook.devices import Table  # few results are pages
+        from webhook.scan.stored import Cluster as Stored
+
+        self._cluster = Stored(inventory=cluster.inventory, settings=cluster.settings)
+        self._rows = list(Table(self._cluster).rows())
+        self._overlays: list[tuple[JSONObject, Overlay | None]] = []
+
+    def add(self, answer: JSONObject, placement: Placement, tell: Answers) -> None:
+        """Note what the picture shows of a pod, once for those that are pending for the same reason."""
+        if answer["node"] is None and not any(_alike(each, answer) for each, _ in self._overlays):
+            self._overlays.append((answer, tell.overlay(placement)))
+
+    def lines(self, answers: Sequence[JSONObject], summary: str, told: str) -> Iterator[str]:
+        """Return the lines of the page."""
+        from webhook.report.html import pictured
+        from webhook.report.picture import Picture, Story
+
+        stories, given = [], dict[tuple[str, str, str], str]()
+        for first, overlay in self._overlays:
+            alike = [each for each in answers if _alike(first, each)]
+            several = f" … {alike[-1]['name']} ({counted(len(alike), 'pod')})" if len(alike) > 1 else ""
+            stories.append(Story.of(f"{_name(first)}{several}", first, overlay))
+        for answer in (each for each in answers if each["node"] is not None and not _ran_before(each)):
+            stories.append(Story.of(_name(answer), answer, None))
+            for allocation in answer["claims"].values():
+                for each in items(allocation, "devices", "results"):
+                    given[each["driver"], each["pool"], each["device"]] = _name(answer)
+        level = "fine" if all(map(gets_devices, answers)) else "error"
+        return pictured(Picture(self._rows, self._cluster, stories=stories, given=given), summary, level, [told])
+
+
+def _answers(
+    scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namespace, page: _Page | None
+) -> dict[int, JSONObject]:
     """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
     cluster = scheduler.cluster
     tell, references = Answers(scheduler), References(cluster)
@@ -714,6 +752,8 @@ def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namesp
                         continue
                     answer = tell.of(placement)
                     references.annotate(answer, placement)
+                    if page is not None:
+                        page.add(answer, placement, tell)
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
@@ -726,12 +766,14 @@ def _release(scheduler: Scheduler) -> str:
     return f"1.{scheduler.cluster.settings.release}"
 
 
-def _check_fit(workloads: Iterable[JSONObject]) -> None:
-    """Refuse to count pods of a workload that has one on each node.
+def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
+    """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
 
     Raises:
-        UsageError: A workload is a DaemonSet.
+        UsageError: A workload is a DaemonSet, or the output is a page.
     """
+    if arguments.output == "html":
+        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {full_name_of(each)}"

@@ -14,8 +14,8 @@ import msgspec
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.objects import JSONObject
+from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
-from webhook.report.summary import counted
 
 _MANAGER: Final = "draguard-scan"
 """The field manager; only objects of it are deleted."""

@@ -20,8 +20,8 @@ from webhook.devices import STRANDED, Table
 from webhook.findings import Finding
 from webhook.problem import ERROR, WARNING
 from webhook.records import NamedTuple
+from webhook.report.excerpt import counted
 from webhook.report.openreports import reports
-from webhook.report.summary import counted
 from webhook.scan.stored import Cluster
 from webhook.server.app import OVERVIEW, Pages, probes
 from webhook.server.messages import Page, Request

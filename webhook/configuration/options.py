@@ -457,13 +457,18 @@ PRESCHEDULED: Final = Group(
         ("claims", "all"),
     ),
 )
-SCHEDULER: Final[tuple[Option | Group, ...]] = (
-    _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
-    GATES,
-    *CHARTS,
-    _choice("-o --output", "the format of the results (default: %(default)s)", ("text", "json", "yaml")),
-    *_terminal("results"),
-)
+
+
+def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
+    return (
+        _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
+        GATES,
+        *CHARTS,
+        _choice("-o --output", "the format of the results (default: %(default)s)", formats),
+        *_terminal("results"),
+    )
+
+
 ANSWERS: Final[tuple[Option | Group, ...]] = (
     _release("the cluster's release, such as 1.30 (default: the newest that knows the object's fields)"),
     _gates("every gate may be on"),
@@ -627,7 +632,7 @@ _SIMULATED: Final[tuple[Option | Group, ...]] = (
         "pods are named in it, and of the pending pods of the cluster only its own are reported",
         type="namespace",
     ),
-    *SCHEDULER,
+    *_scheduler("text", "json", "yaml", "html"),
 )
 """The arguments of ``draguard simulate``, and of ``draguard why`` for manifests."""
 COMMANDS: Final = {
@@ -655,7 +660,7 @@ COMMANDS: Final = {
         _empty(),
         *_cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
-        *SCHEDULER,
+        *_scheduler("text", "json", "yaml"),
     ),
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
@@ -703,7 +708,7 @@ COMMANDS: Final = {
         Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
         _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
         GATES,
-        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json")),
+        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json", "html")),
         *_terminal("the list"),
     ),
     "snapshot": Command(

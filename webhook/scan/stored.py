@@ -151,11 +151,18 @@ class Cluster:
 
     Args:
         profiles: The user's profiles of drivers.
+        inventory: Objects that are known already.
+        settings: The release and gates of the cluster; :meth:`judge` states them, too.
     """
 
-    def __init__(self, profiles: Mapping[str, Profile] | None = None) -> None:
-        self.settings, self._profiles = Settings.of(), profiles
-        self.inventory = Inventory()
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile] | None = None,
+        inventory: Inventory | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings, self._profiles = settings or Settings.of(), profiles
+        self.inventory = inventory or Inventory()
         self.workloads: dict[str, list[JSONObject]] = {kind: [] for kind in WORKLOADS}
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""

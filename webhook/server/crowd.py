@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 
 _log = BoundedLog(logging.getLogger(__name__))
 
@@ -54,8 +55,8 @@ class Crowd:
     def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
         self._most, self._most_of_address = most, most_of_address
         self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
-        self._members: dict[Member, None] = {}
-        self._of_address: dict[str, dict[Member, None]] = {}
+        self._members = OrderedDict[Member, None]()
+        self._of_address: dict[str, OrderedDict[Member, None]] = {}
         self.unread = 0
         """The bytes of answers that clients have not read."""
         self.bodies = 0
@@ -73,7 +74,7 @@ class Crowd:
 
     def enter(self, member: Member) -> None:
         """Add a connection; another may be closed for it."""
-        neighbours = self._of_address.setdefault(member.address, {})
+        neighbours = self._of_address.setdefault(member.address, OrderedDict())
         self._members[member] = neighbours[member] = None
         for members, most, where in (
             (neighbours, self._most_of_address, "of its address"),
@@ -94,9 +95,8 @@ class Crowd:
     def stir(self, member: Member) -> None:
         """Note that a client has sent something: its connection is the least idle now."""
         if member in self._members:
-            for members in (self._members, self._of_address[member.address]):
-                del members[member]
-                members[member] = None
+            self._members.move_to_end(member)
+            self._of_address[member.address].move_to_end(member)
 
     def count_unread(self, member: Member, unread: int) -> None:
         """Note how many bytes a client has not read; the connection with most may have to be closed."""

@@ -174,7 +174,7 @@ class Metrics(Exported):
                 family.add_metric(values, count)
             yield family
         yield self._durations()
-        totals = self._cost, certificate.refusals, certificate.failed_handshakes, answering.failures, self._ended()
+        totals = self._cost, certificate.failures, certificate.failed_handshakes, answering.failures, self._ended()
         for (name, text), total in zip(_TOTALS.items(), totals, strict=True):
             yield CounterMetricFamily(f"draguard_{name}", text, total)
         yield from self._states(len(names))
@@ -185,7 +185,7 @@ class Metrics(Exported):
 
     def _states(self, policies: int) -> Iterator[Metric]:
         certificate, answering = self._certificate, self._answering
-        end = certificate.not_after
+        end = certificate.value.not_after
         states = {
             "certificate_expiration_timestamp_seconds": end.timestamp() if end else nan,
             "certificate_last_reload_successful": not certificate.fault,

@@ -26,7 +26,7 @@ from webhook.server.memory import keep, kept_survivors, return_freed
 from webhook.server.messages import Limits
 from webhook.server.port import Port
 from webhook.server.reloading import Reloaded
-from webhook.server.tls import Tls
+from webhook.server.tls import Secure
 
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
@@ -74,11 +74,11 @@ class Server:
         if files != resource.RLIM_INFINITY:
             limits = replace(limits, connections=max(1, min(limits.connections, files - _OTHER_FILES)))
         self._limits = limits
-        self.port = Port(app, listener, limits, lambda port: Tls(port, certificate, Connection(port)), certificate)
+        self.port = Port(app, listener, limits, Secure, certificate)
         self._ports = [self.port]
         if beside:  # limits of its own: a client that fills up one port leaves the other open
             self._ports.append(Port(*beside, _of_probes(limits), Connection))
-        self._reloaded = reloaded
+        self._reloaded = certificate, *reloaded
         self._following: threading.Thread | None = None
         self._tick = tick
         self._ready = ready
@@ -135,7 +135,6 @@ class Server:
             port.look()
 
     def _each_second(self) -> None:
-        self._certificate.follow()
         is_following = self._following is not None and self._following.is_alive()
         if not is_following and any(each.may_have_changed() for each in self._reloaded):
             self._following = threading.Thread(target=self._follow, daemon=True)
