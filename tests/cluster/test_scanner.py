@@ -81,7 +81,7 @@ class TestProcess:
             assert metrics['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 1
             assert metrics['draguard_incomplete_pools{"driver":"gpu.example.com"}'] == 0
             assert metrics["draguard_scan_successful"] == 1
-            assert "3 reports, 3 written, 0 deleted" in running.said
+            assert eventually(lambda: "3 reports, 3 written, 0 deleted" in running.said)
             scanned.asked.clear()
             scanned.set(objects())
             assert eventually(lambda: "default/draguard" not in scanned.reports)
@@ -110,7 +110,7 @@ class TestProcess:
             assert eventually(lambda: running.page("/readyz")[0] == 200)
             failed = [line for line in running.lines if line["level"] == "error"]
             assert [line["message"] for line in failed] == ["pods not read: etcd is away"]
-            assert "in order again" in running.said
+            assert eventually(lambda: "in order again" in running.said)
 
     def test_nothing_can_be_read_at_first(self, scanned: Scanned, tmp_path: Path) -> None:
         (scanned.server.account / "token").write_text("old\n")
@@ -124,7 +124,7 @@ class TestProcess:
         scanned.is_served = False
         with scanner(scanned, tmp_path / "log", *COMMAND) as running:
             assert eventually(lambda: running.page("/readyz")[0] == 200)
-            assert "the cluster does not serve openreports.io/v1alpha1" in running.said
+            assert eventually(lambda: "the cluster does not serve openreports.io/v1alpha1" in running.said)
             assert running.metrics()['draguard_pending_pods{"cause":"claim"}'] == 1
 
     def test_a_signal_ends_it_while_the_api_server_hangs(self, scanned: Scanned, tmp_path: Path) -> None:
