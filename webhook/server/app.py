@@ -235,7 +235,7 @@ class Reviews(Pages):
                 answer, seconds = await self.lane.answer(body, call._replace(is_inline=False), connection)  # type: ignore[union-attr]
                 connection.is_slow = connection.is_heavy = seconds > _SLOW
             except (FullError, OSError) as error:
-                _often.warning("the failure policy answers a heavy review: %s", error or "it takes too long")
+                _often.warning("the failure policy answers a heavy review: %s", str(error) or "it takes too long")
                 answer = self._review(body, call._replace(deadline=time.monotonic(), is_inline=False))
             page = self._page(request, answer)
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
