@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.processes import certificate
 from tests.processes import serving as running
@@ -75,8 +76,7 @@ class Files:
         self.followed += 1
 
     def review(self, body: bytes, call: Call) -> Answer:
-        reported = review(body, call)
-        return reported._replace(body=b"followed %d times" % self.followed)
+        return replace(review(body, call), body=b"followed %d times" % self.followed)
 
 
 @contextmanager

@@ -19,9 +19,10 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import astuple, replace
 from typing import Any, NoReturn
 from weakref import WeakSet
+
+from msgspec.structs import astuple, replace
 
 from webhook.admission import Answer, Call, Record
 from webhook.admission.record import RecordedFinding
