@@ -520,7 +520,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _simulate(arguments: Namespace, deadline: float) -> int:
-    settings_of(arguments)  # before anything is read
+    settings = settings_of(arguments)
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
@@ -531,8 +531,8 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE
-    documents = read_sources(arguments, arguments.paths, _release_of(arguments), namespace, texts)
-    ready = prepare(arguments, inventory, named, documents, report)
+    documents = read_sources(arguments, arguments.paths, str(settings), namespace, texts)
+    ready = prepare(arguments, settings, inventory, named, documents, report)
     if (code := show_refusals(report, texts)) or ready is None:
         return code
     scheduler, pods, notes = ready
@@ -545,17 +545,13 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     return _schedule(scheduler, pods, result, limit, arguments)
 
 
-def _release_of(arguments: Namespace) -> str:
-    return kubernetes(arguments) or f"1.{DEFAULT}"
-
-
 def settings_of(arguments: Namespace) -> Settings:
     """Return the release and gates of the scheduler.
 
     Raises:
         UsageError: The release is not simulated.
     """
-    stated = _release_of(arguments)
+    stated = kubernetes(arguments) or f"1.{DEFAULT}"
     try:
         return Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
@@ -576,6 +572,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     arguments: Namespace,
+    settings: Settings,
     inventory: Inventory,
     named: Sequence[JSONObject],
     documents: Sequence[Document | Unreadable],
@@ -591,12 +588,7 @@ def prepare(
     Raises:
         UsageError: There is nothing to simulate, or an option names what is not there.
     """
-    namespace, stated, settings = (
-        arguments.namespace or DEFAULT_NAMESPACE,
-        _release_of(arguments),
-        settings_of(arguments),
-    )
-    gates = feature_gates(arguments, stated)
+    namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
     refused = Refused(documents, inventory, stated, gates, namespace=namespace)
 
     def as_stored(obj: JSONObject) -> JSONObject:

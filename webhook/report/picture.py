@@ -190,7 +190,6 @@ class Picture:
             form: Fields to show above the legend.
         """
         yield '<div class="picture"><form class="key" method="post">'
-        yield from form
         pending = [story for story in self._stories if not story.node]
         for story in pending:
             yield from self._story(story)
@@ -202,6 +201,7 @@ class Picture:
                 yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
             yield f"<li>… and {len(placed) - _PLACED_MAX} more" * (len(placed) > _PLACED_MAX)
             yield "</ul></details></article>"
+        yield from form
         yield from self._legend()
         yield '</form><main class="map">'
         yield from self._map()

@@ -115,7 +115,7 @@ def _with_headers(response: Response) -> Response:
 
 
 def _unreadable(error: UsageError) -> tuple[str, int, dict[str, str]]:
-    return str(error), 502, {"Content-Type": "text/plain; charset=utf-8"}
+    return str(error), 422, {"Content-Type": "text/plain; charset=utf-8"}
 
 
 class _Quiet(WSGIRequestHandler):

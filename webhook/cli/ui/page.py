@@ -38,19 +38,20 @@ _NOTHING: Final = {"without": (), "release": (), "namespace": None, "allow_empty
 
 def page(snapshot: Snapshot, trial: Trial) -> str:
     """Return the page, with the result of a trial."""
+    changes, complaint = list[Change](), ""
     try:
         inventory, changes, evicted = snapshot.changed(trial)
         found = _Result(snapshot, inventory, trial, evicted)
     except (UsageError, DeadlineExceededError) as error:
-        said = str(error) or f"{snapshot.arguments.timeout:g} seconds have passed; try less, or give a longer --timeout"
-        changes, found = [], _Result(snapshot, snapshot.inventory, Trial(), [])
-        found.said = [said]
+        complaint = str(error) or f"{snapshot.arguments.timeout:g} seconds have passed: try less, or --timeout"
+        found = _Result(snapshot, snapshot.inventory, Trial(), [])
     picture = found.page.picture(found.answers)
     picture.numbers = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
     told = [f"as Kubernetes {snapshot.settings}; read from {', '.join(map(str, snapshot.arguments.cluster))}"]
     if found.answers:
         told.append(NOT_SIMULATED)
-    form = [*_form(snapshot, trial, changes), *(f'<pre class="said">{_text(line)}</pre>' for line in found.said)]
+    said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, *found.said)))
+    form = [*said, *_form(snapshot, trial, changes)]
     title = found.summary or summary(picture.rows)
     return "\n".join(pictured(picture, title, found.level, told, form=form, script="ui.js"))
 
@@ -64,21 +65,21 @@ class _Result:
     """
 
     def __init__(self, snapshot: Snapshot, inventory: Inventory, trial: Trial, evicted: Sequence[str]) -> None:
-        self.page = simulate.Page(inventory, snapshot.settings)
         self.answers: list[dict[str, Any]] = []
         self.said: list[str] = []
         self.summary, self.level = "", "fine"
-        manifest = bool(trial.manifest.strip())
-        if manifest or trial.pods or trial.pending or evicted:
-            of_pods = {"paths": ["the manifest"] * manifest, "pending": trial.pending, "fit": trial.fit, **_NOTHING}
-            arguments = Namespace(**{**vars(snapshot.arguments), **of_pods})
-            named = [simulate.pod_of(each, inventory, None) for each in (*trial.pods, *evicted)]
-            report = Report()
+        manifest, pods = bool(trial.manifest.strip()), [*trial.pods, *(() if trial.fit else evicted)]
+        of_pods = {"paths": ["the manifest"] * manifest, "pending": trial.pending, "fit": trial.fit}
+        arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
+        ready = None
+        if manifest or pods or trial.pending:
+            report, named = Report(), [simulate.pod_of(each, inventory, None) for each in pods]
             documents = [*parse(trial.manifest, "the manifest")] if manifest else []
-            ready = simulate.prepare(arguments, inventory, named, documents, report)
-            self.said += as_text(report.findings)
-            if ready is not None:
-                self._simulate(ready, arguments)
+            ready = simulate.prepare(arguments, snapshot.settings, inventory, named, documents, report)
+            self.said += ["\n".join(as_text(report.findings))]
+        self.page = simulate.Page(inventory, snapshot.settings)
+        if ready is not None:
+            self._simulate(ready, arguments)
 
     def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
         scheduler, pods, notes = ready
@@ -92,7 +93,6 @@ class _Result:
             self.summary, *more = text.fit(pod, found, last)
             self.said.append("\n".join(more))
             return
-        self.page = simulate.Page(scheduler.cluster.inventory, scheduler.cluster.settings)
         answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
         self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
@@ -101,7 +101,7 @@ class _Result:
 def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield "<fieldset><legend>Which devices match?</legend>"
-    yield _area("selector", "a selector", 2, trial.selector)
+    yield _area("selector", "a selector", 3, trial.selector)
     yield '<output id="said"></output><div id="names">'
     yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in snapshot.names())
     yield "</div></fieldset>"
@@ -116,7 +116,7 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
         yield _check(each.field, each.value, each.said, is_on=True)
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
     for name, (label, listed) in _FIELDS.items():
-        yield from _field(name, label, listed, ())
+        yield from _field(name, label, listed, () if changes else getattr(trial, name))
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
     yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"

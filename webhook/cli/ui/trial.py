@@ -21,15 +21,19 @@ from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import is_pod
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
+from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
+from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
 _COPIES_MAX: Final = 100
+_VALUES_MAX: Final = 100
+"""The most changes of a sort, and pods."""
 
 
 class Trial(NamedTuple):
@@ -58,10 +62,17 @@ class Trial(NamedTuple):
 
     @classmethod
     def of(cls, form: MultiDict[str, str]) -> Trial:
-        """Read the form; empty values, of fields that are not filled in, do not count."""
+        """Read the form; empty values, of fields that are not filled in, do not count.
+
+        Raises:
+            UsageError: A field has too many values.
+        """
 
         def each(name: str) -> list[str]:
-            return list(dict.fromkeys(value.strip() for value in form.getlist(name) if value.strip()))
+            values = dict.fromkeys(value.strip() for value in form.getlist(name) if value.strip())
+            if len(values) > _VALUES_MAX:
+                raise UsageError(f"{name}: more than {_VALUES_MAX} values")
+            return list(values)
 
         texts = form.get("manifest", ""), form.get("selector", "")
         return cls(*texts, each("pods"), "pending" in form, "fit" in form, *map(each, CHANGES))
@@ -170,8 +181,8 @@ class Snapshot:
             simulate.what_if(Namespace(without=(), release=[name]), inventory, "default")
             namespace, _, claim = name.rpartition("/")
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
-        for name in trial.taint:
-            rule = _rule(name, self.rows, self.settings)
+        for place, name in enumerate(trial.taint, 1):
+            rule = _rule(name, place, self.rows, self.settings)
             inventory.add(rule)
             changes.append(Change("taint", name, f"device {name} is tainted", dump([rule])))
         return inventory, changes, evicted
@@ -185,7 +196,8 @@ class Snapshot:
 
 def _drain(inventory: Inventory, name: str) -> Iterator[str]:
     """Take a node away, with its devices; its pods lose it and their claims, but for those of DaemonSets."""
-    simulate.what_if(Namespace(without=[name], release=()), inventory, "")
+    _node(inventory, name)
+    inventory.discard("Node", name)
     for each in inventory.all("ResourceSlice"):
         if text(each, "spec", "nodeName") == name:
             inventory.discard("ResourceSlice", name_of(each))
@@ -205,18 +217,25 @@ def _drain(inventory: Inventory, name: str) -> Iterator[str]:
         yield full_name_of(pod)
 
 
-def _add(inventory: Inventory, name: str, copies: int) -> None:
-    """Add nodes like one, with the slices that are its own.
+def _node(inventory: Inventory, name: str) -> JSONObject:
+    """Return a node.
 
     Raises:
-        UsageError: There is no such node.
+        UsageError: There is none of this name.
     """
-    node = inventory.find("Node", name)
-    if node is None:
-        raise UsageError(f"node {name} not found")
+    if (node := inventory.find("Node", name)) is None:
+        known = [each for _, each in inventory.names("Node")]
+        raise UsageError(f"node {name} not found: {did_you_mean(name, known, f'there is {listed(known)}')}")
+    return node
+
+
+def _add(inventory: Inventory, name: str, copies: int) -> None:
+    """Add nodes like one, with the slices that are its own."""
+    node = _node(inventory, name)
     slices = [each for each in inventory.all("ResourceSlice") if text(each, "spec", "nodeName") == name]
     for number in range(1, copies + 1):
-        other = f"{name}-copy-{number}"
+        start, dot, domain = name.partition(".")
+        other = f"{start}-copy-{number}{dot}{domain}"
         made = deepcopy(node)
         made["metadata"] = {**made["metadata"], "name": other, "uid": other}
         labels = mapping(made, "metadata", "labels")
@@ -230,7 +249,7 @@ def _add(inventory: Inventory, name: str, copies: int) -> None:
             inventory.put(copied)
 
 
-def _rule(name: str, rows: Sequence[Row], settings: Settings) -> JSONObject:
+def _rule(name: str, number: int, rows: Sequence[Row], settings: Settings) -> JSONObject:
     """Return a DeviceTaintRule for a device.
 
     Raises:
@@ -245,7 +264,7 @@ def _rule(name: str, rows: Sequence[Row], settings: Settings) -> JSONObject:
     return {
         "apiVersion": versions[0],
         "kind": "DeviceTaintRule",
-        "metadata": {"name": f"tried-{found.device}"},
+        "metadata": {"name": f"tried-{number}"},
         "spec": {
             "deviceSelector": {"driver": found.driver, "pool": found.pool, "device": found.device},
             "taint": {"key": "example.com/tried", "effect": "NoSchedule"},
