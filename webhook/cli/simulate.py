@@ -532,7 +532,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE
     documents = read_sources(arguments, arguments.paths, str(settings), namespace, texts)
-    ready = prepare(arguments, settings, inventory, named, documents, report)
+    ready = prepare(arguments, settings, inventory, named=named, documents=documents, report=report)
     if (code := show_refusals(report, texts)) or ready is None:
         return code
     scheduler, pods, notes = ready
@@ -574,6 +574,7 @@ def prepare(
     arguments: Namespace,
     settings: Settings,
     inventory: Inventory,
+    *,
     named: Sequence[JSONObject],
     documents: Sequence[Document | Unreadable],
     report: Report,

@@ -75,7 +75,9 @@ class _Result:
         if manifest or pods or trial.pending:
             report, named = Report(), [simulate.pod_of(each, inventory, None) for each in pods]
             documents = [*parse(trial.manifest, "the manifest")] if manifest else []
-            ready = simulate.prepare(arguments, snapshot.settings, inventory, named, documents, report)
+            ready = simulate.prepare(
+                arguments, snapshot.settings, inventory, named=named, documents=documents, report=report
+            )
             self.said += ["\n".join(as_text(report.findings))]
         self.page = simulate.Page(inventory, snapshot.settings)
         if ready is not None:
