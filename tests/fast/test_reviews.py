@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001 - evaluations are counted
 """Usual requests are admitted by those parts of them that matter, as if they were read as a whole."""
 
 from __future__ import annotations
@@ -5,7 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -16,11 +17,11 @@ from benchmarks.reviews import POLICIES, reviews
 from tests.mutilation import paths, with_value
 from tests.policy.examples import PODS, binding, policy
 from tests.reviews import recorded
-from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
+from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
-from webhook.fast.policies import Quick
+from webhook.fast.policies import Quick, QuickPolicies
 from webhook.fast.reviews import OFTEN
 from webhook.policy.load import load
 
@@ -40,6 +41,8 @@ IMAGES = [
 ]
 POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
 BODY = json.dumps(POD).encode()
+ENDPOINTS: tuple[Endpoint, ...] = ("validate", "mutate")
+LOGGED = ("decision", "cost", "found", "patched", "warnings", "message", "uid", "kind", "resource", "namespace", "name")
 UNREAD = ("request", "object", "spec", "containers", 0, "env", 0, "value")
 
 
@@ -54,33 +57,32 @@ def changed(*path: Any, to: Any) -> bytes:
 def practised(options: ReviewOptions) -> ReviewOptions:
     """Answer as many usual requests as it takes for the shortcut, in each place."""
     workloads = [bytes_of(each.review) for each in recorded() if each.endpoint == "validate"]
-    for body in [BODY, bytes_of(DEPLOYMENT), *workloads]:
+    for body, endpoint in product([BODY, bytes_of(DEPLOYMENT), *workloads], ENDPOINTS):
         for _ in range(OFTEN + 1):
-            done = answer(body, Call("validate"), options)
-            if is_short(body, options) or not done.record or done.record.decision != ALLOWED:
+            done = answer(body, Call(endpoint), options)
+            if is_short(body, options, endpoint) or not done.record or done.record.decision != ALLOWED:
                 break  # nothing more is learned from it
     assert options.first
     return options
 
 
-def is_short(body: bytes, options: ReviewOptions) -> bool:
+def is_short(body: bytes, options: ReviewOptions, endpoint: Endpoint = "validate") -> bool:
     assert options.first
-    return options.first.answer(body, Call("validate")) is not None
+    return options.first.answer(body, Call(endpoint)) is not None
 
 
 def compare(body: bytes, options: ReviewOptions) -> None:
-    """Answer a request in both ways."""
+    """Answer a request in both ways at both endpoints."""
     whole = replace(options)
     vars(whole)["first"] = None
-    expected, got = (answer(body, Call("validate"), each) for each in (whole, options))
-    assert got[:3] == expected[:3]
-    assert got.record
-    assert expected.record
-    assert (got.record.decision, got.record.cost, got.record.found) == (
-        expected.record.decision,
-        expected.record.cost,
-        expected.record.found,
-    )
+    for endpoint in ENDPOINTS:
+        expected, got = (answer(body, Call(endpoint), each) for each in (whole, options))
+        assert got[:3] == expected[:3]
+        assert logged(got.record) == logged(expected.record)
+
+
+def logged(record: Record | None) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in LOGGED}
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +152,49 @@ def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
 )
 def test_other_requests_are_read_as_a_whole(body: bytes, rules: ReviewOptions, policies: ReviewOptions) -> None:
     for options in rules, policies:
+        assert not is_short(body, options)
+        compare(body, options)
+
+
+def test_pods_that_may_change_are_read_as_a_whole(rules: ReviewOptions, policies: ReviewOptions) -> None:
+    for options in rules, policies:
+        assert is_short(BODY, options, "mutate")
+        for node in "node-1", "No_Node", 5:
+            body = changed("request", "object", "spec", "nodeName", to=node)
+            assert not is_short(body, options, "mutate")
+            compare(body, options)
+
+
+def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])))
+    evaluated = []
+    evaluate = QuickPolicies._evaluate
+
+    def note(policies: QuickPolicies, *arguments: Any) -> Any:
+        evaluated.append(arguments)
+        return evaluate(policies, *arguments)
+
+    monkeypatch.setattr(QuickPolicies, "_evaluate", note)
+    for path, value, times in (
+        (UNREAD, "y", 0),
+        (("request", "object", "metadata", "labels", "app"), "other", 1),
+        (("request", "object", "metadata", "labels", "app"), "other", 0),
+        (("request", "object", "metadata", "labels", "app"), "none", 1),
+        (("request", "object", "metadata", "labels", "app"), "none", 1),
+    ):
+        evaluated.clear()
+        is_short(changed(*path, to=value), options)
+        assert len(evaluated) == times
+
+
+def test_policies_about_requests_see_each_of_them() -> None:
+    validations = [{"expression": "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"}]
+    options = practised(
+        ReviewOptions(policies=load([policy("users", [PODS], validations=validations), binding("users")]))
+    )
+    assert is_short(BODY, options)
+    for path, value in ((("userInfo", "username"), "x"), (("dryRun",), True), (("name",), "y")):
+        body = changed("request", *path, to=value)
         assert not is_short(body, options)
         compare(body, options)
 

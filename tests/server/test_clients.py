@@ -24,8 +24,8 @@ from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import SOON, Served, answered, echo, eventually, look, post, serving, statuses
 from webhook.certificates import certs, issuing
+from webhook.logs import BoundedLog
 from webhook.server import Certificate, Clients, Limits, Reviews, ServerError
-from webhook.server.logs import BoundedLog
 
 pytestmark = pytest.mark.process
 

@@ -214,7 +214,8 @@ class TestCertificates:
         metrics = Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
 
         def after(content: bytes) -> tuple[float, float]:
-            files[0].write_bytes(content)
+            if content != files[0].read_bytes():
+                files[0].write_bytes(content)
             look(certificate)
             metrics.tick(0)
             exported = Exported(metrics)
@@ -260,7 +261,8 @@ class TestPolicies:
         metrics = Metrics(certificate, answering)
 
         def after(text: str) -> dict[str, float]:
-            file.write_text(text, encoding="utf-8")
+            if text != file.read_text(encoding="utf-8"):
+                file.write_text(text, encoding="utf-8")
             look(answering)
             metrics.tick(0)
             exported = Exported(metrics)

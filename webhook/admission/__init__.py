@@ -64,7 +64,7 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     Raises:
         BudgetExceededError: The call is inline, and too much work for that; nothing else is ever raised.
     """
-    first = options.first if call.endpoint == "validate" else None
+    first = options.first
     if first and (admitted := first.answer(body, call)):
         response, record = admitted
         return Answer(200, as_review(record.uid, response), "application/json", record)

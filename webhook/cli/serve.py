@@ -18,9 +18,9 @@ from webhook.certificates.exposure import exposures
 from webhook.cli.console.lines import print_error
 from webhook.cli.options.certificate import managing
 from webhook.cli.options.reviews import options
+from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.server import Reloaded, UnusableError
-from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.usage import UsageError
 
 _STANDARD_INPUT = "-"

@@ -293,7 +293,8 @@ def _examination(
             _write(source, held[name], plan, known, may_be_absent=name not in needed)
         for members in unions:
             source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
-        views = {id(part): source.local(f"{source.given(part.view)}({value})") for part, _ in rules}
+        owners = {id(part): part for part, _ in rules}
+        views = {key: source.local(f"{source.given(part.view)}({value})") for key, part in owners.items()}
         for part, rule in rules:
             given = sorted(rule.given & plans.keys())
             is_given = f"({' or '.join(f'{held[name]} is not None' for name in given)}) and " if given else ""

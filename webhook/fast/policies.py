@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.json import encode
+
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -27,7 +29,6 @@ from webhook.policy.evaluation.session import Session
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.manifest.programs import NamedExpression
-from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.plan import Plan
@@ -37,6 +38,10 @@ LIMIT: Final = 300_000
 OFTEN: Final = 16
 """How often a policy is evaluated before its function is made, which takes longer than a few evaluations."""
 
+_LONGEST: Final = 4096
+"""The most bytes of what policies read of a request that is remembered."""
+_MOST: Final = 1024
+"""The most such requests."""
 _EXPRESSION_LIMIT: Final = CALL_LIMIT + STEP
 _SKIPPED_CONDITIONS: Final = (MATCH_CONDITIONS_LIMIT - LIMIT) // _EXPRESSION_LIMIT
 """How many match conditions may be skipped once one is false, as they could not exceed the cost limit of all."""
@@ -77,11 +82,11 @@ class Quick:
         except (CostLimitExceededError, RecursionError):
             pass
 
-    def extend(self, extent: Extent) -> None:
-        """Add to an extent what the evaluation reads of the object; all of it if that cannot be told."""
+    def extend(self, extent: Extent, variable: str) -> None:
+        """Add to an extent what the evaluation reads of a variable; all of it if that cannot be told."""
         try:
             with limited(Budget(DOCUMENT, is_offline=True)):
-                self.joint.extend(extent, "object")
+                self.joint.extend(extent, variable)
         except (BudgetExceededError, RecursionError):
             extent.whole = True
 
@@ -122,8 +127,9 @@ def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
     return programs if len(programs) == len(compiled) else None
 
 
-class _Steps(NamedTuple):
-    """Policies that are evaluated quickly.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """Policies that are evaluated quickly; equal to themselves alone, as keys of caches are long otherwise.
 
     Args:
         policies: Their quick evaluations, and their parameters.
@@ -168,6 +174,8 @@ class QuickPolicies:
         self._quick: dict[Hook, Quick | None] = {}
         self._places: dict[Any, Place] = {}
         self._in_namespaces: dict[tuple[Place, str], _Steps | None] = {}
+        self._passed: dict[tuple[_Steps, bytes], int] = {}
+        """What policies have read of requests that they let pass, and the cost of that."""
 
     def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
@@ -200,12 +208,18 @@ class QuickPolicies:
         if place is None:
             place = self.place_of(request)
             keep(self._places, key, place, len(repr(key)))
-        if not (_is_of(get("object"), place.kind) and _is_of(get("oldObject"), place.kind)):
+        if not (is_of(get("object"), place.kind) and is_of(get("oldObject"), place.kind)):
             return None
         return self.evaluate_in(place, request, deadline)
 
-    def evaluate_in(self, place: Place, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
-        """Detect the same for a request in a known place, whose objects are of the place's kind."""
+    def evaluate_in(
+        self, place: Place, request: Mapping[str, Any], deadline: float | None, read: Any = None
+    ) -> Passed | None:
+        """Detect the same for a request in a known place, whose objects are of the place's kind.
+
+        Args:
+            read: What policies read of the request, and nothing else: what passed once is not evaluated again.
+        """
         if place.plan is None:
             return None
         steps = place.steps or (
@@ -213,8 +227,24 @@ class QuickPolicies:
             if place.by_namespace
             else self._steps(place.plan, request)
         )
-        if steps is None or not steps.policies:
-            return steps and (0, steps.notes)
+        if steps is None:
+            return None
+        if not steps.policies:
+            return 0, steps.notes
+        if read is None:
+            return self._evaluate(steps, request, deadline)
+        seen = steps, encode(read)
+        cost = self._passed.get(seen)
+        if cost is not None:
+            return cost, steps.notes
+        passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
+        if passed and len(seen[1]) <= _LONGEST:
+            if len(self._passed) >= _MOST:
+                self._passed.clear()
+            self._passed[seen], _ = passed
+        return passed
+
+    def _evaluate(self, steps: _Steps, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": request.get("object"), "oldObject": request.get("oldObject"), **steps.bound}
         if steps.place is not None:
@@ -242,19 +272,21 @@ class QuickPolicies:
         meter.cost += LIMIT - left
         return True
 
-    def extend(self, extent: Extent, review: Mapping[str, Any]) -> None:
-        """Add to an extent what the policies that may match a request read of its object.
+    def read(self, review: Mapping[str, Any]) -> tuple[Extent, Extent]:
+        """Return what the policies that may match a request read of its object, and of itself.
 
         Args:
-            extent: The extent of the object.
             review: The request of an AdmissionReview; its object may be any other one.
         """
+        extents = Extent(), Extent()
         for part in self._plans.find(request_of_review(review)):
             quick = self._quick_of(part.hook)
-            if quick is None:  # the policy is evaluated in another way
-                extent.whole = True
-            else:
-                quick.extend(extent)
+            for extent, variable in zip(extents, ("object", "request"), strict=True):
+                if quick is None:  # the policy is evaluated in another way
+                    extent.whole = True
+                else:
+                    quick.extend(extent, variable)
+        return extents
 
     def place_of(self, review: Mapping[str, Any]) -> Place:
         """Return the place of the request of an AdmissionReview."""
@@ -306,7 +338,7 @@ class QuickPolicies:
         return _Steps(tuple(policies), bound, place, tuple(session.notes))
 
 
-def _is_of(obj: Any, kind: tuple[str, str]) -> bool:
+def is_of(obj: Any, kind: tuple[str, str]) -> bool:
     """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and (obj.get("apiVersion"), obj.get("kind")) == kind)
 

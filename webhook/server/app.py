@@ -14,8 +14,8 @@ from typing import Protocol
 
 from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
+from webhook.logs import BoundedLog
 from webhook.server.lane import FullError, Lane
-from webhook.server.logs import BoundedLog
 from webhook.server.messages import Page, Request, refusal
 
 BODY_LIMIT = 6 << 20
@@ -165,19 +165,16 @@ class Reviews(Pages):
         """Refuse a request that cannot be a review, by its header."""
         if request.path not in _REVIEWS:
             return None
+        if request.method != b"POST":
+            return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "POST an AdmissionReview", "allow: POST\r\n", is_last=True)
         sent_as = request.headers.get(b"content-type", b"")
         coding = request.headers.get(b"content-encoding", b"identity")
-        if request.method != b"POST":
-            status, reason, headers = HTTPStatus.METHOD_NOT_ALLOWED, "POST an AdmissionReview", "allow: POST\r\n"
-        elif sent_as.partition(b";")[0].strip().lower() != b"application/json":
-            status, headers = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ""
+        reason = ""
+        if sent_as.partition(b";")[0].strip().lower() != b"application/json":
             reason = f"send application/json, not {sent_as.decode('latin-1')!r}"
         elif coding != b"identity":
-            status, headers = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ""
             reason = f"send the body as it is, not in {coding.decode('latin-1')!r}"
-        else:
-            return None
-        return refusal(status, reason, headers, is_last=True)
+        return refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, reason, is_last=True) if reason else None
 
     def answer(self, request: Request, connection: Waiting) -> Page | None:
         """Answer a review in the next turn of the event loop, all else at once."""

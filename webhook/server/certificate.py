@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from webhook.logs import BoundedLog
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
-from webhook.server.logs import BoundedLog
 from webhook.server.reloading import Reloaded, UnusableError
 
 _PAIR_ADVICE = "`draguard certs` makes a certificate and a key"

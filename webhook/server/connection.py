@@ -6,14 +6,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 from webhook.server.messages import Page, Request, fault_of, refusal
 from webhook.server.port import Port
 
@@ -26,13 +25,13 @@ _SMALL = 512
 _COUNTED = 1 << 16
 """The bytes from which a body counts; shorter ones are taken, however much others take."""
 _LONGEST_PATH = 256
-"""The longest target that is cached, in bytes, and the longest path that is unescaped: no page has a longer one."""
+"""The longest path that is unescaped: no page has a longer one."""
 _BAD, _LARGE = HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 _LONG_HEADER = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 _log = BoundedLog(logging.getLogger(__name__))
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.Protocol):
     """Answers the requests of a client in their order.
 
     What it waits for has one deadline, ``due``, which its port looks at ten times a second: no request needs a timer of
@@ -102,17 +101,12 @@ class Connection(asyncio.BufferedProtocol):
 
     # What arrives
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
-        """Return the buffer for input, the same for all: uvloop would map 256 KiB each time, by three system calls."""
-        return self._port.room
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Read a part of a request, and answer what is complete."""
         if self._is_ending:
             return
         port = self._port
         port.crowd.stir(self)
-        data = bytes(port.room[:nbytes])
         is_free = not (self.phase or self._complete or self.is_busy)
         if is_free and (request := port.heads.find(data)):
             self._complete.append(request)
@@ -398,13 +392,6 @@ class Connection(asyncio.BufferedProtocol):
 
 def target_of(url: bytes) -> tuple[str, bytes]:
     """Return the path of a request's target, unescaped, and its query."""
-    return _known_target(url) if len(url) < _LONGEST_PATH else _target(url)
-
-
-def _target(url: bytes) -> tuple[str, bytes]:
     parsed = parse_url(url)
     path = (parsed.path or b"/").decode("ascii")
     return unquote(path) if len(path) < _LONGEST_PATH else path, parsed.query or b""
-
-
-_known_target = lru_cache(64)(_target)  # each API server requests two or three

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 
 _log = BoundedLog(logging.getLogger(__name__))
 

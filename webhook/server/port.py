@@ -17,14 +17,10 @@ from webhook.server.messages import Heads, Limits
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
 _UNREAD = 1 << 15
-"""The kernel's receive buffer of a connection, in bytes; it doubles the number."""
+"""The kernel's receive buffer of a connection, in bytes; it doubles the number. No more is read at once."""
 _KEPT = 1 << 16
 """The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too. By default, it grows
 to megabytes for a client that has read quickly so far, which count as the container's memory."""
-_ROOM = 1 << 16
-"""The bytes that are read at once; the kernel buffers about as many per connection."""
-_FLIGHT = 1 << 12
-"""The bytes of a handshake that are read at once, and kept until its turn: most clients send less than a thousand."""
 _TOGETHER = 16
 """The connections that are accepted in a turn of the event loop."""
 _HANDSHAKES = 0.005
@@ -78,7 +74,7 @@ class Port:
         app: Pages,
         listener: socket.socket,
         limits: Limits,
-        protocol: Callable[[Port], asyncio.BufferedProtocol],
+        protocol: Callable[[Port], asyncio.Protocol],
         certificate: Certificate | None = None,
     ) -> None:
         self.app = app
@@ -96,12 +92,6 @@ class Port:
         self.half_read = Crowd(limits.half_read, limits.half_read // 2)
         """The connections with a message of their handshake half read."""
         self.certificate = certificate
-        self.room = memoryview(bytearray(_ROOM))
-        """The buffer for input until it is parsed, used by one connection at a time."""
-        self.sealed = memoryview(bytearray(_ROOM))
-        """The buffer for input until it is decrypted, used likewise."""
-        self.begun = self.sealed[:_FLIGHT]
-        """Its part for a connection in its handshake."""
         self.heads = Heads(app.body_limit)
         self._answers: dict[tuple[int, str, str, bool], bytes] = {}
         """The heads of answers, as of the last look at the clock."""
@@ -109,7 +99,6 @@ class Port:
         self.url = url_of(listener, "https" if certificate else "http")
         self._listener = listener
         self._protocol = protocol
-        self._is_accepting = False
         self._beginning: set[asyncio.Task[object]] = set()
         self._handshakes: deque[Callable[[], None]] = deque()
         """What goes on when its turn comes."""
@@ -119,8 +108,7 @@ class Port:
         """Look at all deadlines and at the clock, and accept connections; called some times a second."""
         self._answers.clear()
         self.crowd.expire()
-        if not (self._is_accepting or self.is_closed):
-            self._is_accepting = True
+        if not self.is_closed:
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
 
     def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Page
@@ -138,7 +126,7 @@ class Port:
     def close(self) -> None:
         """Accept no more connections, and close those on which no request is on its way."""
         self.is_closed = True
-        self._pause()
+        asyncio.get_running_loop().remove_reader(self._listener)
         self._listener.close()
         for each in self.crowd:
             each.shutdown()
@@ -150,7 +138,7 @@ class Port:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:  # most likely the process may open no more files: try again soon
-                self._pause()
+                asyncio.get_running_loop().remove_reader(self._listener)
                 return
             if is_open(connection):
                 task = asyncio.get_running_loop().create_task(self._begin(connection))
@@ -158,11 +146,6 @@ class Port:
                 task.add_done_callback(self._beginning.discard)
             else:
                 connection.close()
-
-    def _pause(self) -> None:
-        if self._is_accepting:
-            asyncio.get_running_loop().remove_reader(self._listener)
-            self._is_accepting = False
 
     async def _begin(self, connection: socket.socket) -> None:
         try:

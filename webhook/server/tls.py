@@ -71,25 +71,19 @@ class Secure(Connection):
 
     # What arrives
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
-        """Return the buffer for what arrives."""
-        return self._port.begun if self.phase == "handshake" else self._port.sealed
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Read what has arrived; handshakes go on in turns."""
         if self._is_closed:
             return
-        data = self._port.sealed[:nbytes]
-        if self._sealed:
-            data = memoryview(self._sealed + data)
+        data = self._sealed + data
         if self.phase == "handshake":
             self._put_off(data)
         else:
             self._take(data)
 
-    def _put_off(self, data: memoryview) -> None:
+    def _put_off(self, data: bytes) -> None:
         """Keep what has arrived until a later turn."""
-        self._sealed, self._is_behind = bytes(data), True
+        self._sealed, self._is_behind = data, True
         self._transport.pause_reading()
         later = self._port.put_off if self.phase == "handshake" else asyncio.get_running_loop().call_soon
         later(self._catch_up)
@@ -98,7 +92,7 @@ class Secure(Connection):
         """Read what was put off."""
         if self._is_behind and not (self._is_closed or self._is_paused):
             self._is_behind = False
-            self._take(memoryview(self._sealed))
+            self._take(self._sealed)
             if not (self._is_behind or self._is_closed or self._is_paused):
                 self._transport.resume_reading()
 
@@ -108,7 +102,7 @@ class Secure(Connection):
         else:
             super()._read_on()
 
-    def _take(self, data: memoryview) -> None:
+    def _take(self, data: bytes) -> None:
         """Read data, and send what OpenSSL has to say."""
         self._sealed = b""
         try:
@@ -122,34 +116,31 @@ class Secure(Connection):
             if self._outgoing.pending and not self._is_closed:
                 self._transport.write(self._outgoing.read())
 
-    def _decrypt(self, data: memoryview) -> None:
+    def _decrypt(self, data: bytes) -> None:
         """Hand records to OpenSSL one by one, as it reads on until there is data; read the data."""
-        room, size, held, at, got = self._port.room, len(data), 0, 0, -1
+        at, opened, is_last = 0, list[bytes](), False
         for _ in range(_RECORDS):
             begin, at = at, _end_of_record(data, at)
-            if at > size:
-                self._sealed = bytes(data[begin:])
+            if at > len(data):
+                self._sealed = data[begin:]
                 break
             self._arrived.write(data[begin:at])
             try:
                 if self.phase == "handshake":
                     self._shake_hands()
                     continue
-                got = self._tls.read(_RECORD, room[held:])
+                opened.append(self._tls.read(at - begin))
             except ssl.SSLWantReadError:
                 self._count_barren(at - begin)
                 continue
-            held += got
-            if not got or self._is_closed:
+            if not opened[-1]:  # the client has closed its side
+                is_last = True
                 break
-            if len(room) - held < _RECORD:
-                super().buffer_updated(held)
-                held = 0
         else:
             self._put_off(data[at:])
-        if held:
-            super().buffer_updated(held)
-        if not got and not self._is_closed:  # the client has closed its side
+        if received := b"".join(opened):
+            super().data_received(received)
+        if is_last and not self._is_closed:
             self._close()
 
     def _count_barren(self, size: int) -> None:
@@ -206,7 +197,7 @@ class Secure(Connection):
             self._transport.resume_reading()
 
 
-def _end_of_record(data: memoryview, at: int) -> int:
+def _end_of_record(data: bytes, at: int) -> int:
     """Return where a record ends; what is no record ends with the data, so that OpenSSL refuses it."""
     end = at + _HEADER
     if end > len(data):
