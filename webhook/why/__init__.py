@@ -150,7 +150,7 @@ def _of_node(scene: Scene, node: JSONObject, subject: str) -> dict[str, Any]:
     found = list(drivers.of_node(scene, node))
     if not found:
         found = [Cause(drivers.summary(scene, node), (ref_of(node),), is_well=True)]
-    return _answer(scene, subject, "node", found, evidence=[node, *drivers.plugins(scene)])
+    return _answer(scene, subject, "node", found, evidence=[node, *(each.workload for each in drivers.running(scene))])
 
 
 def _answer(
