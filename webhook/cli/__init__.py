@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _VERSION = ("-V", "--version")
 _EXTRAS = {
     "helm": ("helm_python",),
+    "ui": ("flask",),
     "serve": ("cryptography", "httptools", "prometheus_client", "uvloop"),
 }
 """The extras in pyproject.toml, and the modules that they bring."""

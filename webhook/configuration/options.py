@@ -198,7 +198,7 @@ def _files(what: str) -> Option:
     )
 
 
-OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan", "ui")
 """The commands that are about a cluster."""
 LIVE: Final = (
     Option(
@@ -710,6 +710,18 @@ COMMANDS: Final = {
         GATES,
         _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json", "html")),
         *_terminal("the list"),
+    ),
+    "ui": Command(
+        "show the devices of a cluster on a page of this machine, and try selectors, pods and changes on it",
+        *_cluster("the page"),
+        Option(
+            "--port", "PORT", "the port on loopback; 0 takes a free one (default: %(default)s)", type=int, default=0
+        ),
+        Option("--timeout", "SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        RUNTIME_CONFIG,
+        Option("-q --quiet", about="show the address only: no progress"),
     ),
     "snapshot": Command(
         "print the command that collects the objects of a cluster, or the objects",
