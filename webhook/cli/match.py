@@ -95,7 +95,7 @@ def run(arguments: Namespace) -> int:
         fleet = Fleet(catalog, release_of(stated), settings.gates)
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    if wrong := [each for expression in arguments.expression for each in _refused(expression, fleet)]:
+    if wrong := [each for expression in arguments.expression for each in refused(expression, fleet)]:
         for line in as_text(wrong):
             print(line, file=sys.stderr)
         return UNREAD
@@ -138,7 +138,7 @@ def _take_expressions(arguments: Namespace) -> None:
     arguments.paths = [path for path in arguments.paths if not is_selector[path]]
 
 
-def _refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
+def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
     """Yield what the API server finds wrong with a selector, with a hint."""
     compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
     if isinstance(compiled, Refusal):

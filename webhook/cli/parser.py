@@ -313,12 +313,13 @@ def _output(value: str) -> Output:
 
 
 def _seconds(text: str) -> float:
+    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:])
     try:
-        found = float(text)
+        found = float(text[:-1]) * unit if unit else float(text)
     except ValueError:
         found = 0.0
     if not 0 < found < inf:
-        message = f"{text!r} is not a positive number of seconds"
+        message = f"{text!r} is not a positive number of seconds, minutes (5m) or hours (1h)"
         raise argparse.ArgumentTypeError(message)
     return found
 

@@ -48,6 +48,8 @@ MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
 """How long one request may take; a login may wait for its user."""
+_SECONDS_IN_POD: Final = 20.0
+"""How long one may take in a pod, where nobody logs in."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TELLING: Final = ",".join(
     f"reason!={each}"
@@ -170,7 +172,9 @@ class InPod:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
-        self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
+        self._api = Api(SERVICE_ACCOUNT, seconds=_SECONDS_IN_POD)
+        self.ended = self._api.ended
+        """Ends all requests."""
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
@@ -257,6 +261,8 @@ class Server:
         self._reader: Reader | None = None
         self.count = 0
         """The objects that were read so far."""
+        self.is_strict = False
+        """Whether a kind that cannot be read is an error, unless that is forbidden."""
 
     @property
     def namespace(self) -> str:
@@ -339,7 +345,10 @@ class Server:
                 continue
             except ClusterError as error:
                 forbidden = "forbidden: " if isinstance(error, Forbidden) else ""
-                return Part(known.kind, note=f"{known.resource} not read: {forbidden}{error}", is_missing=True)
+                note = f"{known.resource} not read: {forbidden}{error}"
+                if self.is_strict and not forbidden:
+                    raise ClusterError(note) from error
+                return Part(known.kind, note=note, is_missing=True)
         return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
 
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:

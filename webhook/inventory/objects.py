@@ -137,6 +137,14 @@ class Inventory:
         for obj in objects:
             self.add(obj)
 
+    def copy(self) -> Inventory:
+        """Return an inventory of the same objects, which changes by itself."""
+        made = Inventory()
+        made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
+        made._older = {kind: {*older} for kind, older in self._older.items()}
+        made.definitions = [*self.definitions]
+        return made
+
     def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
         """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.
 

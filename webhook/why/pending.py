@@ -40,7 +40,7 @@ from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims
 from webhook.why.containers import brief
 from webhook.why.devices import Lacks
-from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
+from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of, sorted_as
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _KUEUE: Final = "kueue.x-k8s.io/"
@@ -69,31 +69,32 @@ class Found(NamedTuple):
 
     Args:
         causes: The causes, the most decisive first.
-        helps: The changes with which it would get a node, as the simulation finds them.
+        placement: What the simulation makes of the pod; None if it cannot tell what would help.
     """
 
     causes: list[Cause]
-    helps: tuple[str, ...] = ()
+    placement: Placement | None = None
 
 
 def explain(scene: Scene, pod: JSONObject) -> Found:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         return Found([_gated(gates)])
-    if blocking := list(claims.blocking(scene, pod)):
-        return Found(blocking, _helps(scene, scene.scheduler.schedule(pod)))
+    if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
+        return Found(blocking, scene.scheduler.schedule(pod))
     gang = _gang(scene, pod)
     if isinstance(gang, Cause):
-        return Found([gang])
+        return Found([gang._replace(sort="pod-group")])
     if gang is not None and (found := _of_gang(scene, gang, pod)):
         return found
     placement = scene.scheduler.schedule(pod)
     return _Pending(scene, pod).found(placement)
 
 
-def _helps(scene: Scene, placement: Placement) -> tuple[str, ...]:
-    """Return the changes with which a pod would get a node."""
-    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"])
+def helps(scene: Scene, found: Found) -> tuple[str, ...]:
+    """Return the changes with which a pod would get a node, as the simulation finds them."""
+    placement = found.placement
+    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"]) if placement else ()
 
 
 def _gated(gates: Sequence[str]) -> Cause:
@@ -102,6 +103,7 @@ def _gated(gates: Sequence[str]) -> Cause:
         f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
         "look at it until the controller that has set it removes it",
         tuple(Ref("Gate", each) for each in gates),
+        sort="scheduling-gate",
     )
 
 
@@ -159,7 +161,8 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
             fitting += 1
             continue
         if isinstance(claims.uses(scene, each), Blocked):
-            first = _in_gang(gang, each, next(claims.blocking(scene, each)), "waits for its claim")
+            blocking = next(sorted_as("claim", claims.blocking(scene, each)))
+            first = _in_gang(gang, each, blocking, "waits for its claim")
             return Found([first._replace(names_pod=each is asked)])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
@@ -167,7 +170,7 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
                 return None
             found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
             first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.helps)
+            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.placement)
         fitting += 1
     return None
 
@@ -196,22 +199,22 @@ class _Pending:
             reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
-        return Found(causes, () if any(self._not_simulated()) else _helps(self.scene, placement))
+        return Found(causes, None if any(self._not_simulated()) else placement)
 
     def _causes(self, placement: Placement) -> Iterator[Cause]:
         others = [] if placement.awaited else list(self._not_simulated())
         yield from others
         if placement.awaited:
-            yield self._awaited(placement)
+            yield self._awaited(placement)._replace(sort="binding-condition")
         elif placement.node is not None:
             if not others:
                 yield self._unexpected(placement.node)
         elif text(placement.condition, "message").startswith(binding.FAILED):
-            yield from self._full(placement.claims)
+            yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
-            yield Cause("the cluster has no nodes")
+            yield Cause("the cluster has no nodes", sort="node")
         elif placement.verdicts is None or placement.needs is None:
-            yield from self._missing_classes(placement.claims)
+            yield from sorted_as("class", self._missing_classes(placement.claims))
         else:
             yield from self._of_nodes(placement.verdicts, placement.needs)
 
@@ -264,7 +267,7 @@ class _Pending:
 
     def _not_simulated(self) -> Iterator[Cause]:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
-        volumes, words = list(self._of_volumes()), _words(self._said())
+        volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
         yield from volumes
         if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
             what, refs = self._of_other_pods(words)
@@ -330,9 +333,9 @@ class _Pending:
             names = sorted(named(needs.demand.spec) or ())
             hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
             said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
-            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)))
+            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)), sort="node")
             return
-        if unprovided := list(self._unprovided(needs)):
+        if unprovided := list(sorted_as("class", self._unprovided(needs))):
             yield from unprovided
             return
         round_ = Round(self.scene.cluster, needs)
@@ -341,19 +344,21 @@ class _Pending:
             for node, verdict in verdicts.by_node.items()
         }
         if error := next((each.error for each in by_devices.values() if each.error), ""):
-            yield self._failed(error, needs)
+            yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if verdict.refusal is None]:
-            yield from self._kept_from(suiting, verdicts, needs)
+            yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(elsewhere(self.scene.cluster, each) for each in allocated)
-            yield Cause(f"no node has the devices of its allocated claims: {said}", tuple(map(ref_of, allocated)))
+            about = tuple(map(ref_of, allocated))
+            yield Cause(f"no node has the devices of its allocated claims: {said}", about, sort="claim")
         else:
             alone = Verdicts(self.scene.cluster)
             alone.nodes = verdicts.nodes
             alone.by_node = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
-            yield from self._kept_from(self._closest(groups, verdicts), verdicts, needs, has_devices=False)
+            closest = self._closest(groups, verdicts)
+            yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
 
     def _closest(self, groups: Sequence[JSONObject], verdicts: Verdicts) -> list[int]:
@@ -402,7 +407,8 @@ class _Pending:
         total = sum(number(asks, "count") or 1 for _, asks in requests(claim))
         missing = missing_in(error)
         if not missing and total > _LIMIT:
-            return Cause(f"{who} wants {total} devices: a claim may have at most {_LIMIT}", (written,))
+            said = f"{who} wants {total} devices: a claim may have at most {_LIMIT}"
+            return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
         of_class = next((name for _, name in requested_classes(claim) if words.startswith(f"class {name}:")), "")

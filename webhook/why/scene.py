@@ -84,6 +84,7 @@ class Cause(NamedTuple):
         stage: The stage at which it holds the pod up; empty for that of the pod.
         is_well: Whether nothing is wrong.
         names_pod: Whether the sentence names the pod.
+        sort: What sort of cause keeps a pod pending, one of `SORTS`.
     """
 
     text: str
@@ -92,6 +93,34 @@ class Cause(NamedTuple):
     stage: str = ""
     is_well: bool = False
     names_pod: bool = False
+    sort: str = ""
+
+
+SORTS: Final = (
+    "devices-in-use",
+    "devices-tainted",
+    "no-device",
+    "constraints",
+    "driver",
+    "class",
+    "selector",
+    "claim",
+    "node",
+    "pod-group",
+    "scheduling-gate",
+    "volume",
+    "binding-condition",
+    "not-started",
+    "other",
+    "not-explained",
+)
+"""The sorts of causes of pending pods, as metrics have them."""
+
+
+def sorted_as(sort: str, causes: Iterable[Cause]) -> Iterator[Cause]:
+    """Yield causes with their sort, unless they have one."""
+    for each in causes:
+        yield each if each.sort else each._replace(sort=sort)
 
 
 def _when(time: str) -> str:
