@@ -330,3 +330,16 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
     assert any("/namespaces/default/events?fieldSelector=reason!=Pulling," in each for each in found)
     assert any("/v1/events?fieldSelector=type=Warning,metadata.namespace!=default&limit=" in each for each in found)
     assert len(found) == 2
+
+
+def test_help_of_the_plugin_calls_it_as_users_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "--help"])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit):
+        plugin()
+    out = capsys.readouterr().out
+    assert out.startswith("usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n")
+    assert "kubectl dra why node/gpu-2" in out
+    assert "draguard " not in out
