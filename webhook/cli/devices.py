@@ -12,7 +12,7 @@ from webhook.check.cluster import not_found
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import show_escaped, show_refusals, show_structured, wants_colors
 from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
-from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summed
+from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
 from webhook.objects import name_of
@@ -68,7 +68,7 @@ def _show(arguments: Namespace) -> int:
         from webhook.report.html import pictured  # few lists are pages
         from webhook.report.picture import Picture
 
-        show_escaped(pictured(Picture(rows, cluster), _summed(rows), "fine", [f"as Kubernetes {cluster.settings}"]))
+        show_escaped(pictured(Picture(rows, cluster), summary(rows), "fine", [f"as Kubernetes {cluster.settings}"]))
         return 0
     if arguments.output == "json":
         found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}
@@ -88,14 +88,8 @@ def _show(arguments: Namespace) -> int:
         header, lines = columns(rows, is_wide=arguments.output == "wide")
         show_lines(_table(header, lines, color=color))
     if not arguments.quiet:
-        show_lines([_summed(rows)], sys.stderr)
+        show_lines([summary(rows)], sys.stderr)
     return 0
-
-
-def _summed(rows: Sequence[Row]) -> str:
-    sums = summed(rows)
-    stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
-    return f"{sums.total} devices: {sums.held} held, {sums.free} free{stranded}"
 
 
 def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:

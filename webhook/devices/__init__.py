@@ -169,6 +169,13 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
+def summary(rows: Iterable[Row]) -> str:
+    """Write how many devices there are, and in which states."""
+    sums = summed(rows)
+    stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
+    return f"{sums.total} devices: {sums.held} held, {sums.free} free{stranded}"
+
+
 class Table:
     """The devices of a cluster.
 

@@ -44,15 +44,17 @@ MAX_FINDINGS: Final = 5_000
 """The most findings to show: each takes a kilobyte, and browsers take long for pages of tens of megabytes."""
 
 
-def framed(title: str, body: Iterable[str], more: str = "") -> Iterator[str]:
+def framed(title: str, body: Iterable[str], more: str = "", script: str = "") -> Iterator[str]:
     """Return a page that holds its own style, and may hold nothing else but text.
 
     Args:
         more: What its stylesheet has beside that of all pages.
+        script: The address of a script beside it, which may send its form; empty for a page without.
     """
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8") + more
     digest = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    served = "script-src 'self'; connect-src 'self'; form-action 'self'" if script else "form-action 'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; {served}"
     yield "<!doctype html>"
     yield '<html lang="en">'
     yield "<head>"
@@ -61,6 +63,8 @@ def framed(title: str, body: Iterable[str], more: str = "") -> Iterator[str]:
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>draguard: {_text(title)}</title>"
     yield f"<style>{style}</style>"
+    if script:
+        yield f'<script src="{script}" defer></script>'
     yield "</head>"
     yield "<body>"
     yield from body
@@ -69,7 +73,14 @@ def framed(title: str, body: Iterable[str], more: str = "") -> Iterator[str]:
 
 
 def pictured(
-    picture: Picture, title: str, level: str, told: Iterable[str], lists: Mapping[str, Iterable[str]] | None = None
+    picture: Picture,
+    title: str,
+    level: str,
+    told: Iterable[str],
+    lists: Mapping[str, Iterable[str]] | None = None,
+    *,
+    form: Iterable[str] = (),
+    script: str = "",
 ) -> Iterator[str]:
     """Return a page with a picture of the devices.
 
@@ -77,18 +88,20 @@ def pictured(
         level: How bad it is, for the colour of the heading.
         told: Sentences below the heading.
         lists: Texts below the picture, by heading.
+        form: Fields to show beside the picture.
+        script: The address of a script beside the page.
     """
     body = [
         f'<header class="{level}"><h1><span>draguard</span> {_text(title)}</h1>',
         *(f"<p>{_text(each)}</p>" for each in told),
         "</header>",
-        *picture.lines(),
+        *picture.lines(form),
         *(
             f"<section><h2>{heading}</h2><ul>{''.join(f'<li>{_text(each)}' for each in texts)}</ul></section>"
             for heading, texts in (lists or {}).items()
         ),
     ]
-    return framed(title, body, picture.style)
+    return framed(title, body, picture.style, script)
 
 
 class Html(Format):

@@ -115,7 +115,9 @@ class Picture:
         findings: Sequence[Finding] = (),
         refs: Iterable[tuple[str, str, str]] = (),
     ) -> None:
-        self._rows, self._stories, self._given = rows, stories, given or {}
+        self.rows, self._stories, self._given = rows, stories, given or {}
+        self.numbers: Mapping[_DeviceID, int] = {}
+        """Numbers of devices, for scripts."""
         self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
         self._slices = {each.name: each for several in cluster.current.values() for each in several}
         self._is_detailed = len(rows) <= DETAILED_MAX
@@ -158,7 +160,7 @@ class Picture:
     def _used(self) -> Mapping[tuple[str, str], Sequence[_DeviceID]]:
         """The devices of claims and pods."""
         found: dict[tuple[str, str], list[_DeviceID]] = defaultdict(list)
-        for row in self._rows:
+        for row in self.rows:
             for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods)):
                 for name in names:
                     found[kind, name].append(_id(row))
@@ -181,9 +183,13 @@ class Picture:
 
     # -- the page
 
-    def lines(self) -> Iterator[str]:
-        """Return the lines of the picture."""
-        yield '<div class="picture"><form class="key">'
+    def lines(self, form: Iterable[str] = ()) -> Iterator[str]:
+        """Return the lines of the picture.
+
+        Args:
+            form: Fields to show above the legend.
+        """
+        yield '<div class="picture"><form class="key" method="post">'
         pending = [story for story in self._stories if not story.node]
         for story in pending:
             yield from self._story(story)
@@ -195,6 +201,7 @@ class Picture:
                 yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
             yield f"<li>… and {len(placed) - _PLACED_MAX} more" * (len(placed) > _PLACED_MAX)
             yield "</ul></details></article>"
+        yield from form
         yield from self._legend()
         yield '</form><main class="map">'
         yield from self._map()
@@ -225,7 +232,7 @@ class Picture:
         return f"<label>{name} {sample} <span>{label}</span></label>"
 
     def _legend(self) -> Iterator[str]:
-        sums = summed(self._rows)
+        sums = summed(self.rows)
         yield f"<fieldset><legend>Devices</legend>{self._look(f'all {sums.total:,}', '')}"
         yield self._look(f"{sums.held:,} held", "b", "<b></b>")
         yield self._look(f"{sums.free:,} free", "i", "<i></i>")
@@ -233,16 +240,16 @@ class Picture:
             said = f"{sums.stranded:,} of the free stranded: no claim can get them"
             yield self._look(said, ".s", '<i class="s"></i>')
         marks = {
-            "t": ("tainted", sum(bool(row.taints) for row in self._rows)),
-            "u": ("unhealthy", sum(map(_is_ill, self._rows))),
-            "g": ("given in this simulation", sum(_id(row) in self._given for row in self._rows)),
-            "f": ("with findings", sum(_id(row) in self._marks for row in self._rows)),
-            "m": ("that the answer is about", sum(_id(row) in self._meant for row in self._rows)),
+            "t": ("tainted", sum(bool(row.taints) for row in self.rows)),
+            "u": ("unhealthy", sum(map(_is_ill, self.rows))),
+            "g": ("given in this simulation", sum(_id(row) in self._given for row in self.rows)),
+            "f": ("with findings", sum(_id(row) in self._marks for row in self.rows)),
+            "m": ("that the answer is about", sum(_id(row) in self._meant for row in self.rows)),
         }
         for mark, (what, number) in marks.items():
             if number:
                 yield self._look(f"{number:,} {what}", f".{mark}", f'<i class="{mark}"></i>')
-        if shared := sum(any(_bar(row)) for row in self._rows):
+        if shared := sum(any(_bar(row)) for row in self.rows):
             lit = f":is({','.join(f'.l{each}' for each in range(_BARS + 1))})"
             yield self._look(f"{shared:,} shared: the bar is what is left", lit, '<b class="l4"></b>')
         only = '<input type="checkbox" id="only"> <span>only nodes with some of these</span>'
@@ -260,7 +267,7 @@ class Picture:
                 yield self._look(f"{held:,} {said}", f".{letter}", sample)
             yield "</fieldset>"
         yield "<details><summary>By class</summary><table><tr><th>Class<th>total<th>held<th>free<th>stranded"
-        for name, each in grouped(self._rows, "class").items():
+        for name, each in grouped(self.rows, "class").items():
             yield f"<tr><td>{_text(name or '<none>')}{''.join(f'<td>{number:,}' for number in each)}"
         yield "</table></details>"
 
@@ -287,7 +294,7 @@ class Picture:
         wanted = "all" if request["wanted"] is None else request["wanted"]
         yield f'<fieldset class="funnel"><legend>{_text(request["for"])}: {wanted} wanted on a node</legend>'
         stages = [*stages_of(request)]
-        reached = [depths.get(_id(row), 0) for row in self._rows]
+        reached = [depths.get(_id(row), 0) for row in self.rows]
         before = whole = 0
         for stage, (_, label) in enumerate(stages, 1):
             number = sum(depth >= stage for depth in reached)
@@ -380,7 +387,9 @@ class Picture:
             *(f"{begin}{depths[key]}" for begin, (_, depths) in self._drawn.items() if depths.get(key)),
         ]
         tag, sign = "b" if row.state == HELD else "i", "+" if len(letters) > 1 else "".join(letters)
-        return f'<{tag}{_classes(tags)} title="{_text(self._said(row))}">{sign}{"!" * _is_ill(row)}</{tag}>'
+        number = f" data-i={self.numbers[key]}" if key in self.numbers else ""
+        said = f'{_classes(tags)}{number} title="{_text(self._said(row))}"'
+        return f"<{tag}{said}>{sign}{'!' * _is_ill(row)}</{tag}>"
 
     def _said(self, row: Row) -> str:
         """Say in short what a device is, and who has it."""
