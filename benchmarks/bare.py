@@ -36,7 +36,7 @@ def main() -> None:
     review = {"fixed": fixed, "admits": admits}[sys.argv[1]]
     directory = Path(sys.argv[2])
     logging.basicConfig(level=logging.INFO)
-    certificate = server.Certificate.of_files(directory / certs.CERTIFICATE, directory / certs.KEY)
+    certificate = server.Certificate(directory / certs.CERTIFICATE, directory / certs.KEY)
     server.Server(server.Reviews(review), server.listen("127.0.0.1", 0), certificate).run()
 
 

@@ -19,11 +19,11 @@ from webhook import admission
 from webhook.admission import Answer, Call, Record, ReviewOptions
 from webhook.certificates import certs
 from webhook.documents import Document, read
+from webhook.logs import DecisionLog
 from webhook.optional import install
 from webhook.policy.load import load
 from webhook.server import Certificate, Limits, Reloaded, Reviews, listen
 from webhook.server.connection import Connection
-from webhook.server.logs import DecisionLog
 from webhook.server.metrics import Metrics
 from webhook.server.port import Port
 
@@ -127,8 +127,7 @@ async def measured(review: Review, path: str, bodies: list[bytes]) -> tuple[floa
         for turn in range(ROUNDS):
             for number, connection in enumerate(connections):
                 request = requests[(turn * CONNECTIONS + number) % len(requests)]
-                connection.get_buffer(-1)[: len(request)] = request
-                connection.buffer_updated(len(request))
+                connection.data_received(request)
             expected += CONNECTIONS
             while Wire.answers < expected:  # noqa: ASYNC110 - reviews wait for turns
                 await asyncio.sleep(0)

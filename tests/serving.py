@@ -41,8 +41,9 @@ class Served:
 
     @property
     def connections(self) -> int:
-        """The number of open connections."""
-        return sum(isinstance(each, Connection) for each in self.server.port.crowd)
+        """The number of open connections whose handshake is over."""
+        members = self.server.port.crowd
+        return sum(isinstance(each, Connection) and each.phase != "handshake" for each in members)
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.ca)

@@ -55,7 +55,7 @@ def test_what_looks_at_manifests_needs_no_extra(arguments: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("arguments", ["serve --dev", "certs", "manage-certificate --webhooks x"])
+@pytest.mark.parametrize("arguments", ["serve --dev", "certs"])
 def test_what_serves_names_the_extra(arguments: str) -> None:
     done = light(*arguments.split())
     assert done.returncode == 2

@@ -81,6 +81,27 @@ def condition_of(obj: Any, kind: str) -> JSONObject:
     return next((each for each in items(obj, "status", "conditions") if each.get("type") == kind), _NONE)
 
 
+def free_of_nulls(value: Any) -> Any:
+    """Return a JSON value without null fields; the value itself, not a copy as of ``without_nulls``, if it has none."""
+    return without_nulls(value) if _has_nulls(value) else value
+
+
+def _has_nulls(value: Any) -> bool:
+    for each in value.values() if isinstance(value, dict) else value:
+        if each is None or (isinstance(each, dict | list) and _has_nulls(each)):
+            return True
+    return False
+
+
+def without_nulls(value: Any) -> Any:
+    """Return a copy of a JSON value without null fields in its objects, which have no meaning."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [{} if each is None else without_nulls(each) for each in value]
+    return value
+
+
 def metadata_of(obj: object) -> Mapping[str, Any]:
     """Return an object's metadata, of any type."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

@@ -25,12 +25,12 @@ class TestSnapshot:
             "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
             "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,daemonsets,deployments,"
             "replicasets,statefulsets,jobs,cronjobs,persistentvolumeclaims,limitranges,validatingadmissionpolicies,"
-            "validatingadmissionpolicybindings -A -o yaml\n"
+            "validatingadmissionpolicybindings -A -o json\n"
         )
         shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
         assert shorter.startswith("kubectl --context c get deviceclasses,")
         assert "devicetaintrules" not in shorter
-        assert shorter.endswith(" -n a -o yaml\n")
+        assert shorter.endswith(" -n a -o json\n")
 
     def test_warns_of_what_one_namespace_leaves_out(self) -> None:
         assert draguard("snapshot", "-n", "a").err == (

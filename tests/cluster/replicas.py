@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.apiserver import ApiServer
 from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING
+from tests.serving import look
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotation import step
@@ -54,13 +55,13 @@ class Replica(Manager):
     def handshake(self, bundle: bytes) -> bytes:
         """Shake hands as a client that trusts a bundle alone, and return the certificate that it saw."""
         if self.certificate is None:
-            self.certificate = Certificate.of_files(self.directory / "tls.crt", self.directory / "tls.key")
-        self.certificate.follow()
+            self.certificate = Certificate(self.directory / "tls.crt", self.directory / "tls.key")
+        look(self.certificate)
         trusting = ssl.create_default_context(cadata=bundle.decode())
         trusting.verify_flags |= ssl.VERIFY_X509_STRICT
         there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
         client = trusting.wrap_bio(back, there, server_hostname=NAME)
-        server = self.certificate.context.wrap_bio(there, back, server_side=True)
+        server = self.certificate.value.context.wrap_bio(there, back, server_side=True)
         for side in (client, server) * 3:
             with suppress(ssl.SSLWantReadError):
                 side.do_handshake()

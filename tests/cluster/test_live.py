@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -318,3 +319,27 @@ def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.05)
         process.terminate()
         assert process.wait(10) == 143
+
+
+def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = kubectl(tmp_path, monkeypatch, cluster())
+    draguard("why", "p", "--live")
+    found = [unquote(line) for line in log.read_text().splitlines() if "/events?" in line]
+    assert any("/namespaces/default/events?fieldSelector=reason!=Pulling," in each for each in found)
+    assert any("/v1/events?fieldSelector=type=Warning,metadata.namespace!=default&limit=" in each for each in found)
+    assert len(found) == 2
+
+
+def test_help_of_the_plugin_calls_it_as_users_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "--help"])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    with pytest.raises(SystemExit):
+        plugin()
+    out = capsys.readouterr().out
+    assert out.startswith("usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n")
+    assert "kubectl dra why node/gpu-2" in out
+    assert "draguard " not in out

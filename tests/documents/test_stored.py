@@ -18,7 +18,7 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}
 
 
 def items(data: str, *, stdin: bool = False, directory: Path | None = None) -> list[Document | Unreadable]:
-    selection = Selection(allow_empty=True, some_files=True, git=False, stored={"Node"})
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=stored.Wanted({"Node"}))
     if stdin:
         return list(read(["-"], BytesIO(data.encode()), selection))
     assert directory is not None
@@ -51,7 +51,52 @@ def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> 
     ],
 )
 def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
-    assert stored.stored(text.encode(), "x", {"Node"}) is None
+    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
+
+
+LISTS = {
+    "as kubectl prints them": listed,
+    "on one line": lambda *objects: json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
+    "as snapshot prints them": lambda *objects: (
+        '{"apiVersion": "v1", "kind": "List", "items": [\n' + ",\n".join(map(json.dumps, objects)) + "\n]}\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("write", LISTS.values(), ids=LISTS.keys())
+def test_lists_of_any_form_and_length_are_read_one_by_one(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "_PART", 200)
+    text = "},\n        {}]"
+    nodes = [{**NODE, "metadata": {"name": str(number), "annotations": {"a": text}}} for number in range(50)]
+    found = stored.stored(BytesIO(write(*nodes).encode()), "x", stored.Wanted({"Node"}))
+    assert found is not None
+    assert [each.data for each in found if isinstance(each, Document)] == nodes
+
+
+def test_what_is_left_out_and_what_is_shared() -> None:
+    shape = {"metadata": {"labels": stored.SHARED, "managedFields": stored.LEFT_OUT, "uid": stored.LEFT_OUT}}
+    reader = stored.Reader({"Node": shape, "Slice": {"map": {stored.EACH: stored.SHARED}}}, {})
+    metadata: JSONObject = {"name": "a", "labels": {"zone": "b"}, "managedFields": [{}], "uid": None}
+    first, second = (reader.read(json.dumps({**NODE, "metadata": metadata}).encode(), "Node") for _ in range(2))
+    assert first == {**NODE, "metadata": {"name": "a", "labels": {"zone": "b"}}}
+    assert first["metadata"]["labels"] is second["metadata"]["labels"]
+    assert reader.read(b'{"map": {"a": {"b": 1}, "c": {"b": 1}}, "d": [null]}', "Slice")["d"] == [{}]
+
+
+def test_values_in_yaml_are_left_out_and_shared_too() -> None:
+    wanted = stored.Wanted({"Node"}, stored.Reader({}, {"metadata": {"uid": stored.LEFT_OUT}}))
+    text = b"kind: Node\nmetadata: {name: a, uid: b, labels: null}\n"
+    selection = Selection(allow_empty=True, git=False, stored=wanted)
+    (document,) = read(["-"], BytesIO(text), selection)
+    assert isinstance(document, Document)
+    assert document.data == {"kind": "Node", "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize("broken", [b'"\xff"', b'"\\ud800"'])
+def test_a_careful_reader_reads_what_is_not_as_it_should_be(broken: bytes) -> None:
+    text = b'{"kind": "List", "items": [{"kind": "Node", "x": %b}, {"kind": "Node"}]}' % broken
+    selection = Selection(allow_empty=True, git=False, stored=stored.Wanted({"Node"}))
+    assert [type(each) for each in read(["-"], BytesIO(text), selection)][1:] == [Document]
 
 
 def test_an_object_that_is_nested_too_deeply_is_reported(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001 - evaluations are counted
 """Usual requests are admitted by those parts of them that matter, as if they were read as a whole."""
 
 from __future__ import annotations
@@ -5,7 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -14,13 +15,13 @@ from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.mutilation import paths, with_value
-from tests.policy.examples import PODS, binding, policy
+from tests.policy.examples import PODS, binding, mutating, policy
 from tests.reviews import recorded
-from webhook.admission import AUDIT, Call, Enforcement, ReviewOptions, answer
+from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
 from webhook.documents import Document, read
 from webhook.engine.prescheduled import RULE
-from webhook.fast.policies import Quick
+from webhook.fast.policies import Quick, QuickPolicies
 from webhook.fast.reviews import OFTEN
 from webhook.policy.load import load
 
@@ -38,8 +39,21 @@ IMAGES = [
     ),
     binding("images"),
 ]
+MERGED = """Object{metadata: Object.metadata{
+  labels: {'team': 'a'},
+  finalizers: ['example.com/b'],
+  ?annotations: has(object.metadata.uid) ? optional.of({'b': 'c'}) : optional.none()
+}}"""
+CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["resourceclaims"]}
 POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
+CLAIM = reviews()["resourceclaims"]
+CLAIM["request"]["object"]["metadata"] |= {
+    "labels": {"team": "a", "app": "b"},
+    "finalizers": ["example.com/a", "example.com/b"],
+}
 BODY = json.dumps(POD).encode()
+ENDPOINTS: tuple[Endpoint, ...] = ("validate", "mutate")
+LOGGED = ("decision", "cost", "found", "patched", "warnings", "message", "uid", "kind", "resource", "namespace", "name")
 UNREAD = ("request", "object", "spec", "containers", 0, "env", 0, "value")
 
 
@@ -54,33 +68,32 @@ def changed(*path: Any, to: Any) -> bytes:
 def practised(options: ReviewOptions) -> ReviewOptions:
     """Answer as many usual requests as it takes for the shortcut, in each place."""
     workloads = [bytes_of(each.review) for each in recorded() if each.endpoint == "validate"]
-    for body in [BODY, bytes_of(DEPLOYMENT), *workloads]:
+    for body, endpoint in product([BODY, bytes_of(DEPLOYMENT), *workloads], ENDPOINTS):
         for _ in range(OFTEN + 1):
-            done = answer(body, Call("validate"), options)
-            if is_short(body, options) or not done.record or done.record.decision != ALLOWED:
+            done = answer(body, Call(endpoint), options)
+            if is_short(body, options, endpoint) or not done.record or done.record.decision != ALLOWED:
                 break  # nothing more is learned from it
     assert options.first
     return options
 
 
-def is_short(body: bytes, options: ReviewOptions) -> bool:
+def is_short(body: bytes, options: ReviewOptions, endpoint: Endpoint = "validate") -> bool:
     assert options.first
-    return options.first.answer(body, Call("validate")) is not None
+    return options.first.answer(body, Call(endpoint)) is not None
 
 
 def compare(body: bytes, options: ReviewOptions) -> None:
-    """Answer a request in both ways."""
+    """Answer a request in both ways at both endpoints."""
     whole = replace(options)
     vars(whole)["first"] = None
-    expected, got = (answer(body, Call("validate"), each) for each in (whole, options))
-    assert got[:3] == expected[:3]
-    assert got.record
-    assert expected.record
-    assert (got.record.decision, got.record.cost, got.record.found) == (
-        expected.record.decision,
-        expected.record.cost,
-        expected.record.found,
-    )
+    for endpoint in ENDPOINTS:
+        expected, got = (answer(body, Call(endpoint), each) for each in (whole, options))
+        assert (got.status, got.body, got.content_type) == (expected.status, expected.body, expected.content_type)
+        assert logged(got.record) == logged(expected.record)
+
+
+def logged(record: Record | None) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in LOGGED}
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +163,110 @@ def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
 )
 def test_other_requests_are_read_as_a_whole(body: bytes, rules: ReviewOptions, policies: ReviewOptions) -> None:
     for options in rules, policies:
+        assert not is_short(body, options)
+        compare(body, options)
+
+
+def test_pods_that_may_change_are_read_as_a_whole(rules: ReviewOptions, policies: ReviewOptions) -> None:
+    for options in rules, policies:
+        assert is_short(BODY, options, "mutate")
+        for node in "node-1", "No_Node", 5:
+            body = changed("request", "object", "spec", "nodeName", to=node)
+            assert not is_short(body, options, "mutate")
+            compare(body, options)
+
+
+def merging(expression: str = MERGED, **fields: Any) -> ReviewOptions:
+    """Answer requests to create claims into which a policy merges what they have."""
+    policies = mutating("merges", expression, matchConstraints={"resourceRules": [CLAIMS]}, **fields)
+    options = ReviewOptions(policies=load(policies))
+    for _ in range(OFTEN + 2):
+        answer(bytes_of(CLAIM), Call("mutate"), options)
+    return options
+
+
+@pytest.fixture(scope="module")
+def merges() -> ReviewOptions:
+    return merging()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "short"),
+    [
+        (("metadata", "name"), "other", True),
+        (("metadata", "generateName"), "other-", True),
+        (("metadata", "annotations"), {"x": "y"}, False),
+        (("spec", "devices", "constraints"), [{"matchAttribute": "a/b"}], True),
+        (("spec", "devices", "requests", 0, "exactly", "count"), 3, True),
+        (("metadata", "finalizers"), ["example.com/a"], False),
+        (("metadata", "labels", "team"), "b", False),
+        (("metadata", "labels", "app"), "other", False),
+        (("metadata", "uid"), "x", False),
+        (("metadata", "creationTimestamp"), None, False),
+        (("metadata", "other"), "x", False),
+        (("spec", "devices", "constraints"), [{"matchAttribute": 5}], False),
+    ],
+)
+def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: Any, value: Any, *, short: bool) -> None:
+    body = bytes_of(with_value(CLAIM, ("request", "object", *path), value))
+    assert is_short(body, merges, "mutate") is short
+    compare(body, merges)
+
+
+@pytest.mark.parametrize(
+    ("expression", "fields"),
+    [
+        ("Object{}", {"reinvocationPolicy": "IfNeeded"}),
+        ("[JSONPatch{op: 'test', path: '/x', value: 1}]", {}),
+        (MERGED.replace("'team': 'a'", "'team': object.kind"), {}),
+        ("object.spec.devices.requests.size() == 1 ? Object{} : Object{metadata: Object.metadata{name: 'x'}}", {}),
+    ],
+)
+def test_of_other_mutations_nothing_is_remembered(expression: str, fields: dict[str, Any]) -> None:
+    options = merging(expression, **fields)
+    body = bytes_of(with_value(CLAIM, ("request", "object", "metadata", "labels", "app"), "c"))
+    assert not is_short(body, options, "mutate")
+    compare(body, options)
+
+
+@given(data=st.data())
+def test_any_changed_claim_has_the_same_answer(data: st.DataObject, merges: ReviewOptions) -> None:
+    review = CLAIM
+    for _ in range(data.draw(st.integers(1, 2))):
+        review = with_value(review, data.draw(st.sampled_from(paths(review))), data.draw(st.sampled_from(VALUES)))
+    compare(bytes_of(review), merges)
+
+
+def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])))
+    evaluated = []
+    evaluate = QuickPolicies._evaluate
+
+    def note(policies: QuickPolicies, *arguments: Any) -> Any:
+        evaluated.append(arguments)
+        return evaluate(policies, *arguments)
+
+    monkeypatch.setattr(QuickPolicies, "_evaluate", note)
+    for path, value, times in (
+        (UNREAD, "y", 0),
+        (("request", "object", "metadata", "labels", "app"), "other", 1),
+        (("request", "object", "metadata", "labels", "app"), "other", 0),
+        (("request", "object", "metadata", "labels", "app"), "none", 1),
+        (("request", "object", "metadata", "labels", "app"), "none", 1),
+    ):
+        evaluated.clear()
+        is_short(changed(*path, to=value), options)
+        assert len(evaluated) == times
+
+
+def test_policies_about_requests_see_each_of_them() -> None:
+    validations = [{"expression": "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"}]
+    options = practised(
+        ReviewOptions(policies=load([policy("users", [PODS], validations=validations), binding("users")]))
+    )
+    assert is_short(BODY, options)
+    for path, value in ((("userInfo", "username"), "x"), (("dryRun",), True), (("name",), "y")):
+        body = changed("request", *path, to=value)
         assert not is_short(body, options)
         compare(body, options)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from webhook.inventory import Inventory, MalformedError
-from webhook.inventory.objects import free_of_nulls, without_nulls
+from webhook.objects import free_of_nulls, without_nulls
 
 
 def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from tests.command import draguard
 from tests.conftest import BROWSERS
+from tests.scan.clusters import claim, device, device_class, node, pod, request, slices
 
 pytestmark = pytest.mark.tools
 
@@ -51,3 +53,24 @@ def test_a_browser_shows_the_report_and_runs_nothing_of_it(tmp_path: Path) -> No
     light, dark = (picture.read_bytes() for picture in pictures)
     assert min(len(light), len(dark)) > 20_000  # an empty page of this size has a tenth of that
     assert light != dark
+
+
+@pytest.mark.parametrize("command", ["devices", "simulate", "scan"])
+def test_a_browser_shows_the_picture_and_runs_nothing_of_it(command: str, tmp_path: Path) -> None:
+    cluster, page = tmp_path / "cluster.json", tmp_path / "page.html"
+    stated = {"productName": {"string": "<script>document.title=1</script>"}}
+    objects = (
+        node("n1", labels={"topology.kubernetes.io/zone": TAKEOVER}),
+        slices(device("a", stated), device("b", stated)),
+        device_class(),
+        claim("held", "a"),
+        claim("wanted", requests=[request(count=2)]),
+        pod("late", ["wanted"], "Pending", ""),
+    )
+    cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    page.write_text(draguard(command, "--cluster", cluster, "--output=html").out)
+    done = browser(page, "--dump-dom")
+    assert "<title>draguard: " in done.stdout
+    assert "&lt;script&gt;" in done.stdout
+    assert "<script" not in done.stdout
+    assert "CONSOLE" not in done.stderr

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
+from webhook.logs import BoundedLog
 from webhook.server import app, connection, crowd
-from webhook.server.logs import BoundedLog
 
 
 @pytest.fixture(autouse=True)

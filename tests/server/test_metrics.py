@@ -203,19 +203,20 @@ class TestCertificates:
     NAME = "draguard_certificate_expiration_timestamp_seconds"
 
     def test_tell_when_they_expire(self, metrics: Metrics, certificate: Certificate) -> None:
-        assert certificate.not_after
-        assert Exported(metrics)[self.NAME] == certificate.not_after.timestamp() > time.time()
+        assert certificate.value.not_after
+        assert Exported(metrics)[self.NAME] == certificate.value.not_after.timestamp() > time.time()
 
     def test_tell_that_new_ones_are_refused_until_one_is_good(self, pair: Any, tmp_path: Path) -> None:
         files = tmp_path / "tls.crt", tmp_path / "tls.key"
         for file, content in zip(files, (pair.certificate, pair.key), strict=True):
             file.write_bytes(content)
-        certificate = Certificate.of_files(*files)
+        certificate = Certificate(*files)
         metrics = Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
 
         def after(content: bytes) -> tuple[float, float]:
-            files[0].write_bytes(content)
-            certificate.follow()
+            if content != files[0].read_bytes():
+                files[0].write_bytes(content)
+            look(certificate)
             metrics.tick(0)
             exported = Exported(metrics)
             return (
@@ -260,7 +261,8 @@ class TestPolicies:
         metrics = Metrics(certificate, answering)
 
         def after(text: str) -> dict[str, float]:
-            file.write_text(text, encoding="utf-8")
+            if text != file.read_text(encoding="utf-8"):
+                file.write_text(text, encoding="utf-8")
             look(answering)
             metrics.tick(0)
             exported = Exported(metrics)

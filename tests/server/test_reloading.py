@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -63,30 +62,21 @@ class TestFollowing:
     def test_nothing_is_made_anew_without_a_change(self, directory: Path) -> None:
         made = []
         followed = reloaded(directory, lambda: made.append(1))
-        (directory / "a").write_text("1", encoding="utf-8")
         for _ in range(3):
             look(followed)
         assert (len(made), followed.generation) == (1, 1)
 
-    def test_files_that_have_settled_are_not_read_again(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
+    def test_it_is_due_while_files_change(self, directory: Path) -> None:
         followed = reloaded(directory)
-        monkeypatch.setattr("webhook.server.reloading._digest", lambda _path: pytest.fail("it was read"))
-        look(followed)
-
-    def test_it_is_due_while_files_change(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        followed = reloaded(directory)
-        assert followed.may_have_changed()
-        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
-        look(followed)
         assert not followed.may_have_changed()
         (directory / "b").write_text("345", encoding="utf-8")
         assert followed.may_have_changed()
-        look(followed)
+        followed.follow()
+        assert followed.may_have_changed()
+        followed.follow()
         assert not followed.may_have_changed()
 
-    def test_it_is_always_due_with_many_files(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.server.reloading._UNSETTLED_SECONDS", -1)
+    def test_it_is_always_due_with_many_files(self, directory: Path) -> None:
         for number in range(100):
             (directory / f"{number}").touch()
         assert reloaded(directory).may_have_changed()
@@ -109,14 +99,6 @@ class TestFollowing:
         os.mkfifo(directory / "b")
         look(followed)
         assert (followed.value, followed.fault) == ("12", f"{directory / 'b'}: no regular file")
-
-    def test_files_that_no_reader_takes_are_not_read_for_their_changes(self, directory: Path) -> None:
-        followed = reloaded(directory)
-        os.truncate(directory / "b", 1 << 32)
-        started = time.process_time()
-        for _ in range(2):
-            followed._content()  # noqa: SLF001
-        assert time.process_time() - started < 1
 
     def test_what_was_in_use_before_may_come_back(self, directory: Path) -> None:
         followed = reloaded(directory)

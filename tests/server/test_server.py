@@ -337,7 +337,7 @@ def slow(body, call):
     return Answer(200, b"{}", "application/json")
 
 directory, delay = Path(sys.argv[1]), float(sys.argv[2])
-certificate = server.Certificate.of_files(directory / "tls.crt", directory / "tls.key")
+certificate = server.Certificate(directory / "tls.crt", directory / "tls.key")
 listener, ready = server.listen("127.0.0.1", 0), lambda url: print(url, flush=True)
 server.Server(server.Reviews(slow), listener, certificate, shutdown_delay=delay, ready=ready).run()
 """

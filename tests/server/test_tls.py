@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.serving import Served, answered, echo, eventually, serving, statuses
+from tests.serving import Served, answered, echo, eventually, look, serving, statuses
 from webhook.certificates import certs
 from webhook.server import Certificate, Reviews, ServerError
 from webhook.server.certificate import not_after
@@ -109,29 +109,29 @@ class TestFiles:
         certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
         certs.issue(tmp_path)
         good = key.read_bytes()
-        Certificate.of_files(certificate, key)
+        Certificate(certificate, key)
         key.write_bytes(certs.ephemeral(["a"]).key)
         with pytest.raises(ServerError, match=r"tls\.key is not the key of .*tls\.crt: give a pair"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
         key.write_text("hello")
         with pytest.raises(ServerError, match=r"tls\.crt and .*tls\.key are not a certificate and a key in PEM"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
         locked = serialization.BestAvailableEncryption(b"secret")
         private = serialization.load_pem_private_key(good, None)
         key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked))
         with pytest.raises(ServerError, match=r"tls\.key is encrypted"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
         key.unlink()
         with pytest.raises(ServerError, match=r"cannot read .*tls\.key: No such file or directory: `draguard certs`"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
         with pytest.raises(ServerError, match="is a directory"):
-            Certificate.of_files(tmp_path, key)
+            Certificate(tmp_path, key)
         os.mkfifo(key)
         with pytest.raises(ServerError, match=r"cannot read .*tls\.key: no regular file"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
         certificate.write_bytes(bytes((1 << 20) + 1))
         with pytest.raises(ServerError, match=r"tls\.crt is larger than 1 MiB"):
-            Certificate.of_files(certificate, key)
+            Certificate(certificate, key)
 
     def test_a_key_in_memory_needs_no_disk(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TMPDIR", "/nowhere")
@@ -154,21 +154,21 @@ class TestFiles:
 class TestEnd:
     def test_it_is_that_of_the_certificate_which_is_served(self, tmp_path: Path) -> None:
         issued = certs.issue(tmp_path, days=3)
-        certificate = Certificate.of_files(tmp_path / "tls.crt", tmp_path / "tls.key")
-        assert certificate.not_after == issued.expires
+        certificate = Certificate(tmp_path / "tls.crt", tmp_path / "tls.key")
+        assert certificate.value.not_after == issued.expires
         (tmp_path / "tls.key").unlink()
-        certificate.follow()
-        assert certificate.not_after == issued.expires
+        look(certificate)
+        assert certificate.value.not_after == issued.expires
         (tmp_path / "tls.crt").unlink()
         renewed = certs.issue(tmp_path, days=5)
-        certificate.follow()
-        assert certificate.not_after == renewed.expires > issued.expires
-        assert (certificate.refusals, certificate.renewals) == (1, 1)
+        look(certificate)
+        assert certificate.value.not_after == renewed.expires > issued.expires
+        assert (certificate.failures, certificate.generation) == (1, 2)
 
     def test_there_is_none_if_only_openssl_can_read_it(self) -> None:
         pair = certs.ephemeral(["a"])
         trusted = pair.certificate.replace(b" CERTIFICATE-", b" TRUSTED CERTIFICATE-")
-        assert Certificate(trusted, pair.key).not_after is None
+        assert Certificate(trusted, pair.key).value.not_after is None
 
     @pytest.mark.parametrize("year", [1999, 2031, 2049, 2050, 2400])
     @pytest.mark.parametrize("chained", [False, True])
@@ -192,7 +192,7 @@ class TestRotation:
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         certs.issue(tmp_path)
-        certificate = Certificate.of_files(tmp_path / "tls.crt", tmp_path / "tls.key")
+        certificate = Certificate(tmp_path / "tls.crt", tmp_path / "tls.key")
         with caplog.at_level(logging.INFO, "webhook"), serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
             before = served.socket()
@@ -202,7 +202,7 @@ class TestRotation:
             before.sendall(GET)
             assert statuses(answered(before)) == [200]
             before.close()
-        assert f"serving with the new certificate of {tmp_path / 'tls.crt'}" in caplog.messages
+        assert "the new files for TLS are in use, generation 2" in caplog.messages
 
     def test_a_secret_that_kubelet_swaps_is_followed(self, tmp_path: Path) -> None:
         first, second, mount = tmp_path / "..first", tmp_path / "..second", tmp_path / "mount"
@@ -211,7 +211,7 @@ class TestRotation:
         (mount / "..data").symlink_to(first)
         for name in ("tls.crt", "tls.key"):
             (mount / name).symlink_to(f"..data/{name}")
-        certificate = Certificate.of_files(mount / "tls.crt", mount / "tls.key")
+        certificate = Certificate(mount / "tls.crt", mount / "tls.key")
         with serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
             old = serving_now(served)
@@ -220,15 +220,14 @@ class TestRotation:
             (mount / "..data_tmp").symlink_to(second)
             (mount / "..data_tmp").rename(mount / "..data")
             shutil.rmtree(first)
-            certificate.follow()
-            assert serving_now(served) != old
+            assert eventually(lambda: serving_now(served) != old)
 
     def test_a_broken_pair_is_refused_once_and_the_old_one_kept(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         certs.issue(tmp_path)
         key = tmp_path / "tls.key"
-        certificate = Certificate.of_files(tmp_path / "tls.crt", key)
+        certificate = Certificate(tmp_path / "tls.crt", key)
         good = key.read_bytes()
         with serving(Reviews(echo), certificate=certificate) as running:
             served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
@@ -242,18 +241,13 @@ class TestRotation:
                     key.unlink()
                 else:
                     key.write_bytes(broken)
-                caplog.clear()
-                certificate.follow()
-                certificate.follow()
-                assert [message.partition(": ")[0] for message in caplog.messages] == [
-                    "the new certificate is refused, the old one kept"
-                ]
-                assert result in caplog.text
+                assert eventually(lambda result=result: result in caplog.text)  # type: ignore[misc]
                 assert serving_now(served) == old
             key.write_bytes(good)
             renew(tmp_path)
-            certificate.follow()
-            assert serving_now(served) != old
+            assert eventually(lambda: serving_now(served) != old)
+        refused = [message.partition(": ")[0] for message in caplog.messages if "not used" in message]
+        assert refused == ["the new files for TLS are not used, the old ones kept"] * 3
 
 
 def renew(directory: Path) -> None:

@@ -56,7 +56,7 @@ class TestFiles:
             for name in ("tls.crt", "tls.key"):
                 (tmp_path / name).unlink()
             certs.issue(tmp_path, ["127.0.0.1"])
-            assert server.says("serving with the new certificate")
+            assert server.says("the new files for TLS are in use, generation 2")
             assert ssl.get_server_certificate(("127.0.0.1", server.port)) != before
             assert load.goes_on()
             assert REFUSED not in load.answers

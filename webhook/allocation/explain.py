@@ -202,6 +202,11 @@ class Funnel:
             found.append(stage)
         return found
 
+    def depths(self) -> Iterator[tuple[Device, int]]:
+        """Yield each device of the node, with the number of stages that it passes."""
+        for index, device in enumerate(self._view.devices):
+            yield device, sum(stage >> index & 1 for stage in self._stages)
+
     @property
     def ask(self) -> Ask:
         """The request, as the search reads it."""

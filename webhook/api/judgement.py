@@ -136,6 +136,7 @@ def judge_admitted(
     kubernetes: str | None = None,
     subresource: str = "",
     feature_gates: Mapping[str, bool] | None = None,
+    decodes_only: bool = False,
 ) -> list[Problem]:
     """Validate an object that an API server has decoded and sends to its admission webhooks.
 
@@ -148,6 +149,7 @@ def judge_admitted(
         kubernetes: The server's release; None for the newest that knows the object's fields.
         subresource: ``"status"`` for an update of the status.
         feature_gates: The gates that differ from the release's defaults; if None, every gate may be on.
+        decodes_only: Whether to list only what its decoder refuses.
     """
     if not isinstance(obj, dict):
         from webhook.api.unserved import no_object
@@ -159,6 +161,8 @@ def judge_admitted(
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = None if feature_gates is None else frozenset(feature_gates.items())
     struct, older = plan_of(version, name, operation, kubernetes, stated)
+    if decodes_only:
+        struct = struct.decoding
     misfits, problems = _walked(struct, obj, old)
     if misfits:
         struct = _as_decoded(struct, misfits, obj, older)

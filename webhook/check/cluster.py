@@ -19,6 +19,7 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Server
+    from webhook.documents.stored import Wanted
 
 DETAILS: Final = "`draguard validate` has the details"
 """The hint for a manifest that cannot be decoded."""
@@ -32,6 +33,7 @@ def read_cluster(
     namespace: str = "",
     quiet: bool = True,
     definitions: bool = False,
+    is_whole: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Inventory:
     """Read the objects of a cluster into an inventory; the arguments are those of :func:`cluster_documents`.
@@ -42,12 +44,14 @@ def read_cluster(
     install("objects")
     inventory = Inventory()
     wanted = (*kinds, DEFINITION) if definitions else kinds
-    for document in cluster_documents(sources, report, wanted, namespace=namespace, quiet=quiet, tell=tell):
+    for document in cluster_documents(
+        sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
+    ):
         if is_definition(document.data):
             inventory.definitions.append(document.data)
             continue
         try:
-            inventory.add(document.data)
+            inventory.add(document.data, has_nulls=is_whole)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     return inventory
@@ -60,6 +64,7 @@ def cluster_documents(
     *,
     namespace: str = "",
     quiet: bool = True,
+    is_whole: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Iterator[Document]:
     """Read the objects of a cluster, from files or from itself.
@@ -71,6 +76,7 @@ def cluster_documents(
         kinds: The kinds that the command needs; others are not read, or left out.
         namespace: Where to read the objects of a running cluster that may not be read in all namespaces.
         quiet: Whether to show no progress on a terminal.
+        is_whole: Whether all fields are needed, also those that no command looks at, and null values.
         tell: Receives lines about what was not read.
 
     Yields:
@@ -79,9 +85,15 @@ def cluster_documents(
     Raises:
         UsageError: Nothing can be read of a running cluster.
     """
+    if not sources:
+        return
+    from webhook.documents.stored import Wanted  # few commands look at clusters
+    from webhook.inventory.snapshots import reader
+
     paths = [each for each in sources if isinstance(each, str)]
     # Snapshots are large, and seldom committed.
-    selection = Selection(allow_empty=True, some_files=True, git=False, stored=kinds)
+    wanted = Wanted(kinds, None if is_whole else reader())
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in documents if quiet else with_progress(documents, sys.stderr):
         if isinstance(document, Unreadable):
@@ -94,28 +106,27 @@ def cluster_documents(
         tell(not_read(selection.left_out, selection.unread, renders=False))
     for each in sources:
         if not isinstance(each, str):
-            yield from _running(each, kinds, namespace, quiet=quiet, tell=tell)
+            yield from _running(each, wanted, namespace, quiet=quiet, tell=tell)
 
 
 def _running(
-    server: Server, kinds: Collection[str], namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
+    server: Server, wanted: Wanted, namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
 ) -> Iterator[Document]:
     from webhook.cluster.errors import ClusterError  # most clusters are in files
-    from webhook.cluster.live import Where, decoded
+    from webhook.cluster.live import Where
     from webhook.documents.document import Origin
     from webhook.documents.source import Source
     from webhook.inventory.snapshots import OF_SNAPSHOT
 
-    wanted = [kind for kind in kinds if kind in OF_SNAPSHOT]
+    kinds = [kind for kind in OF_SNAPSHOT if kind in wanted.kinds]
     try:
         with counting(f"objects of {server.name}", sys.stderr, quiet=quiet) as watch:
-            for part in server.parts(wanted, Where(namespace), watch):
+            for part in server.parts(kinds, Where(namespace), watch, wanted.reader):
                 if part.note and tell:
                     tell(f"warning: {part.note}")
-                for content in part.objects:
-                    text = content.decode()
-                    source = Source(f"{part.kind} of {server.name}", text)
-                    yield Document(decoded(content), 0, Origin(source, 0, len(text), is_json=True), ())
+                origin = Origin(Source(f"{part.kind} of {server.name}", ""), 0, 0, is_json=True)
+                for each in part.objects:
+                    yield Document(each, 0, origin, ())
     except ClusterError as error:
         raise UsageError(str(error)) from error
 

@@ -40,8 +40,14 @@ def judged(
     _check_together(arguments, manifests.paths, versions)
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
+    with_policies = bool(arguments.policies)  # they may read any field
     cluster = read_cluster(
-        arguments.cluster, first, quiet=arguments.quiet, definitions=bool(arguments.policies), tell=tell
+        arguments.cluster,
+        first,
+        quiet=arguments.quiet,
+        definitions=with_policies,
+        is_whole=with_policies,
+        tell=tell,
     )
     if served := served_by(cluster):  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]

@@ -30,8 +30,8 @@ from webhook.problem import Problem
 from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
 from webhook.report import LISTING
+from webhook.report.excerpt import counted
 from webhook.report.model import Judged, Report
-from webhook.report.summary import counted
 from webhook.schema import OLDEST
 
 if TYPE_CHECKING:

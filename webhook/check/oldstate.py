@@ -14,8 +14,8 @@ from webhook.documents.selection import KUSTOMIZATIONS
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.summary import counted
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of

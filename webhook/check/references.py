@@ -24,8 +24,8 @@ from webhook.records import NamedTuple
 from webhook.references import ReferenceFindings
 from webhook.references.lookup import Lookup
 from webhook.release import Release
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.summary import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:

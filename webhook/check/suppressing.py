@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.summary import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.applying import Levels, PathIgnores, Suppressions, levels

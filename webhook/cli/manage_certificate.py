@@ -10,7 +10,7 @@ import signal
 from argparse import Namespace
 
 from webhook.cli.options.certificate import manager_of
-from webhook.server.logs import configure
+from webhook.logs import configure
 
 
 def run(arguments: Namespace) -> int:

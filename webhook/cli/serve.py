@@ -18,9 +18,9 @@ from webhook.certificates.exposure import exposures
 from webhook.cli.console.lines import print_error
 from webhook.cli.options.certificate import managing
 from webhook.cli.options.reviews import options
+from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.server import Reloaded, UnusableError
-from webhook.server.logs import SHARE, DecisionLog, configure
 from webhook.usage import UsageError
 
 _STANDARD_INPUT = "-"
@@ -256,7 +256,7 @@ def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.
     certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
-    found = server.Certificate.of_files(certificate, key, clients=clients)
+    found = server.Certificate(certificate, key, clients=clients)
     for text in exposures(key, secret=True):
         _log.warning("%s", text)
     return found

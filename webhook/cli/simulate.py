@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain, count, islice
 from time import monotonic
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.judgement import stored
-from webhook.api.versions import DEFAULT, NEWEST, find
+from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.manifests import piped_twice
@@ -22,7 +22,7 @@ from webhook.check.progress import counting
 from webhook.check.refusals import Refused
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, show_refusals, show_structured, wants_colors
+from webhook.cli.console.output import OWN_FAILURE, show_escaped, show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import read_sources, tell
 from webhook.deviceselectors.fleet import shortened
 from webhook.documents import Document, Unreadable
@@ -38,15 +38,16 @@ from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.summary import counted
-from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.answers import NOT_SIMULATED, Answers
+from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.creation import create
 from webhook.simulation.holders import used_by
 from webhook.simulation.queue import in_order
+from webhook.simulation.rejections import stages_of
 from webhook.simulation.replicas import Fit, fit, shared
 from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement
@@ -55,6 +56,9 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
 
+if TYPE_CHECKING:
+    from webhook.report.picture import Picture
+
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
 _DEVICES_MAX: Final = 8
 _GROUPS_MAX: Final = 6
@@ -62,7 +66,7 @@ _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
 
 
-class _Text:
+class Text:
     """Writes the outcome of pods as text.
 
     Args:
@@ -260,18 +264,9 @@ def _group(group: JSONObject) -> Iterator[str]:
 def _funnel(request: JSONObject) -> str:
     """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
     wanted = wanted_of(request)
-    selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
-    steps = (
-        ("seen", ""),
-        ("ofClass", "of the class"),
-        ("selected", selecting),
-        ("free", "free"),
-        ("tolerated", "tolerated"),
-        ("enough", f"with enough {request['short']}"),
-    )
     parts: list[str] = []
     before = None
-    for key, label in steps:
+    for key, label in stages_of(request):
         number = request[key]
         if number != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
             parts.append(f"{number} {label}" if label else counted(number, "device"))
@@ -331,7 +326,7 @@ def _holder(holder: JSONObject) -> str:
 _KINDS: Final = frozenset({"pod", "pods", "po"})
 
 
-def _take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
+def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
 
     Raises:
@@ -341,7 +336,7 @@ def _take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     if names and not arguments.cluster:
         raise UsageError(f"{names[0]}: no such file; a pod is named together with its cluster: --cluster")
     arguments.paths = [path for path in arguments.paths if path not in names]
-    return [_pod_of(each, inventory, arguments.namespace) for each in names]
+    return [pod_of(each, inventory, arguments.namespace) for each in names]
 
 
 def _may_be_name(path: str) -> bool:
@@ -356,7 +351,7 @@ def _without_kind(path: str) -> str:
     return name if slash and kind in _KINDS else path
 
 
-def _pod_of(given: str, inventory: Inventory, only: str | None) -> JSONObject:
+def pod_of(given: str, inventory: Inventory, only: str | None) -> JSONObject:
     """Find the pod of a name; it may be in any namespace, if none is stated and only one has it."""
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
     namespace, _, name = _without_kind(given).rpartition("/")
@@ -485,7 +480,7 @@ _PODS_MAX: Final = 150_000
 """The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
 
-class _Pods(NamedTuple):
+class Pods(NamedTuple):
     """The pods to schedule.
 
     Args:
@@ -497,7 +492,7 @@ class _Pods(NamedTuple):
     reported: Sequence[int]
 
 
-class _Limit(NamedTuple):
+class Limit(NamedTuple):
     """The end of the simulation.
 
     Args:
@@ -525,12 +520,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _simulate(arguments: Namespace, deadline: float) -> int:
-    namespace = arguments.namespace or DEFAULT_NAMESPACE
-    stated = kubernetes(arguments) or f"1.{DEFAULT}"
-    try:
-        settings = Settings.of(stated, feature_gates(arguments, stated))
-    except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
@@ -538,10 +527,69 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    named = _take_names(arguments, inventory)
+    settings = settings_of(arguments, inventory)
+    named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
-    documents = read_sources(arguments, arguments.paths, stated, namespace, texts)
-    gates = feature_gates(arguments, stated)
+    namespace = arguments.namespace or DEFAULT_NAMESPACE
+    documents = read_sources(arguments, arguments.paths, str(settings), namespace, texts)
+    ready = prepare(arguments, settings, inventory, named=named, documents=documents, report=report)
+    if (code := show_refusals(report, texts)) or ready is None:
+        return code
+    scheduler, pods, notes = ready
+    _show_notes(notes, pods.every, inventory, arguments)
+    limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
+    once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
+    result = Text(color=wants_colors(arguments), once=once)
+    if arguments.fit:
+        return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
+    return _schedule(scheduler, pods, result, limit, arguments)
+
+
+def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
+    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
+
+    Raises:
+        UsageError: The release is not simulated.
+    """
+    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
+    try:
+        return Settings.of(stated, feature_gates(arguments, stated))
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from error
+
+
+class Prepared(NamedTuple):
+    """What is to be simulated.
+
+    Args:
+        notes: What to tell of the manifests.
+    """
+
+    scheduler: Scheduler
+    pods: Pods
+    notes: Sequence[str]
+
+
+def prepare(
+    arguments: Namespace,
+    settings: Settings,
+    inventory: Inventory,
+    *,
+    named: Sequence[JSONObject],
+    documents: Sequence[Document | Unreadable],
+    report: Report,
+) -> Prepared | None:
+    """Take manifests into a cluster, and change it as the options say; None if one is refused, as the report tells.
+
+    Args:
+        inventory: The objects of the cluster.
+        named: The pods of the cluster that :func:`take_names` has found.
+        report: Receives why manifests are refused.
+
+    Raises:
+        UsageError: There is nothing to simulate, or an option names what is not there.
+    """
+    namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
     refused = Refused(documents, inventory, stated, gates, namespace=namespace)
 
     def as_stored(obj: JSONObject) -> JSONObject:
@@ -550,13 +598,12 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
     given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
     _read(documents, as_stored, refused, given, report)
-    if code := show_refusals(report, texts):
-        return code
+    if report.errors:
+        return None
     if arguments.fit:
-        _check_fit(given.workloads)
-    _what_if(arguments, inventory, namespace)
+        _check_fit(given.workloads, arguments)
+    what_if(arguments, inventory, namespace)
     pods = _pods(given, inventory, arguments, named)
-    _show_notes(given.notes, pods.every, inventory, arguments)
     if not pods.reported and arguments.fit:
         raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
     try:
@@ -564,12 +611,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     create(given.created, scheduler.cluster)
-    limit = _Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
-    once = (settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
-    result = _Text(color=wants_colors(arguments), once=once)
-    if arguments.fit:
-        return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
-    return _schedule(scheduler, pods, result, limit, arguments)
+    return Prepared(scheduler, pods, given.notes)
 
 
 def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
@@ -604,7 +646,7 @@ def _read(
                 report.findings.append(malformed(error, document, DETAILS))
 
 
-def _what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
+def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """Remove nodes, and release claims with the pods that use them, according to the options.
 
     Args:
@@ -638,7 +680,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": the cluster has {listed(known) or 'none'}"
 
 
-def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> _Pods:
+def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> Pods:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
@@ -668,13 +710,18 @@ def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequ
     reported = [
         index for index, pod in enumerate(found) if index < asked or arguments.namespace in {None, namespace_of(pod)}
     ]
-    return _Pods([holder.take(pod) or pod for pod in found], reported)
+    return Pods([holder.take(pod) or pod for pod in found], reported)
 
 
-def _schedule(scheduler: Scheduler, pods: _Pods, result: _Text, limit: _Limit, arguments: Namespace) -> int:
-    found = _answers(scheduler, pods, limit, arguments)
+def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, arguments: Namespace) -> int:
+    page = Page(scheduler.cluster.inventory, scheduler.cluster.settings) if arguments.output == "html" else None
+    found = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
     left = [pods.every[index] for index in pods.reported if index not in found]
-    if arguments.output != "text":
+    if page is not None:
+        answers = [found[index] for index in sorted(found)]
+        told = f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"
+        show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
+    elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
         places = sorted(found.keys() | pods.reported)
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
@@ -697,13 +744,63 @@ def _schedule(scheduler: Scheduler, pods: _Pods, result: _Text, limit: _Limit, a
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namespace) -> dict[int, JSONObject]:
+class Page:
+    """A page with a picture of the devices, as they were before, and what pods get of them.
+
+    Args:
+        inventory: The objects, before pods are scheduled.
+    """
+
+    def __init__(self, inventory: Inventory, settings: Settings) -> None:
+        from webhook.devices import Table  # few results are pages
+        from webhook.scan.stored import Cluster as Stored
+
+        self._cluster = Stored(inventory=inventory, settings=settings)
+        self._rows = list(Table(self._cluster).rows())
+        self._overlays: list[tuple[JSONObject, Overlay | None]] = []
+
+    def add(self, answer: JSONObject, placement: Placement, tell: Answers) -> None:
+        """Note what the picture shows of a pod, once for those that are pending for the same reason."""
+        if answer["node"] is None and not any(_alike(each, answer) for each, _ in self._overlays):
+            self._overlays.append((answer, tell.overlay(placement)))
+
+    def picture(self, answers: Sequence[JSONObject]) -> Picture:
+        """Return the picture, with the pods that have answers."""
+        from webhook.report.picture import Picture, Story
+
+        stories, given = [], dict[tuple[str, str, str], str]()
+        for first, overlay in self._overlays:
+            alike = [each for each in answers if _alike(first, each)]
+            several = f" … {alike[-1]['name']} ({counted(len(alike), 'pod')})" if len(alike) > 1 else ""
+            stories.append(Story.of(f"{_name(first)}{several}", first, overlay))
+        for answer in (each for each in answers if each["node"] is not None and not _ran_before(each)):
+            stories.append(Story.of(_name(answer), answer, None))
+            for allocation in answer["claims"].values():
+                for each in items(allocation, "devices", "results"):
+                    given[each["driver"], each["pool"], each["device"]] = _name(answer)
+        return Picture(self._rows, self._cluster, stories=stories, given=given)
+
+    def lines(self, answers: Sequence[JSONObject], summary: str, told: str) -> Iterator[str]:
+        """Return the lines of a page."""
+        from webhook.report.html import pictured
+
+        return pictured(self.picture(answers), summary, level_of(answers), [told])
+
+
+def level_of(answers: Iterable[JSONObject]) -> str:
+    """Return how bad answers are, as pages name it."""
+    return "fine" if all(map(gets_devices, answers)) else "error"
+
+
+def answer_all(
+    scheduler: Scheduler, pods: Pods, limit: Limit, page: Page | None, *, quiet: bool
+) -> dict[int, JSONObject]:
     """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
     cluster = scheduler.cluster
     tell, references = Answers(scheduler), References(cluster)
     found: dict[int, JSONObject] = {}
     reported = frozenset(pods.reported)
-    with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=arguments.quiet) as progress:
+    with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
         checks = count(1)
         cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
         with suppress(DeadlineExceededError):
@@ -714,6 +811,8 @@ def _answers(scheduler: Scheduler, pods: _Pods, limit: _Limit, arguments: Namesp
                         continue
                     answer = tell.of(placement)
                     references.annotate(answer, placement)
+                    if page is not None:
+                        page.add(answer, placement, tell)
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
@@ -726,12 +825,14 @@ def _release(scheduler: Scheduler) -> str:
     return f"1.{scheduler.cluster.settings.release}"
 
 
-def _check_fit(workloads: Iterable[JSONObject]) -> None:
-    """Refuse to count pods of a workload that has one on each node.
+def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
+    """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
 
     Raises:
-        UsageError: A workload is a DaemonSet.
+        UsageError: A workload is a DaemonSet, or the output is a page.
     """
+    if arguments.output == "html":
+        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {full_name_of(each)}"
@@ -740,15 +841,26 @@ def _check_fit(workloads: Iterable[JSONObject]) -> None:
             )
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: _Text, limit: _Limit, arguments: Namespace) -> int:
+def fitted(
+    scheduler: Scheduler, pods: Sequence[JSONObject], limit: Limit, *, quiet: bool
+) -> tuple[str, Fit, JSONObject | None]:
+    """Count how many pods fit; return their name, the count, and the result of the first that does not fit.
+
+    Raises:
+        UsageError: The pods differ.
+    """
     if len({_shape(pod) for pod in pods}) > 1:
         raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
-    with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=arguments.quiet) as progress:
+    with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
         found = fit(scheduler, pods[0], progress)
         last = _explained(scheduler, found.last, limit) if found.last else None
     if last is not None:
         last["why"]["notes"] += filter(None, [shared(pods[0])])
-    pod = f"{namespace_of(pods[0])}/{name_of(pods[0])}"
+    return full_name_of(pods[0]), found, last
+
+
+def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: Limit, arguments: Namespace) -> int:
+    pod, found, last = fitted(scheduler, pods, limit, quiet=arguments.quiet)
     if arguments.output != "text":
         counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
         show_structured({"kubernetes": _release(scheduler), **counts}, arguments.output)
@@ -761,7 +873,7 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: _Text, limit:
     return 1 if found.is_cut or not found.pods else 0
 
 
-def _explained(scheduler: Scheduler, placement: Placement, limit: _Limit) -> JSONObject:
+def _explained(scheduler: Scheduler, placement: Placement, limit: Limit) -> JSONObject:
     """Return the result of the first copy that does not fit, with the reasons for which there is time."""
     answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
     with suppress(DeadlineExceededError):

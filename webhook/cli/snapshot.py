@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
     asked = ",".join(each for each in wanted if each not in OPTIONAL)
-    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "yaml"]))
+    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "json"]))
     return 0
 
 
@@ -96,7 +96,7 @@ def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
     from webhook.report.text import as_text
 
     report = Report()
-    for each in cluster_documents(paths, report, kinds, quiet=False, tell=tell):
+    for each in cluster_documents(paths, report, kinds, quiet=False, is_whole=True, tell=tell):
         yield Part(each.data["kind"], [json.encode(each.data)])
     if report.findings:
         show_lines(as_text(report.findings), sys.stderr)

@@ -23,9 +23,8 @@ from webhook.documents.source import MARKDOWN
 from webhook.findings import TOO_MANY_FINDINGS, Finding
 from webhook.problem import cut
 from webhook.records import NamedTuple
-from webhook.report.excerpt import place_of
+from webhook.report.excerpt import counted, place_of
 from webhook.report.model import Report
-from webhook.report.summary import counted
 from webhook.usage import UsageError
 
 

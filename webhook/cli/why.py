@@ -16,19 +16,23 @@ from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
 from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import show_refusals, show_structured, wants_colors
+from webhook.cli.console.output import show_escaped, show_refusals, show_structured, wants_colors
 from webhook.cli.console.reading import tell
+from webhook.devices import Table
 from webhook.documents.selection import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS as BASE
 from webhook.inventory import Inventory
 from webhook.inventory.objects import AROUND
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.excerpt import stated as stated_as
 from webhook.report.model import Report
+from webhook.report.picture import Picture, Story
+from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
+from webhook.simulation.answers import Answers
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.why import KINDS, Scene, explain, gone, subject_of
@@ -109,8 +113,13 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         scene = Scene(inventory, stated, gates)
     except ValueError as error:
         raise UsageError(f"--kubernetes-version: {error}") from error
+    cluster = Stored(inventory=inventory, settings=scene.settings)
+    rows = [*Table(cluster).rows()] if arguments.output == "html" else []  # before the simulation gives some away
     answer = _explained(scene, asked)
-    if arguments.output == "text":
+    if arguments.output == "html":
+        refs = [(each["kind"], each["namespace"] or "", each["name"]) for each in answer["objects"]]
+        show_escaped(_page(answer, Picture(rows, cluster, stories=[_story(scene, asked, answer)], refs=refs)))
+    elif arguments.output == "text":
         show_lines(_text(answer, color=wants_colors(arguments)))
     else:
         show_structured(answer, arguments.output)
@@ -162,6 +171,33 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
 def _shown(asked: Asked, namespace: str, name: str) -> str:
     word = "" if asked.kind == "Pod" else f"{asked.kind.lower().removeprefix('resource')}/"
     return word + (name if namespace == asked.place or not namespace else f"{namespace}/{name}")
+
+
+def _page(answer: JSONObject, picture: Picture) -> Iterator[str]:
+    """Write an answer as a page: the picture of the devices, then the evidence."""
+    from webhook.report.html import pictured  # few answers are pages
+
+    told = [f"explained as Kubernetes {answer['kubernetes']}"]
+    evidence = {"Evidence": map(_evidence, answer["evidence"])}
+    return pictured(picture, answer["asked"], "fine" if answer["isWell"] else "error", told, evidence)
+
+
+def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:
+    """Return what the picture tells of an answer: for a pending pod, with the devices that it passes by."""
+    subject, _, cause = answer["cause"].partition(": ")
+    others = [each.removeprefix(f"{subject}: ") for each in answer["others"]]
+    named = [(each["name"], each["namespace"]) for each in answer["objects"] if each["kind"] == "Pod"]
+    if asked.kind == "Pod":
+        named.insert(0, (asked.name, answer["asked"].partition("/")[0]))
+    known = filter(None, (scene.inventory.find("Pod", *each) for each in named))
+    pod = next((each for each in known if not text(each, "spec", "nodeName")), None)
+    found = Story("", "")
+    if pod is not None and answer["stage"] == "pending":
+        tell, placement = Answers(scene.scheduler), scene.scheduler.schedule(pod)
+        found = Story.of("", tell.of(placement), tell.overlay(placement))
+    opened = {each.rpartition(" (")[0]: (each, nodes) for each, nodes in found.helps}
+    helps = [opened.get(each, (each, ())) for each in answer["helps"]]
+    return found._replace(title=answer["stage"], said=cause, node="", helps=helps, notes=others)
 
 
 def _text(answer: JSONObject, *, color: bool) -> Iterator[str]:

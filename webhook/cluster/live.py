@@ -30,6 +30,7 @@ from webhook.sources.running import ProgramError, TooLongError, held_interrupts,
 
 if TYPE_CHECKING:
     from webhook.configuration.options import Live
+    from webhook.documents.stored import Reader
 
 CHUNK: Final = 500
 """How many objects are asked for at a time, as kubectl does; fewer if they are large."""
@@ -47,7 +48,14 @@ MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
 """How long one request may take; a login may wait for its user."""
+_SECONDS_IN_POD: Final = 20.0
+"""How long one may take in a pod, where nobody logs in."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_TELLING: Final = ",".join(
+    f"reason!={each}"
+    for each in ("Pulling", "Pulled", "Created", "Started", "ScalingReplicaSet", "SuccessfulCreate", "SuccessfulDelete")
+)
+"""The events that tell more than that all goes well."""
 _WORKERS: Final = 4
 _EVERY: Final = 0.2
 _LONGEST_MESSAGE: Final = 300
@@ -164,7 +172,9 @@ class InPod:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
-        self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
+        self._api = Api(SERVICE_ACCOUNT, seconds=_SECONDS_IN_POD)
+        self.ended = self._api.ended
+        """Ends all requests."""
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
@@ -220,12 +230,12 @@ class Part:
 
     Args:
         kind: The kind.
-        objects: The objects as JSON.
+        objects: The objects: as JSON, or as they are read.
         note: What to know of them, such as why they were not read; empty for nothing.
         is_missing: Whether they could not be read.
     """
 
-    def __init__(self, kind: str, objects: Sequence[bytes] = (), note: str = "", *, is_missing: bool = False) -> None:
+    def __init__(self, kind: str, objects: Sequence[Any] = (), note: str = "", *, is_missing: bool = False) -> None:
         self.kind, self.objects, self.note, self.is_missing = kind, objects, note, is_missing
 
 
@@ -248,8 +258,11 @@ class Server:
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
         self._kept = 0
+        self._reader: Reader | None = None
         self.count = 0
         """The objects that were read so far."""
+        self.is_strict = False
+        """Whether a kind that cannot be read is an error, unless that is forbidden."""
 
     @property
     def namespace(self) -> str:
@@ -278,7 +291,11 @@ class Server:
         return {"": ["v1"], **{each.name: [one.version for one in each.versions] for each in listed}}
 
     def parts(
-        self, kinds: Sequence[str], where: Where = EVERYWHERE, watch: Callable[[int], None] | None = None
+        self,
+        kinds: Sequence[str],
+        where: Where = EVERYWHERE,
+        watch: Callable[[int], None] | None = None,
+        reader: Reader | None = None,
     ) -> Iterator[Part]:
         """Read the objects of some kinds, several at a time.
 
@@ -288,6 +305,7 @@ class Server:
             kinds: The kinds; of some there may be nothing to read.
             where: In which namespaces.
             watch: Receives the number of objects that were read so far, several times a second.
+            reader: Reads the objects; None to have them as JSON.
 
         Yields:
             The kinds, in their order.
@@ -295,11 +313,12 @@ class Server:
         Raises:
             ClusterError: There are none, as some could not be read.
         """
-        self._kept = self.count = 0
+        self._kept, self.count, self._reader = 0, 0, reader
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
-            yield Part("APIService", [msgspec.json.encode(_api_service(each)) for each in names])
+            services = (msgspec.json.encode(_api_service(each)) for each in names)
+            yield Part("APIService", [reader.read(each, "APIService") if reader else each for each in services])
         pool = ThreadPoolExecutor(_WORKERS)
         try:
             asked = [known for kind in kinds if kind != "APIService" and (known := _known(kind))]
@@ -326,12 +345,17 @@ class Server:
                 continue
             except ClusterError as error:
                 forbidden = "forbidden: " if isinstance(error, Forbidden) else ""
-                return Part(known.kind, note=f"{known.resource} not read: {forbidden}{error}", is_missing=True)
+                note = f"{known.resource} not read: {forbidden}{error}"
+                if self.is_strict and not forbidden:
+                    raise ClusterError(note) from error
+                return Part(known.kind, note=note, is_missing=True)
         return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
 
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
         everywhere = f"{root}/{known.resource}"
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
+        if known.kind == "Event" and self._reader:  # not for all to be kept
+            return self._events(everywhere, within if where.namespace else "", typed, where)
         if not (where.namespace and known.namespaced):
             return Part(known.kind, self._objects(everywhere, typed))
         if where.only:
@@ -342,8 +366,20 @@ class Server:
             note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
             return Part(known.kind, self._objects(within, typed), note)
 
-    def _objects(self, path: str, typed: JSONObject) -> list[bytes]:
-        found: list[bytes] = []
+    def _events(self, everywhere: str, within: str, typed: JSONObject, where: Where) -> Part:
+        """Read the events of a namespace, and the warnings of others, where drivers may run."""
+        if not within:
+            return Part("Event", self._objects(everywhere, typed, _TELLING))
+        found = self._objects(within, typed, _TELLING)
+        try:
+            warnings = self._objects(everywhere, typed, f"type=Warning,metadata.namespace!={where.namespace}")
+        except Forbidden:
+            return Part("Event", found, f"events of other namespaces than {where.namespace} not read: forbidden")
+        return Part("Event", [*found, *warnings])
+
+    def _objects(self, path: str, typed: JSONObject, fields: str = "") -> list[Any]:
+        found: list[Any] = []
+        path = f"{path}?{f'fieldSelector={quote(fields)}&' if fields else ''}"
         limit, more, is_second = CHUNK, "", False
         while True:
             try:
@@ -354,8 +390,9 @@ class Server:
                 found, more, is_second = [], "", True
                 continue
             for item in chunk.items or ():
-                found.append(_stored(item, typed))
-                self._kept += len(found[-1])
+                content = _stored(bytes(item), typed)
+                self._kept += len(content)
+                found.append(self._reader.read(content, typed["kind"]) if self._reader else content)
             self.count += len(chunk.items or ())
             if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
@@ -370,7 +407,7 @@ class Server:
         rest = f"&continue={quote(more)}" if more else ""
         while True:
             try:
-                return decoded(self._transport.get(f"{path}?limit={limit}{rest}"), _Chunk), limit
+                return decoded(self._transport.get(f"{path}limit={limit}{rest}"), _Chunk), limit
             except TooLong:
                 if limit == 1:
                     raise
@@ -401,12 +438,12 @@ def decoded(content: bytes, of: Any = Any) -> Any:
         raise ClusterError(f"the answer is not that of an API server: {error}"[:_LONGEST_MESSAGE]) from error
 
 
-def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
+def _stored(item: bytes, typed: JSONObject) -> bytes:
     """Return an object of a list without what nothing needs, as what is left has to fit into memory."""
-    obj = decoded(bytes(item), dict[str, Any])
-    if is_deep(obj, MAX_DEPTH):
-        obj = decoded(pruned(bytes(item).decode()).encode(), dict[str, Any])
-    if isinstance(metadata := obj.get("metadata"), dict):
+    if item.count(b"{") + item.count(b"[") > MAX_DEPTH and is_deep(decoded(item), MAX_DEPTH):
+        item = pruned(item.decode()).encode()
+    obj = decoded(item, dict[str, msgspec.Raw])
+    if isinstance(metadata := decoded(obj.get("metadata", b"null")), dict):
         is_ours = typed["apiVersion"].startswith(DRA)
         managers = items(metadata, "managedFields") if is_ours else []  # in which version something was written
         metadata.pop("managedFields", None)
@@ -418,6 +455,7 @@ def _stored(item: msgspec.Raw, typed: JSONObject) -> bytes:
                 for key, value in annotations.items()
                 if len(str(value)) <= MAX_ANNOTATION or (is_ours and key == _LAST_APPLIED)
             }
+        obj["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
     return msgspec.json.encode({**typed, **obj})
 
 

@@ -154,7 +154,7 @@ def _paths(about: str = f"files, directories, globs, or - for {STDIN}", takes: s
     """Return the option for paths, and kubectl's for them."""
     return (
         Option("paths", takes, about, number="*"),
-        Option("-f --filename", takes, "a path, as kubectl takes it", many=True, dest="filenames"),
+        Option("-f --filename", "PATH", "a path, as kubectl takes it", many=True, dest="filenames"),
         Option(
             "-R --recursive", about="accepted for compatibility with kubectl: directories are always read recursively"
         ),
@@ -198,7 +198,7 @@ def _files(what: str) -> Option:
     )
 
 
-OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan")
+OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan", "ui")
 """The commands that are about a cluster."""
 LIVE: Final = (
     Option(
@@ -457,13 +457,18 @@ PRESCHEDULED: Final = Group(
         ("claims", "all"),
     ),
 )
-SCHEDULER: Final[tuple[Option | Group, ...]] = (
-    _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
-    GATES,
-    *CHARTS,
-    _choice("-o --output", "the format of the results (default: %(default)s)", ("text", "json", "yaml")),
-    *_terminal("results"),
-)
+
+
+def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
+    return (
+        _release("the scheduler's release, such as 1.35 (default: the newest that kubelet has on the nodes, or 1.37)"),
+        GATES,
+        *CHARTS,
+        _choice("-o --output", "the format of the results (default: %(default)s)", formats),
+        *_terminal("results"),
+    )
+
+
 ANSWERS: Final[tuple[Option | Group, ...]] = (
     _release("the cluster's release, such as 1.30 (default: the newest that knows the object's fields)"),
     _gates("every gate may be on"),
@@ -627,7 +632,7 @@ _SIMULATED: Final[tuple[Option | Group, ...]] = (
         "pods are named in it, and of the pending pods of the cluster only its own are reported",
         type="namespace",
     ),
-    *SCHEDULER,
+    *_scheduler("text", "json", "yaml", "html"),
 )
 """The arguments of ``draguard simulate``, and of ``draguard why`` for manifests."""
 COMMANDS: Final = {
@@ -638,6 +643,7 @@ COMMANDS: Final = {
             "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
             "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
             "simulate`",
+            "POD|TYPE/NAME",
         ),
         *_SIMULATED,
     ),
@@ -655,7 +661,7 @@ COMMANDS: Final = {
         _empty(),
         *_cluster("their devices"),
         Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
-        *SCHEDULER,
+        *_scheduler("text", "json", "yaml"),
     ),
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
@@ -668,6 +674,29 @@ COMMANDS: Final = {
         *REPORT,
         SUPPRESSION,
         CONFIGURED,
+        Group(
+            "in the cluster (docs/scan.md)",
+            Option(
+                "--write-reports",
+                about="write openreports.io Reports into the cluster, and delete those that no longer hold; in a pod, "
+                "with the token of its service account",
+            ),
+            Option("--every", "DURATION", "scan again and again, such as every 5m, until SIGTERM", type="seconds"),
+            Option(
+                "--monitoring-port",
+                "PORT",
+                "with --every, serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one "
+                "(default: none)",
+                type=int,
+            ),
+            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
+            Option(
+                "--lease",
+                "NAMESPACE/NAME",
+                "with --every, the Lease by which one of several replicas scans; it must exist",
+            ),
+            *LOG,
+        ),
     ),
     "devices": Command(
         "list the devices of a cluster: what they are, which classes select them, who holds them",
@@ -680,8 +709,20 @@ COMMANDS: Final = {
         Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
         _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
         GATES,
-        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json")),
+        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json", "html")),
         *_terminal("the list"),
+    ),
+    "ui": Command(
+        "show the devices of a cluster on a page of this machine, and try selectors, pods and changes on it",
+        *_cluster("the page"),
+        Option(
+            "--port", "PORT", "the port on loopback; 0 takes a free one (default: %(default)s)", type=int, default=0
+        ),
+        Option("--timeout", "SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
+        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        GATES,
+        RUNTIME_CONFIG,
+        Option("-q --quiet", about="show the address only: no progress"),
     ),
     "snapshot": Command(
         "print the command that collects the objects of a cluster, or the objects",

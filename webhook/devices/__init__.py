@@ -102,6 +102,80 @@ def grouped(rows: Iterable[Row], by: str) -> dict[str, Sums]:
     return {name: summed(groups[name]) for name in sorted(groups)}
 
 
+HEADER: Final = ("node", "driver", "pool", "device", "what", "classes", "state", "held by", "left", "taints", "health")
+"""The columns of a list of devices."""
+_LISTED: Final = 3
+
+
+def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the cells; columns that are empty everywhere are left out."""
+    header = list(HEADER)
+    apart = _apart(rows) if is_wide else []
+    lines = [
+        [
+            "<several>" if row.node == EVERYWHERE else row.node,
+            row.driver,
+            row.pool if row.pool != row.node else "",
+            row.device,
+            what(row),
+            listed(row.classes),
+            f"{row.state}: {row.why}" if row.why else row.state,
+            holders(row),
+            left_of(row),
+            listed(row.taints),
+            row.health,
+            *(str(row.attributes.get(name, "")) for name in apart),
+        ]
+        for row in rows
+    ]
+    used = [place for place in range(len(header) + len(apart)) if place == 0 or any(line[place] for line in lines)]
+    titles = [*header, *apart]
+    return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
+
+
+def _apart(rows: Sequence[Row]) -> list[str]:
+    """Return the attributes of which some devices have other values than others."""
+    names = dict.fromkeys(name for row in rows for name in row.attributes)
+    return [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
+
+
+def what(row: Row) -> str:
+    """Say what a device is: its model, profile and memory."""
+    profile = next((str(value) for name, value in row.attributes.items() if name.rpartition("/")[2] == "profile"), "")
+    memory = next((total for name, (_, total) in row.capacity.items() if name.rpartition("/")[2] == "memory"), "")
+    model = "" if row.model == row.driver else row.model
+    return " ".join(dict.fromkeys(filter(None, (model, profile, memory))))
+
+
+def holders(row: Row) -> str:
+    """Name the claims that hold a device, and their pods."""
+    pods = f" (pod {listed([each.rpartition('/')[2] for each in row.pods])})" if row.pods else ""
+    return f"{listed(row.claims)}{pods}" if row.claims else ""
+
+
+def left_of(row: Row) -> str:
+    """Write what is left of a device that is shared, or of the counters that it consumes."""
+    parts = [f"{name} {left}/{total}" for name, (left, total) in row.capacity.items() if left != total]
+    shares = [f"{row.shares} shares"] if row.shares else []
+    counters = [
+        f"{counter} {left}" for of_set in row.counters.values() for counter, left in of_set.items() if row.state != HELD
+    ]
+    return listed([*shares, *parts, *counters])
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write the first names, and how many more there are."""
+    more = f" +{len(names) - _LISTED}" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def summary(rows: Iterable[Row]) -> str:
+    """Write how many devices there are, and in which states."""
+    sums = summed(rows)
+    stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
+    return f"{sums.total} devices: {sums.held} held, {sums.free} free{stranded}"
+
+
 class Table:
     """The devices of a cluster.
 

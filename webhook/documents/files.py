@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Container, Iterable, Iterator
-from typing import BinaryIO, Final
+from collections.abc import Iterable, Iterator
+from io import BytesIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.documents.document import Document
 from webhook.documents.limits import MAX_BYTES
@@ -15,6 +16,9 @@ from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Select
 from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse, too_large
 from webhook.objects import is_object
+
+if TYPE_CHECKING:
+    from webhook.documents.stored import Wanted
 
 _TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
 _DESCRIBED: Final = re.compile(r"\A\s*Name: +\S+\n(?:Namespace|Labels|Roles|Annotations): ")
@@ -85,8 +89,7 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     left = None if found.is_named else selection
-    kinds = selection.stored
-    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, stored=kinds):
+    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, wanted=selection.stored):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or _is_manifest(document.data, found.path) or selection.also(document.data)
@@ -146,8 +149,11 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
     skips = selection.skips if selection else None
-    kinds = selection.stored if selection else None
-    documents = _stored(data, name, kinds) or parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+    wanted = selection.stored if selection else None
+    documents = wanted and _stored(BytesIO(data), name or spelled(STDIN), wanted)
+    if not documents:
+        documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
+        documents = wanted.as_read(documents) if wanted else documents
     start = data[:_START]
     del data  # the decoded text is enough
     for document in documents:
@@ -171,9 +177,14 @@ def _read(
     *,
     skips: Skips | None = None,
     blocks: bool = False,
-    stored: Container[str] | None = None,
+    wanted: Wanted | None = None,
 ) -> Iterator[Document | Unreadable]:
     try:
+        if wanted:
+            with os.fdopen(_open(found), "rb") as file:
+                if file.seekable() and (documents := _stored(file, found.shown, wanted)):
+                    yield from documents
+                    return
         data = _load(found)
     except OSError as error:
         yield unreadable(found.path, error)
@@ -191,19 +202,18 @@ def _read(
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = _stored(data, found.shown, stored) or parse(data, found.shown, skips=skips)
+    documents = parse(data, found.shown, skips=skips)
+    documents = wanted.as_read(documents) if wanted else documents
     if selection:
         documents = selection.readable(data, documents)
     del data  # the decoded text is enough
     yield from documents
 
 
-def _stored(data: bytes, name: str, kinds: Container[str] | None) -> Iterator[Document | Unreadable] | None:
-    if kinds is None or not data.startswith((b"{", b"\n", b" ")):
-        return None
+def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
     from webhook.documents.stored import stored  # only clusters have such lists
 
-    return stored(data, name, kinds)
+    return stored(file, name, wanted)
 
 
 def _load(found: FoundFile) -> bytes:
@@ -212,7 +222,7 @@ def _load(found: FoundFile) -> bytes:
     Raises:
         OSError: It cannot be read.
     """
-    descriptor = (open_named if found.is_named else _open_regular)(found.path, os.O_RDONLY)
+    descriptor = _open(found)
     try:  # a file object would take as long again, for most files are short
         size = min(os.fstat(descriptor).st_size, MAX_BYTES)
         data = _up_to(descriptor, size + 1)  # requesting the maximum size allocates that much memory
@@ -221,6 +231,10 @@ def _load(found: FoundFile) -> bytes:
         return data
     finally:
         os.close(descriptor)
+
+
+def _open(found: FoundFile) -> int:
+    return (open_named if found.is_named else _open_regular)(found.path, os.O_RDONLY)
 
 
 def _up_to(descriptor: int, most: int) -> bytes:

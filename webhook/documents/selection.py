@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from codecs import utf_8_encode, utf_16_be_encode, utf_16_le_encode
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,6 +19,7 @@ from webhook.documents.stream import Skips, parse
 
 if TYPE_CHECKING:
     from webhook.documents.ignored import Ignored
+    from webhook.documents.stored import Wanted
 
     _T = TypeVar("_T")
 
@@ -74,7 +75,7 @@ class Selection:
         skips: Tells of which documents only apiVersion, kind and name are needed.
         blocks: Whether to read the YAML blocks of Markdown files.
         suffixes: The ends of the names of the files to read in directories.
-        stored: The kinds that are needed of files with what a cluster stores; None for manifests.
+        stored: What is needed of files with what a cluster stores; None for manifests.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Selection:
         skips: Skips | None = None,
         blocks: bool = False,
         suffixes: tuple[str, ...] = SUFFIXES,
-        stored: Container[str] | None = None,
+        stored: Wanted | None = None,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty

@@ -1,21 +1,48 @@
-"""Reads the objects that a cluster stores, as ``kubectl get -o json`` prints them, one by one."""
+"""Reads the objects that a cluster stores, one by one: lists of ``kubectl get -o json`` and ``draguard snapshot``."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import Any, Final
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
+from io import SEEK_END
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from webhook.documents.document import Document, Origin
 from webhook.documents.jsontext import is_deep
-from webhook.documents.limits import MAX_DEPTH, too_deep
+from webhook.documents.limits import MAX_BYTES, MAX_DEPTH, too_deep
 from webhook.documents.source import Source, Unreadable
+from webhook.documents.stream import parse
+from webhook.objects import free_of_nulls
+from webhook.records import NamedTuple
+
+EACH: Final = ""
+"""Stands for every value of a map, in a shape."""
+LEFT_OUT: Final[Mapping[str, Any]] = {"": {}}
+"""Stands for a value that is left out, in a shape."""
+SHARED: Final[Mapping[str, Any]] = {"": {}}
+"""Stands for a value that others often equal, in a shape."""
+Shape = Mapping[str, Any]
+"""What to do with fields of an object, by their names; what is in a list has the shape of the list."""
+
+_LONG: Final = 4096
+"""The bytes from which on a value is not compared with others."""
+_MANY: Final = 10_000
+"""The values that others are compared with."""
+_SPACES: Final = 64
+MAX_STORED: Final = 1 << 30
+"""The bytes of a file with objects."""
+_PART: Final = 1 << 20
+"""The bytes that are read at a time."""
+_START: Final = re.compile(rb'(\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"\w*"\s*,)*\s*"items"\s*:\s*\[)(\s*\n\s*)\{')
+"""The start of a list whose items begin on lines of their own, and what stands before each of them."""
 
 
 class _List(msgspec.Struct):
-    kind: str
     items: list[msgspec.Raw]
+    kind: str = ""
 
 
 class _Typed(msgspec.Struct):
@@ -27,31 +54,146 @@ _TYPED: Final = msgspec.json.Decoder(_Typed)
 _ANY: Final = msgspec.json.Decoder()
 
 
-def stored(data: bytes, name: str, kinds: Container[str]) -> Iterator[Document | Unreadable] | None:
+class Reader:
+    """Reads objects without null values, and without fields that are not needed; equal values are one.
+
+    Args:
+        shapes: The shapes of some kinds.
+        others: The shape of all others.
+    """
+
+    def __init__(self, shapes: Mapping[str, Shape], others: Shape) -> None:
+        self._shapes, self._others = shapes, others
+        self._known: dict[bytes | str, Any] = {}
+        self._before: dict[bytes | str, Any] = {}
+        """Those that were known until there were too many."""
+        self._nulls = 0
+        """How many null values an object has; no more than that."""
+
+    def read(self, content: bytes, kind: str) -> Any:
+        """Return an object, given as JSON; nobody may change what is in it.
+
+        Raises:
+            msgspec.MsgspecError: It is not JSON.
+        """
+        value = _ANY.decode(content)
+        self._nulls = content.count(b"null")
+        self._reduce(value, self._shapes.get(kind, self._others))
+        return free_of_nulls(value) if self._nulls else value
+
+    def _reduce(self, value: Any, shape: Shape) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self._reduce(each, shape)
+        elif isinstance(value, dict):
+            for name in value if EACH in shape else shape:
+                if name in value:
+                    within = shape.get(name) or shape[EACH]
+                    if within is SHARED:
+                        value[name] = self._shared(value[name])
+                    elif within is LEFT_OUT:
+                        self._nulls -= value.pop(name) is None
+                    else:
+                        self._reduce(value[name], within)
+
+    def _shared(self, value: Any) -> Any:
+        key = value if isinstance(value, str) else msgspec.json.encode(value)
+        if len(key) > _LONG:
+            return value
+        if (found := self._known.get(key)) is None:
+            found = self._known[key] = self._before.get(key, value)
+            if len(self._known) > _MANY:
+                self._before, self._known = self._known, {}
+        return found
+
+
+class Wanted(NamedTuple):
+    """What is needed of the objects that a cluster stores.
+
+    Args:
+        kinds: The kinds; objects of others are not decoded.
+        reader: Reads them; None to have them as they are.
+    """
+
+    kinds: Container[str]
+    reader: Reader | None = None
+
+    def as_read(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+        """Yield documents that a careful reader has read, as the reader reads their objects."""
+        for each in documents:
+            if self.reader and isinstance(each, Document) and isinstance(each.data, dict):
+                with suppress(ValueError):  # a text that no JSON can hold
+                    each.data = self.reader.read(msgspec.json.encode(each.data), str(each.data.get("kind")))
+            yield each
+
+
+def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
     """Read a list of objects: together they may take more memory than a document may.
 
     Args:
-        data: The file.
+        file: The file, which is read twice.
         name: What to call it.
-        kinds: The kinds that are needed; objects of others are not decoded.
+        wanted: What is needed.
 
     Returns:
         The documents; None if it is not such a list, or one that a careful reader has to look at.
     """
-    try:
-        found = _LIST.decode(data)
-        wanted = [(index, each) for index, each in enumerate(found.items) if _TYPED.decode(each).kind in kinds]
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    if not file.read(_SPACES).lstrip().startswith(b"{") or file.seek(0, SEEK_END) > MAX_STORED:
         return None
-    return _documents(wanted, name) if found.kind == "List" else None
+    try:
+        pieces = _Pieces(file)
+        kinds = [_TYPED.decode(each).kind for each in pieces]
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if pieces.kind != "List":
+        return None
+    return _documents(zip(pieces, kinds, strict=False), name, wanted)
 
 
-def _documents(items: list[tuple[int, msgspec.Raw]], name: str) -> Iterator[Document | Unreadable]:
-    for index, item in items:
-        value: Any = _ANY.decode(item)
-        source = Source(name, bytes(item).decode())
-        brackets = source.text.count("{") + source.text.count("[")
-        if brackets > MAX_DEPTH and is_deep(value, MAX_DEPTH):
-            yield source.unreadable(0, too_deep(0).message, "")
+class _Pieces:
+    """The items of a list, as JSON; those that begin on lines of their own are read one after the other."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._items = file, list[bytes]()
+        file.seek(0)
+        begin = file.read(_PART)
+        self._start = _START.match(begin)
+        self.kind = ""
+        """The kind of the list, once its items were read."""
+        if self._start is None:
+            self._items, self.kind = _split(begin + file.read(MAX_BYTES))
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._items
+        if self._start is None:
+            return
+        begin, head, before = self._start.group(0, 1, 2)
+        self._file.seek(len(begin))
+        ahead = b""
+        while part := self._file.read(_PART):
+            *whole, ahead = (ahead + part).split(b"}," + before + b"{")
+            for each in whole:
+                yield b"{%b}" % each
+        last, self.kind = _split(b"%b{%b" % (head, ahead))
+        yield from last
+
+
+def _split(content: bytes) -> tuple[list[bytes], str]:
+    found = _LIST.decode(content)
+    return list(map(bytes, found.items)), found.kind
+
+
+def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:
+    for index, (content, kind) in enumerate(pieces):
+        if kind not in wanted.kinds:
+            continue
+        try:
+            value: Any = wanted.reader.read(content, kind) if wanted.reader else _ANY.decode(content)
+            text = content.decode()
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):  # a careful reader says what is wrong
+            yield from wanted.as_read(parse(content, name))
+            continue
+        if content.count(b"{") + content.count(b"[") > MAX_DEPTH and is_deep(value, MAX_DEPTH):
+            yield Source(name, text).unreadable(0, too_deep(0).message, "")
         else:
-            yield Document(value, index, Origin(source, 0, len(source.text), is_json=True), ())
+            yield Document(value, index, Origin(Source(name, text), 0, len(text), is_json=True), ())

@@ -82,7 +82,7 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
         The change; or why the pod, which could never run, must be refused; or ``None`` if there is nothing to do.
     """
     try:
-        node = _get(_get(_as(obj, dict), "spec", dict), "nodeName", str)
+        node = named_node(obj)
         return None if not node or _is_own_node(user, node) else _rewrite(obj, options, ())
     except _MisshapenError:
         return None
@@ -113,11 +113,23 @@ def rewritten(request: Mapping[str, Any], obj: Any, options: RewriteOptions) -> 
         obj: Its object, as policies have changed it.
         options: Which pods are rewritten, and how.
     """
+    return rewrite(obj, options, user=request.get("userInfo")) if is_of_new_pod(request) else None
+
+
+def is_of_new_pod(request: Mapping[str, Any]) -> bool:
+    """Tell whether a request creates a pod; no other object is rewritten."""
     resource = request.get("resource")
     is_pod = isinstance(resource, dict) and resource.get("resource") == "pods" and not resource.get("group")
-    if not is_pod or request["operation"] != "CREATE" or request.get("subResource"):
-        return None
-    return rewrite(obj, options, user=request.get("userInfo"))
+    return is_pod and request["operation"] == "CREATE" and not request.get("subResource")
+
+
+def named_node(pod: object) -> str:
+    """Return the node that a pod names; only such pods are rewritten.
+
+    Raises:
+        ValueError: The API server refuses the pod.
+    """
+    return _get(_get(_as(pod, dict), "spec", dict), "nodeName", str)
 
 
 def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | None:
@@ -135,7 +147,7 @@ def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | 
     return forbidden(Path(("spec", "nodeName")), f"{detail}; name the node in a nodeSelector instead").named(RULE)
 
 
-class _MisshapenError(Exception):
+class _MisshapenError(ValueError):
     """The API server refuses this object because of a value that the rewrite needs."""
 
 

@@ -7,6 +7,7 @@ policies do. A request that may have another answer is left to be read and answe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from types import UnionType
@@ -22,11 +23,11 @@ from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
-from webhook.fast.extents import Extent, type_of
-from webhook.fast.plan import planned_decoding
-from webhook.fast.policies import Passed, Place, QuickPolicies
+from webhook.fast.extents import Extent, type_of, type_of_shape
+from webhook.fast.plan import planned_decoding, remember
+from webhook.fast.policies import Passed, Place, QuickPolicies, is_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
-from webhook.schema import CREATE, CompiledStruct
+from webhook.schema import CREATE
 
 OFTEN: Final = 16
 """How many requests of a kind are answered as a whole before a decoder is made for them."""
@@ -39,9 +40,10 @@ _HEAD: Final = 4096
 """In how many bytes the operation must be found; longer names than that are invalid."""
 _GROUP: Final = b'"group"'
 """The first field of a request's kind, which API servers write before other groups."""
-_UNKNOWN: Final = object()
 _PLACE: Final = ("kind", "resource", "requestKind", "requestResource", "subResource", "requestSubResource", "operation")
 """The fields of a request that decide, with its namespace, which rules and policies may apply."""
+_OWN: Final = ("userInfo", "dryRun", "options", "name", "namespace")
+"""The fields of requests that differ in one place, and that policies see."""
 _NAMED_BY: Final = ("group", "version", "kind", "resource")
 """The fields of kinds and resources."""
 _REVIEW: Final = {"apiVersion": API_VERSION, "kind": "AdmissionReview"}
@@ -54,27 +56,35 @@ def install() -> None:
 
 
 class _Usual:
-    """How to admit requests of a kind.
+    """How to admit requests of a kind at an endpoint.
 
     Args:
-        struct: The type of the objects.
-        read: Reads a request with those parts of its object that rules read.
-        is_fine: Recognizes valid objects.
-        place: The place of the requests among policies, and what reads a request for these; None without policies.
+        read: Reads a request with those parts of its object that matter.
+        is_fine: Recognizes requests that need no look at more of the object.
+        place: Their place among policies; None without policies.
+        read_for_policies: Reads what policies do; None if `read` has.
+        merges: Whether objects stay as they are if others with the same in that did.
     """
 
-    __slots__ = ("is_fine", "misses", "place", "read", "struct")
+    __slots__ = ("is_fine", "merges", "misses", "place", "read", "read_for_policies")
 
     def __init__(
         self,
-        struct: CompiledStruct,
         read: Callable[[bytes], dict[str, Any]],
-        is_fine: Callable[[object], bool],
-        place: tuple[Place, Callable[[bytes], Any]] | None,
+        is_fine: Callable[[Mapping[str, Any], Any], bool],
+        place: Place | None,
+        read_for_policies: Callable[[bytes], Any] | None,
+        *,
+        merges: bool = False,
     ) -> None:
-        self.struct, self.read, self.is_fine, self.place = struct, read, is_fine, place
+        self.read, self.is_fine, self.place, self.read_for_policies = read, is_fine, place, read_for_policies
+        self.merges = merges
         self.misses = 0
         """How many more requests had to be read again than were admitted."""
+
+
+_Known = tuple[Endpoint, bytes]
+"""An endpoint, and a kind as it is written."""
 
 
 class Shortcut:
@@ -88,23 +98,20 @@ class Shortcut:
         self._options = options
         self._reads_parts = options.surroundings is None and prescheduled.RULE not in options.enforcement.rules
         """Whether no more of each object must be looked at."""
-        self._met: dict[bytes, int] = {}
-        self._usual: dict[bytes, _Usual | None] = {}
-        """The kinds that were met often, as they are written; None if all of their objects is read."""
+        self._met: dict[_Known, int] = {}
+        self._usual: dict[_Known, _Usual | None] = {}
+        """The kinds that were met often; None if all of their objects is read."""
         policies = options.policies
         self._policies = policies and {
             "validate": QuickPolicies(policies, VALIDATING),
             "mutate": QuickPolicies(policies, MUTATING),
         }
 
-    def _kind_in(self, body: bytes) -> bytes:
-        """Return the kind of a request as it is written; empty if such requests are always answered as a whole."""
+    def _kind_in(self, body: bytes, endpoint: Endpoint) -> _Known | None:
+        """Return the kind of a request as it is written; None if such requests are always answered as a whole."""
         operation = body.find(_CREATE, 0, _HEAD)
         at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
-        if at < 0 or not self._reads_parts:
-            return b""
-        kind = body[at : body.find(b"}", at, operation)]
-        return b"" if self._usual.get(kind, _UNKNOWN) is None else kind
+        return None if at < 0 or not self._reads_parts else (endpoint, body[at : body.find(b"}", at, operation)])
 
     def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
@@ -116,7 +123,8 @@ class Shortcut:
         Raises:
             BudgetExceededError: The call is inline, and too much work for that.
         """
-        usual = self._usual.get(self._kind_in(body))
+        kind = self._kind_in(body, call.endpoint)
+        usual = kind and self._usual.get(kind)
         if usual is None or call.is_late:
             return None
         admitted = None
@@ -136,17 +144,12 @@ class Shortcut:
 
     def _admitted(self, usual: _Usual, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         request = usual.read(body)
-        obj = request["object"]
-        enforcement = self._options.enforcement
-        if not usual.is_fine(obj) or namespace_refusals(usual.struct, obj) or enforcement.exempts(request):
-            return None
-        if not request.get("name") and obj.metadata.name:  # API servers send it, too
+        if not usual.is_fine(request, request["object"]) or self._options.enforcement.exempts(request):
             return None
         passed: Passed | None = (0, ())
         if self._policies and usual.place:
-            place, read = usual.place
-            seen = request | read(body)["request"]
-            passed = self._policies["validate"].evaluate_in(place, seen, call.deadline)
+            read = usual.read_for_policies(body)["request"] if usual.read_for_policies else None
+            passed = self._policies[call.endpoint].evaluate_in(usual.place, request, call.deadline, read)
         if passed is None:
             return None
         cost, notes = passed
@@ -166,7 +169,7 @@ class Shortcut:
         """
         return self._policies[endpoint].evaluate(request, deadline) if self._policies else None
 
-    def learn(self, body: bytes, record: Record) -> None:
+    def learn(self, body: bytes, response: Mapping[str, Any], record: Record) -> None:
         """Note a request that was answered as a whole.
 
         If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
@@ -174,17 +177,22 @@ class Shortcut:
 
         Args:
             body: The request.
-            record: The record of its answer.
+            response: Its answer.
+            record: The record of that.
         """
-        kind = self._kind_in(body)
-        if not kind or record.decision != ALLOWED or record.found or record.warnings:
+        kind = self._kind_in(body, record.endpoint)
+        if kind is None or record.decision != ALLOWED or record.found or record.warnings:
             return
         request, usual = record.request, self._usual.get(kind)
         if usual:
             usual.misses += 1
             if usual.misses > _MOST_MISSES:
                 self._usual[kind] = None
-        if kind in self._usual or len(self._usual) >= _MOST:
+            elif usual.merges and usual.place and usual.read_for_policies and self._policies:
+                with suppress(ValueError):
+                    read = usual.read(body), usual.read_for_policies(body)["request"]
+                    self._policies["mutate"].note(usual.place, *read, response, record.cost)
+        if record.patched or kind in self._usual or len(self._usual) >= _MOST:
             return
         if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
             return
@@ -193,9 +201,9 @@ class Shortcut:
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
             del self._met[kind]
-            self._usual[kind] = self._made(request)
+            self._usual[kind] = self._validating(request) if record.endpoint == "validate" else self._mutating(request)
 
-    def _made(self, request: Mapping[str, Any]) -> _Usual | None:
+    def _validating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
         obj, gates = request["object"], self._options.feature_gates
         version, kind = obj.get("apiVersion"), obj.get("kind")
@@ -206,14 +214,58 @@ class Shortcut:
         found = planned_decoding(struct, {"apiVersion": version, "kind": kind})
         if found is None:
             return None
-        type_, is_fine = found
-        place = None
+        type_, is_valid = found
+        namespaces: set[str | None] = set()
+
+        def is_fine(request: Mapping[str, Any], obj: Any) -> bool:
+            if not is_valid(obj):
+                return False
+            namespace = obj.metadata.namespace
+            if namespace not in namespaces:
+                if namespace_refusals(struct, obj):
+                    return False
+                remember(namespace, namespaces)
+            return _is_named(request, obj)
+
+        place = read = None
         if self._policies:
-            validating, extent = self._policies["validate"], Extent()
-            validating.extend(extent, request)
-            seen = _map("Review", {"request": _map("Request", {"object": type_of(extent)})})
-            place = validating.place_of(request), msgspec.json.Decoder(seen).decode
-        return _Usual(struct, _reading_like(request, type_), is_fine, place)
+            place = self._policies["validate"].place_of(request)
+            read = _reading_for_policies(*self._policies["validate"].read(request))
+        return _Usual(_reading_like(request, type_), is_fine, place, read)
+
+    def _mutating(self, request: Mapping[str, Any]) -> _Usual:
+        """Make the decoder for requests like one."""
+        policies = self._policies and self._policies["mutate"]
+        place = policies.place_of(request) if policies else None
+        extents = policies.read(request) if policies else (Extent(), Extent())
+        names_nodes = prescheduled.is_of_new_pod(request)
+        kind = request["object"].get("apiVersion"), request["object"].get("kind")
+        if policies and not names_nodes and (shape := policies.merging(request)):
+            read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
+            return _Usual(read, _is_named, place, _reading_for_policies(*extents), merges=True)
+        for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
+            reduce(Extent.part, path, extents[0])
+
+        def is_fine(_: object, obj: Any) -> bool:
+            return is_of(obj, kind) and not (names_nodes and prescheduled.named_node(obj))
+
+        return _Usual(_reading_like(request, type_of(extents[0])), is_fine, place, None)
+
+
+def _is_named(request: Mapping[str, Any], obj: Any) -> bool:
+    """Tell whether a request has the name of its object; API servers send it, too."""
+    return bool(request.get("name") or not getattr(obj.metadata, "name", None))
+
+
+def _reading_for_policies(of_object: Extent, own: Extent) -> Callable[[bytes], Any]:
+    """Make a function that reads some of an AdmissionReview's object and request."""
+    parts = (
+        dict.fromkeys(_OWN, Any)
+        if own.whole
+        else {name: type_of(own.parts[name]) for name in _OWN if name in own.parts}
+    )
+    review = _map("Review", {"request": _map("Request", parts | {"object": type_of(of_object)})})
+    return msgspec.json.Decoder(review).decode
 
 
 def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], dict[str, Any]]:

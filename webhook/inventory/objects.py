@@ -12,7 +12,7 @@ from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, free_of_nulls, items, name_of, namespace_of, text
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
 from webhook.schema.decoding import apart, as_reported
@@ -137,8 +137,16 @@ class Inventory:
         for obj in objects:
             self.add(obj)
 
-    def add(self, obj: JSONObject) -> bool:
-        """Add an object, if it is of a kind that inventories hold; see :meth:`take`.
+    def copy(self) -> Inventory:
+        """Return an inventory of the same objects, which changes by itself."""
+        made = Inventory()
+        made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
+        made._older = {kind: {*older} for kind, older in self._older.items()}
+        made.definitions = [*self.definitions]
+        return made
+
+    def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
+        """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.
 
         Returns:
             Whether it was added.
@@ -146,13 +154,14 @@ class Inventory:
         Raises:
             MalformedError: It cannot be decoded.
         """
-        return self.take(obj) is not None
+        return self.take(obj, has_nulls=has_nulls) is not None
 
-    def take(self, obj: JSONObject) -> JSONObject | None:
+    def take(self, obj: JSONObject, *, has_nulls: bool = True) -> JSONObject | None:
         """Add an object, replacing one of the same kind, namespace and name.
 
         Args:
             obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
+            has_nulls: Whether it may have null values, which have no meaning.
 
         Returns:
             The object as stored here: in v1, with a namespace; None if it is of a kind that inventories do not hold.
@@ -170,7 +179,7 @@ class Inventory:
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return None
-        known = _as_v1(obj, version, kind)
+        known = _as_v1(free_of_nulls(obj) if has_nulls else obj, version, kind)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
         if namespaced and not text(known, "metadata", "namespace"):
@@ -368,7 +377,7 @@ def _stored_node(node: JSONObject) -> JSONObject:
     """
     from webhook.inventory.objects import refused  # only clusters have nodes
 
-    if problem := refused(free_of_nulls(node)):
+    if problem := refused(node):
         raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
     return node
 
@@ -381,12 +390,11 @@ def _version_of(kind: str) -> str:
 
 
 def _vouched(obj: JSONObject) -> JSONObject:
-    """Return an object without null values, which have no meaning.
+    """Return an object without null values.
 
     Raises:
         MalformedError: No API server would have stored it; fields of later releases are accepted.
     """
-    obj = free_of_nulls(obj)
     with limited(Budget(REVIEW, current().deadline, is_offline=True)):
         for each in _parts(obj):
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
@@ -409,30 +417,10 @@ _STORED_BY: Final = "1.36"
 
 
 def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
-    for problem in judge_admitted(obj, kubernetes=kubernetes):
-        # Pods have more fields than are checked here, and the status is set by the cluster.
+    # Pods have more fields than are checked here, and the status is set by the cluster.
+    is_ours = KINDS[obj["kind"]] == DRA
+    for problem in judge_admitted(obj, kubernetes=kubernetes, decodes_only=not is_ours):
         is_of_shape = problem.reason == BAD_REQUEST
-        if problem.level == ERROR and (is_of_shape or (KINDS[obj["kind"]] == DRA and problem.path[:1] == ("spec",))):
+        if problem.level == ERROR and (is_of_shape or (is_ours and problem.path[:1] == ("spec",))):
             return problem
     return None
-
-
-def free_of_nulls(value: Any) -> Any:
-    """Return a JSON value without null fields; the value itself, not a copy as of ``without_nulls``, if it has none."""
-    return without_nulls(value) if _has_nulls(value) else value
-
-
-def _has_nulls(value: Any) -> bool:
-    for each in value.values() if isinstance(value, dict) else value:
-        if each is None or (isinstance(each, dict | list) and _has_nulls(each)):
-            return True
-    return False
-
-
-def without_nulls(value: Any) -> Any:
-    """Return a copy of a JSON value without null fields in its objects, which have no meaning."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    if isinstance(value, list):
-        return [{} if each is None else without_nulls(each) for each in value]
-    return value

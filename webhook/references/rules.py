@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.budget import Budget, current, work
 from webhook.drivers import Profile
 from webhook.inventory import Inventory
-from webhook.inventory.objects import CLAIMS, free_of_nulls, is_noted
+from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
-from webhook.objects import JSONObject, items, mapping, text
+from webhook.objects import JSONObject, free_of_nulls, items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple

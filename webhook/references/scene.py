@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from webhook.allocation import Allocator, Features
 from webhook.inventory import Inventory
-from webhook.inventory.objects import free_of_nulls
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, name_of, text
+from webhook.objects import JSONObject, at, free_of_nulls, name_of, text
 from webhook.release import Release
 from webhook.simulation.cluster import Settings
 

@@ -199,3 +199,8 @@ def columns_of(text: str) -> int:
     from unicodedata import combining, east_asian_width  # few lines need it
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number and a noun, in the plural unless the number is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
 from webhook.explain.rules import texts
@@ -20,6 +20,7 @@ from webhook.report import Format
 from webhook.report.excerpt import (
     as_markup,
     caret,
+    counted,
     described,
     help_of,
     label_of,
@@ -31,7 +32,10 @@ from webhook.report.excerpt import (
 )
 from webhook.report.matrix import cells
 from webhook.report.model import Report, Tested
-from webhook.report.summary import closing, counted
+from webhook.report.summary import closing
+
+if TYPE_CHECKING:
+    from webhook.report.picture import Picture
 
 _LEVELS: Final = ("error", "warning", "note")
 _FILES_MAX: Final = 20
@@ -40,29 +44,75 @@ MAX_FINDINGS: Final = 5_000
 """The most findings to show: each takes a kilobyte, and browsers take long for pages of tens of megabytes."""
 
 
+def framed(title: str, body: Iterable[str], more: str = "", script: str = "") -> Iterator[str]:
+    """Return a page that holds its own style, and may hold nothing else but text.
+
+    Args:
+        more: What its stylesheet has beside that of all pages.
+        script: The address of a script beside it, which may send its form; empty for a page without.
+    """
+    style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8") + more
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    served = "script-src 'self'; connect-src 'self'; form-action 'self'" if script else "form-action 'none'"
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; {served}"
+    yield "<!doctype html>"
+    yield '<html lang="en">'
+    yield "<head>"
+    yield '<meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>draguard: {_text(title)}</title>"
+    yield f"<style>{style}</style>"
+    if script:
+        yield f'<script src="{script}" defer></script>'
+    yield "</head>"
+    yield "<body>"
+    yield from body
+    yield "</body>"
+    yield "</html>"
+
+
+def pictured(
+    picture: Picture,
+    title: str,
+    level: str,
+    told: Iterable[str],
+    lists: Mapping[str, Iterable[str]] | None = None,
+    *,
+    form: Iterable[str] = (),
+    script: str = "",
+) -> Iterator[str]:
+    """Return a page with a picture of the devices.
+
+    Args:
+        level: How bad it is, for the colour of the heading.
+        told: Sentences below the heading.
+        lists: Texts below the picture, by heading.
+        form: Fields to show beside the picture.
+        script: The address of a script beside the page.
+    """
+    body = [
+        f'<header class="{level}"><h1><span>draguard</span> {_text(title)}</h1>',
+        *(f"<p>{_text(each)}</p>" for each in told),
+        "</header>",
+        *picture.lines(form),
+        *(
+            f"<section><h2>{heading}</h2><ul>{''.join(f'<li>{_text(each)}' for each in texts)}</ul></section>"
+            for heading, texts in (lists or {}).items()
+        ),
+    ]
+    return framed(title, body, picture.style, script)
+
+
 class Html(Format):
     """A page of findings, by file and by rule."""
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the page."""
-        style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
-        digest = b64encode(sha256(style.encode()).digest()).decode()
-        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
         found = [counted(sum(each.problem.level == level for each in report.findings), level) for level in _LEVELS]
         title = ", ".join(each for each in found if not each.startswith("0 ")) or "no problems"
-        yield "<!doctype html>"
-        yield '<html lang="en">'
-        yield "<head>"
-        yield '<meta charset="utf-8">'
-        yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        yield f"<title>draguard: {title}</title>"
-        yield f"<style>{style}</style>"
-        yield "</head>"
-        yield "<body>"
-        yield from self._body(report, title)
-        yield "</body>"
-        yield "</html>"
+        body = [*self._body(report, title)]
+        yield from framed(title, body, report.picture.style if report.picture else "")
 
     def _body(self, report: Report, title: str) -> Iterator[str]:
         levels = {finding.problem.level for finding in report.findings}
@@ -75,6 +125,8 @@ class Html(Format):
         numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
         if report.findings:
             yield from _filters(report)
+        if report.picture:
+            yield from report.picture.lines()
         yield "<main>"
         if report.tested:
             yield from _tests(report.tested)
@@ -82,11 +134,7 @@ class Html(Format):
             yield from _contents(report, numbers)
         if report.findings and report.releases[1:]:
             yield from _matrix(shown, report.releases, numbers)
-        for number, (file, findings) in enumerate(_by_file(shown).items(), 1):
-            yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
-            for finding in findings:
-                yield from _finding(finding, f"finding-{numbers[id(finding)]}")
-            yield "</section>"
+        yield from _files(report, shown, numbers)
         yield from _more(report.findings)
         if report.suppressed:
             yield f"<section><details><summary>{counted(len(report.suppressed), 'suppressed finding')}</summary>"
@@ -95,6 +143,16 @@ class Html(Format):
             yield from _more(report.suppressed)
             yield "</details></section>"
         yield "</main>"
+
+
+def _files(report: Report, shown: Sequence[Finding], numbers: Mapping[int, int]) -> Iterator[str]:
+    """Show findings by file."""
+    for number, (file, findings) in enumerate(_by_file(shown).items(), 1):
+        yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
+        for finding in findings:
+            at = report.picture.links(numbers[id(finding)]) if report.picture else ()
+            yield from _finding(finding, f"finding-{numbers[id(finding)]}", at)
+        yield "</section>"
 
 
 def _filters(report: Report) -> Iterator[str]:
@@ -170,7 +228,7 @@ def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return found
 
 
-def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
+def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> Iterator[str]:
     problem, origin = finding.problem, finding.origin
     place = f"{finding.line}:{finding.column}" if finding.line else ""
     link = f'<a class="place" href="#{anchor}">{place}</a>' if anchor else f'<span class="place">{place}</span>'
@@ -190,6 +248,7 @@ def _finding(finding: Finding, anchor: str = "") -> Iterator[str]:
     if finding.suppression:
         kind, reason = finding.suppression
         yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'
+    yield from more
     yield "</article>"
 
 

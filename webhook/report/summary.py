@@ -21,7 +21,7 @@ from webhook.documents.selection import (
 )
 from webhook.findings import Finding
 from webhook.problem import ERROR
-from webhook.report.excerpt import fix_of, printable
+from webhook.report.excerpt import counted, fix_of, printable
 from webhook.report.model import Report, Tested
 
 _NOTE = "note: "
@@ -198,8 +198,3 @@ def _kind(api_version: str, kind: str) -> str:
     if not api_version:
         return f"{kind} without apiVersion"
     return kind if api_version == "v1" else f"{kind} of {api_version}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number and a noun, in the plural unless the number is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

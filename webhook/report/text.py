@@ -12,6 +12,7 @@ from webhook.report import Format
 from webhook.report.excerpt import (
     MAX_LINE,
     caret,
+    counted,
     described,
     label_of,
     place_of,
@@ -21,7 +22,7 @@ from webhook.report.excerpt import (
     uncommanded,
 )
 from webhook.report.model import Report
-from webhook.report.summary import by_release, closing, counted, directories
+from webhook.report.summary import by_release, closing, directories
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 _NARROWEST = 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.api.versions import VERSIONS
@@ -13,7 +13,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, t
 from webhook.problem import NOTE, WARNING
 from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Cluster, once
 
 _RESERVED_MAX: Final = 256
 """The most consumers of a claim (ResourceClaimReservedForMaxSize)."""
@@ -26,7 +26,17 @@ STUCK, ORPHANED, GONE, UNUSED, ENDED = "stuck", "orphaned", "gone", "unused", "e
 
 
 def state_of(claim: JSONObject, cluster: Cluster) -> str:
-    """Return what is wrong with a claim, empty if it is in order, or if the cluster's pods are not known."""
+    """Return what is wrong with a stored claim, empty if it is in order, or if the cluster's pods are not known."""
+    return _states(cluster).get(id(claim), "")
+
+
+@once
+def _states(cluster: Cluster) -> Mapping[int, str]:
+    found = ((id(each), _state_of(each, cluster)) for each in cluster.all("ResourceClaim"))
+    return {claim: state for claim, state in found if state}
+
+
+def _state_of(claim: JSONObject, cluster: Cluster) -> str:
     if not cluster.inventory.knows("Pod") or cluster.running(claim) or _of_other_kinds(claim, cluster):
         return ""
     if deleted := text(claim, "metadata", "deletionTimestamp"):
@@ -43,8 +53,13 @@ def state_of(claim: JSONObject, cluster: Cluster) -> str:
 def _of_other_kinds(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a claim is reserved for anything but pods that may still be there."""
     others = [each for each in items(claim, "status", "reservedFor") if not is_pod(each)]
-    groups = {name for _, name in cluster.inventory.names("PodGroup")}
-    return any(text(each, "resource") != POD_GROUP or not groups or text(each, "name") in groups for each in others)
+    knows_groups = cluster.inventory.knows("PodGroup")
+    return any(
+        text(each, "resource") != POD_GROUP
+        or not knows_groups
+        or cluster.inventory.find("PodGroup", text(each, "name"), namespace_of(claim))
+        for each in others
+    )
 
 
 def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:

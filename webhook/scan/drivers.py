@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory import has_ended
+from webhook.inventory.plugins import Plugin, trouble_of
+from webhook.inventory.plugins import plugins as found
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
@@ -17,11 +17,6 @@ from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
 from webhook.simulation.workloads import is_for
 
-_REGISTRY: Final = "/var/lib/kubelet/plugins_registry"
-"""Where plugins of kubelet are registered: those of DRA, and those of storage."""
-_PLUGINS: Final = "/var/lib/kubelet/plugins/"
-"""The directory of plugins' sockets, usually in one with the driver's name."""
-_DRIVER_VARIABLES: Final = frozenset({"DRIVER_NAME", "DRA_DRIVER_NAME"})
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STARTING: Final = 300
 """How many seconds a pod, or a node, may take to start."""
@@ -35,83 +30,12 @@ _SAME: Final = {"mig": "gpu", "habana": "intel"}
 """Words for the same hardware or vendor."""
 
 
-class Plugin(NamedTuple):
-    """A DaemonSet that runs drivers.
-
-    Args:
-        drivers: The names of the drivers.
-        pods: The pods by node.
-    """
-
-    workload: JSONObject
-    drivers: Sequence[str]
-    pods: Mapping[str, JSONObject]
-
-
 @once
 def plugins(cluster: Cluster) -> Sequence[Plugin]:
-    """Find the DaemonSets that run the drivers of the cluster.
-
-    A driver's sockets are in a directory with its name, or a variable names it; else it is the one whose slices are for
-    the nodes on which the pods are.
-    """
-    pods = _pods(cluster)
-    drivers = {*cluster.slices_on, *_of_classes(cluster)}
-    found, others = [], []
-    for each in cluster.all("DaemonSet"):
-        spec = mapping(each, "spec", "template", "spec")
-        paths = [text(volume, "hostPath", "path") for volume in items(spec, "volumes")]
-        if not any(path.startswith((_REGISTRY, _PLUGINS.rstrip("/"))) for path in paths):
-            continue
-        own = {path.removeprefix(_PLUGINS).strip("/") for path in paths if path.startswith(_PLUGINS)} - {""}
-        variables = {
-            text(variable, "value")
-            for container in items(spec, "containers")
-            for variable in items(container, "env")
-            if text(variable, "name") in _DRIVER_VARIABLES
-        }
-        plugin = Plugin(each, sorted((own | variables) & drivers), pods.get(text(each, "metadata", "uid"), {}))
-        if plugin.drivers:
-            found.append(plugin)
-        elif not own:
-            others.append(plugin)
-    left = drivers.difference(*(each.drivers for each in found))
-    for driver in sorted(left):
-        if (home := _home(cluster, driver, others, left)) is not None:
-            others[home] = others[home]._replace(drivers=[*others[home].drivers, driver])
-    return [*found, *(each for each in others if each.drivers)]
-
-
-def _pods(cluster: Cluster) -> Mapping[str, dict[str, JSONObject]]:
-    """Return the pods of DaemonSets, by the UID of these and the node."""
-    pods: dict[str, dict[str, JSONObject]] = defaultdict(dict)
-    for pod in cluster.all("Pod"):
-        for owner in items(pod, "metadata", "ownerReferences"):
-            if text(owner, "kind") == "DaemonSet" and owner.get("controller") is True:
-                of_node, name = pods[text(owner, "uid")], text(pod, "spec", "nodeName")
-                if name not in of_node or has_ended(of_node[name]):  # one that was evicted stays beside its successor
-                    of_node[name] = pod
-    return pods
-
-
-def _home(cluster: Cluster, driver: str, plugins: Sequence[Plugin], drivers: Collection[str]) -> int | None:
-    """Return the place of the plugin that probably runs a driver: it publishes for their nodes, or for none at all."""
-    served = cluster.slices_on.get(driver, set()) & {name for _, name in cluster.inventory.names("Node")}
-    words, scores = _words(driver), {}
-    for place, each in enumerate(plugins):
-        likeness = len(words & _words(" ".join((name_of(each.workload), *_images(each.workload)))))
-        if driver in cluster.slices_on:
-            if served and 2 * len(served & each.pods.keys()) >= len(served):
-                scores[place] = likeness
-        elif likeness and not any(cluster.slices_on.get(other, set()) & each.pods.keys() for other in drivers):
-            scores[place] = likeness
-    best = [place for place, score in scores.items() if score == max(scores.values())]
-    return best[0] if len(best) == 1 else None
-
-
-def _images(workload: JSONObject) -> Iterator[str]:
-    for each in items(workload, "spec", "template", "spec", "containers"):
-        yield text(each, "image")
+    """Find the DaemonSets that run the drivers of the cluster."""
+    drivers, nodes = {*cluster.slices_on, *_of_classes(cluster)}, {name for _, name in cluster.inventory.names("Node")}
+    served = {driver: each & nodes for driver, each in cluster.slices_on.items()}
+    return [each for each in found(cluster.all("DaemonSet"), cluster.all("Pod"), served, drivers) if each.drivers]
 
 
 def _of_classes(cluster: Cluster) -> set[str]:
@@ -153,7 +77,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
             if pod is None:
                 if is_old and is_for(spec, node):
                     absent.append(Absent(name, "no pod"))
-            elif (why := _trouble(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
+            elif (why := trouble_of(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
                 absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
         found.append((each, absent))
     return found
@@ -178,19 +102,6 @@ def _crashes(pod: JSONObject) -> bool:
     statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
     is_again = any(number(each, "restartCount") for each in statuses)
     return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
-
-
-def _trouble(pod: JSONObject) -> str:
-    """Tell why a pod does not run; empty if it does."""
-    statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
-    for each in statuses:
-        reason = text(each, "state", "waiting", "reason")
-        if reason and reason not in {"ContainerCreating", "PodInitializing"}:
-            return f"{text(each, 'name')} is not running ({reason})"
-    phase = text(pod, "status", "phase")
-    if phase != "Running":
-        return f"it is not running: {phase}" + (f" ({reason})" if (reason := text(pod, "status", "reason")) else "")
-    return "it is not ready" if text(condition_of(pod, "Ready"), "status") == "False" else ""
 
 
 @rule("driver-not-running")
@@ -221,7 +132,7 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
         nodes = {
             each: cluster.inventory.find("Node", each)
             for each in running
-            if not _trouble(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
+            if not trouble_of(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
         }
         ready = [name for name, node in nodes.items() if node and _is_ready(node)]
         for driver in plugin.drivers:

@@ -15,16 +15,16 @@ from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.usage import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.findings import Finding, found, identity
-from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, has_ended
+from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import allocation_of, is_pod, source
-from webhook.inventory.objects import DRA, free_of_nulls
+from webhook.inventory.objects import DRA
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
-from webhook.simulation.binding import EPOCH, time_of
+from webhook.simulation.binding import TIMED, newest, time_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document
@@ -38,70 +38,6 @@ JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod"
 
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
-_SHARED: Final = 48
-"""The bytes of small values that equal ones share; longer ones, such as a uuid, are seldom equal."""
-
-_ALL: Final = None
-_OWNER: Final = {
-    "name": _ALL,
-    "namespace": _ALL,
-    "uid": _ALL,
-    "labels": _ALL,
-    "ownerReferences": {"kind": _ALL, "name": _ALL, "uid": _ALL, "controller": _ALL},
-    "creationTimestamp": _ALL,
-    "deletionTimestamp": _ALL,
-}
-_CONTAINER: Final = {"name": _ALL, "image": _ALL, "resources": _ALL, "env": _ALL}
-_POD: Final = {
-    "nodeName": _ALL,
-    "nodeSelector": _ALL,
-    "affinity": {"nodeAffinity": _ALL},
-    "tolerations": _ALL,
-    "hostNetwork": _ALL,
-    "resourceClaims": _ALL,
-    "schedulingGates": _ALL,
-    "schedulingGroup": _ALL,
-    "volumes": {"hostPath": _ALL},
-    "initContainers": _CONTAINER,
-    "containers": _CONTAINER,
-}
-_CONDITION: Final = {"type": _ALL, "status": _ALL, "reason": _ALL}
-_STATUS: Final = {"name": _ALL, "ready": _ALL, "restartCount": _ALL, "state": _ALL, "allocatedResourcesStatus": _ALL}
-_WORKLOAD: Final = {
-    "metadata": _OWNER,
-    "spec": {
-        **dict.fromkeys(("replicas", "suspend", "parallelism"), _ALL),
-        "template": {"spec": _POD},
-        "jobTemplate": {"spec": {"template": {"spec": _POD}}},
-    },
-    "status": _ALL,
-}
-_READ: Final[Mapping[str, Any]] = {
-    "Node": {
-        "metadata": _OWNER,
-        "spec": {"taints": _ALL, "unschedulable": _ALL},
-        "status": {
-            "allocatable": _ALL,
-            "conditions": {**_CONDITION, "lastHeartbeatTime": _ALL},
-            "nodeInfo": {"kubeletVersion": _ALL},
-        },
-    },
-    "Pod": {
-        "metadata": {name: kept for name, kept in _OWNER.items() if name != "labels"},
-        "spec": {name: kept for name, kept in _POD.items() if name not in {"affinity", "volumes", "nodeSelector"}},
-        "status": {
-            "phase": _ALL,
-            "reason": _ALL,
-            "conditions": _CONDITION,
-            "resourceClaimStatuses": _ALL,
-            "extendedResourceClaimStatus": _ALL,
-            "containerStatuses": _STATUS,
-            "initContainerStatuses": _STATUS,
-        },
-    },
-    **dict.fromkeys(WORKLOADS, _WORKLOAD),
-}
-"""The fields that rules read of kinds that are many, or large."""
 
 
 class Result(NamedTuple):
@@ -150,18 +86,24 @@ class Cluster:
 
     Args:
         profiles: The user's profiles of drivers.
+        inventory: Objects that are known already.
+        settings: The release and gates of the cluster; :meth:`judge` states them, too.
     """
 
-    def __init__(self, profiles: Mapping[str, Profile] | None = None) -> None:
-        self.settings, self._profiles = Settings.of(), profiles
-        self.inventory = Inventory()
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile] | None = None,
+        inventory: Inventory | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.settings, self._profiles = settings or Settings.of(), profiles
+        self.inventory = inventory or Inventory()
         self.workloads: dict[str, list[JSONObject]] = {kind: [] for kind in WORKLOADS}
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""
         self._unjudged: list[JSONObject] = []
         self._documents: dict[tuple[str, str, str], Document] = {}
         self._file = ""
-        self._known: dict[bytes, Any] = {}
         self.derived: dict[Callable[[Cluster], Any], Any] = {}
         """What :func:`once` has derived."""
 
@@ -177,11 +119,7 @@ class Cluster:
             raise MalformedError(f"{kind} without metadata.name")
         group = text(obj, "apiVersion").rpartition("/")[0]
         if group == DRA:
-            self._note_versions(obj)
-            has_nulls = not document.is_json or document.mentions("null")  # which takes long to look for in values
-            obj = self._shared(free_of_nulls(obj) if has_nulls else obj)
-        elif kind in _READ:
-            obj = {"apiVersion": obj.get("apiVersion"), "kind": kind, **self._kept(obj, _READ[kind])}
+            obj = self._with_versions_noted(obj)
         if not document.is_json and document.size <= _SMALL:
             self._documents[_key(obj)] = document
         if group == DRA:
@@ -212,11 +150,13 @@ class Cluster:
                 self.inventory.add(obj)
         self._unjudged.clear()
 
-    def _note_versions(self, obj: JSONObject) -> None:
-        """Note the versions that an object was written in; forget what else is known of that."""
-        metadata = obj["metadata"]
-        annotations = metadata.get("annotations")
-        applied = annotations.pop(_APPLIED, None) if isinstance(annotations, dict) else None
+    def _with_versions_noted(self, obj: JSONObject) -> JSONObject:
+        """Note the versions that an object was written in; return it without what else is known of that."""
+        metadata = {**obj["metadata"]}
+        annotations = {**mapping(metadata, "annotations")}
+        applied = annotations.pop(_APPLIED, None)
+        if applied is not None:
+            metadata["annotations"] = annotations
         writers = {(text(each, "apiVersion"), text(each, "manager")) for each in items(metadata, "managedFields")}
         metadata.pop("managedFields", None)
         if isinstance(applied, str):
@@ -226,34 +166,7 @@ class Cluster:
                 writers.add((text(json.loads(applied), "apiVersion"), "kubectl apply"))
         if writers:
             self.written_as[_key(obj)] |= writers
-
-    def _kept(self, value: Any, shape: Any) -> Any:
-        """Return the parts of a value that rules read; equal small ones are stored once."""
-        if shape is None:
-            return self._once(value)
-        if isinstance(value, dict):
-            return {name: self._kept(value[name], below) for name, below in shape.items() if name in value}
-        return [self._kept(each, shape) for each in value] if isinstance(value, list) else None
-
-    def _once(self, value: Any, most: int = 1 << 12) -> Any:
-        if not isinstance(value, dict | list):
-            return value
-        import msgspec  # most commands do without
-
-        key = msgspec.json.encode(value)
-        return self._known.setdefault(key, value) if len(key) <= most else value
-
-    def _shared(self, obj: JSONObject) -> JSONObject:
-        """Let equal parts of claims and devices be stored once."""
-        if obj["kind"] in CLAIMS:
-            obj["spec"] = self._once(obj.get("spec"))
-        for device in items(obj, "spec", "devices") if obj["kind"] == "ResourceSlice" else ():
-            for holder in ("attributes", "capacity", "basic"):
-                for name, value in mapping(device, holder).items():
-                    device[holder][name] = self._once(value, _SHARED)
-            if "consumesCounters" in device:
-                device["consumesCounters"] = self._once(device["consumesCounters"])
-        return obj
+        return {**obj, "metadata": metadata}
 
     def located(self, problem: Problem, obj: JSONObject) -> Finding:
         """Return a finding about an object, with its line if the text is short."""
@@ -264,13 +177,8 @@ class Cluster:
 
     @cached_property
     def now(self) -> datetime:
-        """The newest time in the objects, about that at which they were read."""
-        times = [
-            text(each, "lastHeartbeatTime") for node in self.all("Node") for each in items(node, "status", "conditions")
-        ]
-        times += [text(pod, "metadata", "creationTimestamp") for pod in self.all("Pod")]
-        times += [text(claim, "metadata", "creationTimestamp") for claim in self.all("ResourceClaim")]
-        return time_of(max(times, default="")) or EPOCH
+        """The newest time in the objects."""
+        return newest(each for kind in TIMED for each in self.all(kind))
 
     def is_older(self, time: str, seconds: int) -> bool:
         """Tell whether a time is that long ago; also if it is not known."""
@@ -302,11 +210,11 @@ class Cluster:
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:
         """The slices of each pool's newest generation."""
-        newest = {pool: max(each.generation for each in slices) for pool, slices in self.catalog.by_pool.items()}
-        return {
-            pool: [each for each in slices if each.generation == newest[pool]]
-            for pool, slices in self.catalog.by_pool.items()
-        }
+        found = {}
+        for pool, slices in self.catalog.by_pool.items():
+            newest = max(each.generation for each in slices)
+            found[pool] = [each for each in slices if each.generation == newest]
+        return found
 
     @cached_property
     def incomplete(self) -> frozenset[PoolId]:
@@ -320,7 +228,7 @@ class Cluster:
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
         device = self.catalog.find(pool, name)
-        if device is None or device.slice in self.current[pool]:
+        if device is None or device.slice.generation == self.current[pool][0].generation:
             return device
         return next((one for each in self.current[pool] for one in each.devices if one.name == name), None)
 
@@ -384,9 +292,17 @@ class Cluster:
                 pod = self.inventory.find("Pod", text(entry, "name"), namespace_of(claim))
                 yield entry, pod if pod and text(pod, "metadata", "uid") == text(entry, "uid") else None
 
-    def running(self, claim: JSONObject) -> list[JSONObject]:
-        """Return the pods that use a claim, and have not ended."""
-        return [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)]
+    @cached_property
+    def _running(self) -> Mapping[int, Sequence[JSONObject]]:
+        found = (
+            (id(claim), [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)])
+            for claim in self.all("ResourceClaim")
+        )
+        return {claim: pods for claim, pods in found if pods}
+
+    def running(self, claim: JSONObject) -> Sequence[JSONObject]:
+        """Return the pods that use a stored claim, and have not ended."""
+        return self._running.get(id(claim), ())
 
     @cached_property
     def has_all_claims(self) -> bool:

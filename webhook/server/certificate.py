@@ -8,14 +8,16 @@ import os
 import re
 import ssl
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from webhook.logs import BoundedLog
+from webhook.records import NamedTuple
 from webhook.regular import read_up_to
-from webhook.server.logs import BoundedLog
+from webhook.server.reloading import Reloaded, UnusableError
 
 _PAIR_ADVICE = "`draguard certs` makes a certificate and a key"
 _ADVICE = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"
@@ -27,57 +29,8 @@ _VERSION, _UTC_TIME = 0xA0, 0x17
 _log = logging.getLogger(__name__)
 
 
-class ServerError(Exception):
+class ServerError(UnusableError):
     """The webhook cannot be served; the message names the error, its place and how to fix it."""
-
-
-class FileWatch:
-    """The content of files that is in use, and changes to it.
-
-    Contents are compared, as a mounted Secret changes by a symbolic link above its files.
-
-    Args:
-        what: A description of the content, for messages.
-        paths: The files; empty if the content came from elsewhere, so that nothing is watched.
-        advice: What to do if a file cannot be read, for messages.
-        content: The content in use, if it has been read already.
-
-    Raises:
-        ServerError: A file cannot be read.
-    """
-
-    def __init__(self, what: str, paths: Sequence[Path], advice: str, content: tuple[bytes, ...] | None = None) -> None:
-        self.what = what
-        self.fault = ""
-        """Why the present content is not used; empty if it is."""
-        self.paths = tuple(paths)
-        self._advice = advice
-        self.content = self._read() if content is None else content
-        self._found: tuple[bytes, ...] | str = self.content
-
-    def news(self) -> tuple[bytes, ...] | str | None:
-        """Return new content, or why the files cannot be read, once; None if nothing has changed."""
-        found: tuple[bytes, ...] | str
-        try:
-            found = self._read() if self.paths else self._found
-        except ServerError as error:
-            found = str(error)
-        if found == self._found:
-            return None
-        self._found = found
-        return found
-
-    def _read(self) -> tuple[bytes, ...]:
-        return tuple(map(self._content, self.paths))
-
-    def _content(self, path: Path) -> bytes:
-        try:
-            content = read_up_to(path, _LARGEST_FILE + 1)
-        except OSError as error:
-            raise ServerError(f"cannot read {path}: {error.strerror}: {self._advice}") from error
-        if len(content) > _LARGEST_FILE:
-            raise ServerError(f"{path} is larger than {_LARGEST_FILE >> 20} MiB: {self._advice}")
-        return content
 
 
 class Clients:
@@ -87,35 +40,28 @@ class Clients:
         authorities: A file of certificates in PEM; one of them must have signed a client's, for authenticating clients.
         names: The accepted names, spelled exactly, as common name or alternative name (DNS, URI, email); without names,
             any name is accepted.
-
-    Raises:
-        ServerError: The file cannot be read.
     """
 
     def __init__(self, authorities: Path, names: Iterable[str] = ()) -> None:
-        self.authorities = FileWatch("authorities of clients", [authorities], _ADVICE)
-        self.refused = 0
-        """The number of connections refused for their names."""
+        self.authorities = authorities
         self._names = frozenset(names)
-        self._bounded_log = BoundedLog(_log)
+        self._log = BoundedLog(_log)
 
-    def require(self, context: ssl.SSLContext, file: str) -> None:
-        """Require a client certificate in handshakes with these settings.
-
-        Args:
-            context: The settings of a server, which trust no authority yet.
-            file: Where to read the authorities' certificates.
+    def require(self, context: ssl.SSLContext) -> None:
+        """Require a client certificate in handshakes with the settings of a server, which trust no authority yet.
 
         Raises:
-            ServerError: The file has no certificate, or content that would be ignored.
+            ServerError: The file cannot be read, has no certificate, or has content that would be ignored.
         """
-        path = self.authorities.paths[0]
         try:
-            context.load_verify_locations(file)
+            with _as_file(_content(self.authorities, _ADVICE)) as file:
+                context.load_verify_locations(file)
         except ssl.SSLError as error:
-            raise ServerError(f"{path} holds no certificates in PEM ({error}): {_ADVICE}") from error
+            raise ServerError(f"{self.authorities} holds no certificates in PEM ({error}): {_ADVICE}") from error
         if context.cert_store_stats()["crl"]:
-            raise ServerError(f"{path} holds a revocation list, which would be ignored: {_ADVICE}, and nothing else")
+            raise ServerError(
+                f"{self.authorities} holds a revocation list, which would be ignored: {_ADVICE}, and nothing else"
+            )
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate authority may vouch, too, as in Go
 
@@ -129,93 +75,44 @@ class Clients:
         names = list(dict.fromkeys(_names(certificate)))
         if not self._names or not self._names.isdisjoint(names):
             return ""
-        self.refused += 1
         has = ", ".join(map(repr, names)) or "no name"
         has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
-        self._bounded_log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
+        self._log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
         return f"the client certificate has {has}; the webhook's --client-name lists none of that"
 
 
-class Certificate:
+class _Settings(NamedTuple):
+    """Settings of TLS, and the expiry of the serving certificate."""
+
+    context: ssl.SSLContext
+    not_after: datetime | None
+
+
+class Certificate(Reloaded[_Settings]):
     """The TLS settings to serve with, which can be renewed while connections are open.
 
+    Each renewal makes new settings for new connections, as the trust of old ones can only grow.
+
     Args:
-        certificate: The serving certificate in PEM, followed by intermediate ones if there are any.
-        key: Its private key in PEM, not encrypted.
-        source: The files the two are read from, to follow.
+        certificate: The serving certificate in PEM, followed by intermediate ones if there are any; or its file.
+        key: Its private key in PEM, not encrypted; or its file.
         clients: The clients that may connect; None for all.
 
     Raises:
         ServerError: Certificate and key cannot be used or do not match, or the clients' authorities cannot be used.
     """
 
-    def __init__(
-        self,
-        certificate: bytes,
-        key: bytes,
-        source: tuple[Path, Path] | None = None,
-        *,
-        clients: Clients | None = None,
-    ) -> None:
+    def __init__(self, certificate: bytes | Path, key: bytes | Path, *, clients: Clients | None = None) -> None:
         self.clients = clients
-        self.renewals = 0
-        """How often changed files were put to use."""
-        self.refusals = 0
-        """How often changed files could not be used."""
         self.failed_handshakes = 0
         """The number of failed TLS handshakes, including those of clients without a trusted certificate."""
+        self._pair = certificate, key
         self._bounded_log = BoundedLog(_log)
-        self._pair = FileWatch("certificate", source or (), _PAIR_ADVICE, (certificate, key))
-        self._followed = (self._pair, clients.authorities) if clients else (self._pair,)
-        self.context = self._settings()
-        """The TLS settings of new connections; a new one for each renewal, as a context's trust can only grow."""
+        followed = certificate, key, clients.authorities if clients else b""
+        files = [str(each) for each in followed if isinstance(each, Path)]
+        super().__init__("files for TLS", lambda: files, self._settings)
 
-    @classmethod
-    def of_files(cls, certificate: Path, key: Path, *, clients: Clients | None = None) -> Certificate:
-        """Read a certificate and its key from files; :meth:`follow` reloads them.
-
-        Raises:
-            ServerError: A file cannot be read or used, or certificate and key do not match.
-        """
-        source = certificate, key
-        pair = FileWatch("certificate", source, _PAIR_ADVICE).content
-        return cls(pair[0], pair[1], source, clients=clients)
-
-    @property
-    def not_after(self) -> datetime | None:
-        """The expiry of the serving certificate; None if only OpenSSL can read it."""
-        return not_after(self._pair.content[0])
-
-    @property
-    def fault(self) -> str:
-        """Why the files' present content is not used; empty if it is."""
-        return next((followed.fault for followed in self._followed if followed.fault), "")
-
-    def follow(self) -> None:
-        """Reload the files if they have changed and can be used; never raises."""
-        for followed in self._followed:
-            news = followed.news()
-            if news is None:
-                continue
-            followed.fault = fault = news if isinstance(news, str) else self._renew(followed, news)
-            if fault:
-                self.refusals += 1
-                _log.error("the new %s is refused, the old one kept: %s", followed.what, fault)
-            else:
-                self.renewals += 1
-                _log.info("serving with the new %s of %s", followed.what, followed.paths[0])
-
-    def _renew(self, followed: FileWatch, content: tuple[bytes, ...]) -> str:
-        """Use new content for handshakes from now on; if it has a fault, return that instead."""
-        old, followed.content = followed.content, content
-        try:
-            self.context = self._settings()
-        except ServerError as error:
-            followed.content = old
-            return str(error)
-        return ""
-
-    def _settings(self) -> ssl.SSLContext:
+    def _settings(self) -> _Settings:
         """Make the TLS settings: TLS 1.2 or later, forward secrecy, HTTP/1.1 as API servers use it."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -224,21 +121,22 @@ class Certificate:
         context.set_ecdh_curve("prime256v1")  # A key by OpenSSL's slowest group takes 0.1 s; see SECURITY.md.
         context.set_alpn_protocols(["http/1.1"])
         context.num_tickets = 0  # API servers resume no sessions: client-go keeps none
-        self._load(context)
+        certificate, key = (_content(each, _PAIR_ADVICE) for each in self._pair)
+        self._load(context, certificate, key)
         if self.clients:
-            with _as_file(self.clients.authorities.content[0]) as file:
-                self.clients.require(context, file)
-        return context
+            self.clients.require(context)
+        return _Settings(context, not_after(certificate))
 
-    def _load(self, context: ssl.SSLContext) -> None:
-        name, key_name = self._pair.paths or ("the certificate", "its key")
+    def _load(self, context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+        pair = zip(self._pair, ("the certificate", "its key"), strict=True)
+        name, key_name = (each if isinstance(each, Path) else known for each, known in pair)
 
         def no_password() -> str:
             raise ServerError(f"{key_name} is encrypted: decrypt it first: the server cannot ask for the password")
 
         try:
-            with _as_file(self._pair.content[0]) as certificate, _as_file(self._pair.content[1]) as key:
-                context.load_cert_chain(certificate, key, password=no_password)
+            with _as_file(certificate) as file, _as_file(key) as key_file:
+                context.load_cert_chain(file, key_file, password=no_password)
         except ssl.SSLError as error:
             fault = f"{name} and {key_name} are not a certificate and a key in PEM ({error})"
             if error.reason == "KEY_VALUES_MISMATCH":
@@ -254,6 +152,18 @@ class Certificate:
         elif isinstance(error, ssl.SSLCertVerificationError):
             reason = f"the client's certificate is not one that --client-ca vouches for: {error.verify_message}"
         self._bounded_log.warning("a TLS handshake failed: %s", reason)
+
+
+def _content(source: bytes | Path, advice: str) -> bytes:
+    if isinstance(source, bytes):
+        return source
+    try:
+        content = read_up_to(source, _LARGEST_FILE + 1)
+    except OSError as error:
+        raise ServerError(f"cannot read {source}: {error.strerror}: {advice}") from error
+    if len(content) > _LARGEST_FILE:
+        raise ServerError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: {advice}")
+    return content
 
 
 @contextmanager

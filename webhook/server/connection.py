@@ -6,16 +6,15 @@ import asyncio
 import logging
 import time
 from collections import deque
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
 
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 from webhook.server.messages import Page, Request, fault_of, refusal
-from webhook.server.port import Port, address_of
+from webhook.server.port import Port
 
 UNSENT = 1 << 14
 """The bytes that a transport may buffer before writing pauses; most answers are shorter."""
@@ -26,63 +25,70 @@ _SMALL = 512
 _COUNTED = 1 << 16
 """The bytes from which a body counts; shorter ones are taken, however much others take."""
 _LONGEST_PATH = 256
-"""The longest target that is cached, in bytes, and the longest path that is unescaped: no page has a longer one."""
-_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
-_CLOSE = "connection: close\r\n"
+"""The longest path that is unescaped: no page has a longer one."""
+_BAD, _LARGE = HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+_LONG_HEADER = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 _log = BoundedLog(logging.getLogger(__name__))
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.Protocol):
     """Answers the requests of a client in their order.
 
     What it waits for has one deadline, ``due``, which its port looks at ten times a second: no request needs a timer of
     its own. While a complete request waits for its turn, or the client does not read, nothing is read.
     """
 
+    address = ""
+    due = 0.0
+    is_busy = is_slow = is_heavy = False
+    unread = counted = 0
+    _transport: Any
+    # Input
+    phase = "header"
+    """The part of a request that the client sends, or ``""`` between two requests."""
+    _received = 0
+    """The bytes of the present request that have arrived."""
+    _url = b""
+    _fields = _small = 0
+    _incoming: Request | None = None
+    _answering: Request | None = None
+    _fault: Page | None = None
+    """Why what the client sends is not read."""
+    _is_paused = False
+    # Output
+    _rest = b""
+    """What follows of an answer once the client has read more."""
+    _is_stuck = False
+    """Whether the client must read first."""
+    _is_ending = _is_closed = False
+    """Whether nothing more is read; whether nothing more is answered, and it closes as soon as all is written."""
+
     def __init__(self, port: Port) -> None:
         self._port = port
-        self.due = 0.0
-        self.is_busy = False
-        self.unread = self.counted = 0
-        self.is_slow = self.is_heavy = False
-        # Input
-        self._phase = "header"
-        """The part of a request that the client sends, or ``""`` between two requests."""
-        self._received = 0
-        """The bytes of the present request that have arrived."""
-        self._url = b""
         self._headers: dict[bytes, bytes] = {}
-        self._fields = self._small = 0
-        self._incoming: Request | None = None
-        self._fault: Page | None = None
-        """Why the parser was stopped."""
-        self._forbidden = ""
-        """Why the client may not send requests."""
         self._complete: deque[Request] = deque()
-        self._answering: Request | None = None
-        self._is_paused = False
-        # Output
-        self._rest = b""
-        """What follows of an answer once the client has read more."""
-        self._is_stuck = False
-        """Whether the client must read first."""
-        self._is_ending = self._is_closed = False
-        """Whether nothing more is read; whether nothing more is answered, and it closes as soon as all is written."""
+        self._parser: Any = None
 
     def connection_made(self, transport: Any) -> None:
         """Wait for a request."""
-        port, self._transport = self._port, transport
+        self._enter(transport)
+        self._begin()
+
+    def _enter(self, transport: Any) -> None:
+        self._transport = transport
         self._peer = transport.get_extra_info("peername")
-        self.address = address_of(transport)
-        self._parser: Any = HttpRequestParser(self)
+        self.address = str(self._peer[0]) if self._peer else ""  # it may be closed already
+        transport.set_write_buffer_limits(UNSENT)
+        self._await_phase()
+        self._port.crowd.enter(self)
+
+    def _begin(self) -> None:
+        self._parser = HttpRequestParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_data_after_close=True
         )  # else it refuses the previous request, too
-        self._transport.set_write_buffer_limits(UNSENT)
-        if port.certificate and port.certificate.clients:
-            self._forbidden = port.certificate.clients.refusal(transport.get_extra_info("peercert"), self._peer)
-        self._wait(port.limits.closing_seconds if port.is_closed else port.limits.header_seconds)
-        port.crowd.enter(self)
+        self.phase = "header"
+        self._wait(self._port.limits.closing_seconds if self._port.is_closed else self._port.seconds[self.phase])
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """Forget the connection."""
@@ -91,95 +97,101 @@ class Connection(asyncio.BufferedProtocol):
         self._complete.clear()
         self._rest = b""
         self._incoming = self._answering = self._transport = None
-        del self._parser  # which knows this connection, too
+        self._parser = None  # which knows this connection, too
 
     # What arrives
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's
-        """Return the buffer for input, the same for all: uvloop would map 256 KiB each time, by three system calls."""
-        return self._port.room
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Read a part of a request, and answer what is complete."""
         if self._is_ending:
             return
-        port, limits = self._port, self._port.limits
+        port = self._port
         port.crowd.stir(self)
-        if self._forbidden:  # before its request, the client does not read an answer
-            self._refuse(refusal(HTTPStatus.FORBIDDEN, self._forbidden))
-            return
-        if not self._phase:  # even an empty line counts
-            self._begin("header")
-        self._received += nbytes
+        is_free = not (self.phase or self._complete or self.is_busy)
+        if is_free and (request := port.heads.find(data)):
+            self._complete.append(request)
+            self._go_on()
+        else:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        port, limits, is_new = self._port, self._port.limits, not self.phase
+        if is_new:
+            self.phase, self.due, self._fields, self._small = "header", 0.0, 0, 0  # even an empty line counts
+        self._received += len(data)
         try:
-            self._parser.feed_data(port.room[:nbytes])
-        except HttpParserError:
+            if self._fault is None:
+                self._parser.feed_data(data)
+                if self.phase == "header" and self._received > limits.header_bytes:
+                    self._stop(_LONG_HEADER, f"a header may have {limits.header_bytes} bytes")
+                if self._received > port.request_bytes:
+                    self._stop(_LARGE, f"a request may have {port.request_bytes} bytes as sent")
+        except (HttpParserError, ValueError):
             if self._fault is None:
                 _log.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self._peer)
-                self._fault = refusal(HTTPStatus.BAD_REQUEST, "it is not HTTP/1.1 as it should be")
+                self._fault = refusal(_BAD, "it is not HTTP/1.1 as it should be")
+        if not self.due:
+            self._await_phase()
+        if self._fault:
             self._refuse(self._fault)
-            return
-        if self._phase == "header" and self._received > limits.header_bytes:
-            reason = f"a header may have {limits.header_bytes} bytes"
-            self._refuse(refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason))
-        elif self._received > port.request_bytes:
-            reason = f"a request may have {port.request_bytes} bytes as sent"
-            self._refuse(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason))
-        self._go_on()
-
-    def _begin(self, phase: str) -> None:
-        self._phase = phase
-        self._await_phase()
+        else:
+            if is_new and len(self._complete) == 1:
+                port.heads.learn(data, self._complete[0])
+            self._go_on()
 
     def _await_phase(self) -> None:
         """Set the deadline of what the client sends next."""
-        self._wait(self._port.seconds[self._phase])
+        self.due = time.monotonic() + self._port.seconds[self.phase]
+
+    def _stop(self, status: HTTPStatus, reason: str) -> None:
+        """Stop reading at what must not go on.
+
+        Raises:
+            ValueError: Always; the parser makes an HttpParserError of it.
+        """
+        self._fault = refusal(status, reason)
+        raise ValueError(reason)
 
     # The parser's callbacks: an error ends the parsing.
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._url, self._headers = b"", {}
-        if not self._complete:  # all requests that are sent together are read at once
-            self._fields = self._small = 0
-        if not self._phase:
-            self._begin("header")
-            self._received = 1  # how many of what has arrived belong to it is unknown
 
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""
         self._url += url
+        if not self.phase:  # another request has come with the one before
+            self.phase, self.due = "header", 0.0
+            self._received = 1  # how many of what has arrived belong to it is unknown
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header field, or ignore a trailer."""
         self._fields += 1
         if self._fields > self._port.limits.header_fields:  # each takes as long as many bytes
-            reason = f"requests sent together may have {self._port.limits.header_fields} header fields"
-            self._stop(refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, reason))
-        if self._phase == "header":
+            most = self._port.limits.header_fields
+            self._stop(_LONG_HEADER, f"requests sent together may have {most} header fields")
+        if self.phase == "header":
             headers, name = self._headers, name.lower()
             headers[name] = value if name not in headers else headers[name] + b", " + value  # RFC 9110, section 5.3
 
     def on_headers_complete(self) -> None:
         """Begin to wait for the body."""
-        parser, headers, limits, port = self._parser, self._headers, self._port.limits, self._port
+        parser, port, headers, url = self._parser, self._port, self._headers, self._url
+        self._headers, self._url = {}, b""
         if parser.should_upgrade():  # the parser would skip the body, whose rest could pass for a request
             raise ValueError("no other protocol is spoken here")
-        if len(self._complete) + self.is_busy >= limits.requests:
-            reason = f"{limits.requests} requests may be sent before the first is answered"
-            self._stop(refusal(HTTPStatus.BAD_REQUEST, reason))
+        most = port.limits.requests
+        if len(self._complete) + self.is_busy >= most:
+            self._stop(_BAD, f"{most} requests may be sent before the first is answered")
         version = parser.get_http_version()
         if fault := fault_of(version, headers):
-            self._stop(fault)
-        keeps = parser.should_keep_alive() and (b"connection" not in headers or version == "1.1")
-        request = self._incoming = Request(parser.get_method(), *target_of(self._url), headers, keeps)
-        if headers.get(b"expect", b"100-continue").lower() != b"100-continue":
+            self._stop(*fault)
+        keeps = version == "1.1" and parser.should_keep_alive()
+        request = self._incoming = Request(parser.get_method(), *target_of(url), headers, keeps)
+        if b"expect" in headers and headers[b"expect"].lower() != b"100-continue":
             request.refusal = refusal(HTTPStatus.EXPECTATION_FAILED, "expect 100-continue or nothing", is_last=True)
         elif int(headers.get(b"content-length", 0)) > port.app.body_limit:
             request.refusal = self._too_large()
         else:
             request.refusal = port.app.admit(request)
-        self._begin("body")
+        self.phase, self.due = "body", 0.0
 
     def on_body(self, body: bytes) -> None:
         """Add a piece of the body: of a chunk, or of what has arrived."""
@@ -187,9 +199,9 @@ class Connection(asyncio.BufferedProtocol):
         request.size += len(body)
         if len(body) < _SMALL:
             self._small += 1
-            if self._small > self._port.limits.small_pieces:
-                reason = f"a body may come in {self._port.limits.small_pieces} pieces below {_SMALL} bytes"
-                self._stop(refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason))
+            most = self._port.limits.small_pieces
+            if self._small > most:
+                self._stop(_LARGE, f"a body may come in {most} pieces below {_SMALL} bytes")
         if request.refusal is None:
             request.pieces.append(body)
             if request.size > self._port.app.body_limit:
@@ -201,29 +213,19 @@ class Connection(asyncio.BufferedProtocol):
         """Queue a complete request for its answer."""
         request: Any = self._incoming
         self._incoming = None
-        if request.counted:
-            self._port.crowd.count_body(self, 0, is_coming=False)
         request.arrived = time.monotonic()
         self._complete.append(request)
-        self._received = 0
-        self._begin("")
-
-    def _stop(self, page: Page) -> None:
-        """Stop the parser at what must not go on.
-
-        Raises:
-            ValueError: Always; the parser makes an HttpParserError of it.
-        """
-        self._fault = page
-        raise ValueError(page)
+        self.phase, self.due, self._received = "", 0.0, 0
 
     # Bodies
 
-    def drop_body(self) -> None:
-        """Give up the body that is coming in, as all bodies together take too much memory."""
-        if self._incoming is not None:
-            page = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
-            self._drop(self._incoming, page)
+    def drop_body(self) -> bool:
+        """Give up the body that is coming in, if it is long, as all bodies together take too much memory."""
+        if self._incoming is None or not self._incoming.counted:
+            return False
+        page = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
+        self._drop(self._incoming, page)
+        return True
 
     def _drop(self, request: Request, page: Page) -> None:
         request.pieces.clear()
@@ -232,11 +234,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def _count(self, request: Request, size: int) -> None:
         more, request.counted = size - request.counted, size
-        self._port.crowd.count_body(self, more, is_coming=more > 0)
+        self._port.crowd.count_body(self, more)
 
     def _too_large(self) -> Page:
-        reason = f"a body may have {self._port.app.body_limit} bytes"
-        return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason, is_last=True)
+        return refusal(_LARGE, f"a body may have {self._port.app.body_limit} bytes", is_last=True)
 
     # Answers
 
@@ -256,7 +257,11 @@ class Connection(asyncio.BufferedProtocol):
             self._answer_early(self._incoming)
         if waits is not self._is_paused:
             self._is_paused = waits
-            (self._transport.pause_reading if waits else self._transport.resume_reading)()
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Read what the client sends, or let it wait."""
+        (self._transport.pause_reading if self._is_paused else self._transport.resume_reading)()
 
     def _answer_early(self, request: Request) -> None:
         """Answer a client that is still sending: that it may go on, or need not.
@@ -290,11 +295,9 @@ class Connection(asyncio.BufferedProtocol):
             self._port.app.refused(page.status)
         # Asked once: a signal that comes after this may not close a connection whose client reads that it stays open.
         request.keeps = request.keeps and not (page.is_last or self._port.app.is_closing)
-        head = (
-            f"{_STATUS_LINES[page.status]}{self._port.headers}content-type: {page.content_type}\r\n{page.headers}"
-            f"content-length: {len(page.body)}\r\n{'' if request.keeps else _CLOSE}\r\n"
-        )
-        self._send(head.encode() + (b"" if request.method == b"HEAD" else page.body))
+        head = self._port.head(page.status, page.content_type, page.headers, request.keeps)
+        body = b"" if request.method == b"HEAD" else page.body
+        self._send(b"%b%d\r\n\r\n%b" % (head, len(page.body), body))
 
     def _send(self, data: bytes) -> None:
         """Write data; short data at once, in one TLS record and one system call."""
@@ -302,13 +305,16 @@ class Connection(asyncio.BufferedProtocol):
             self._rest += data
             self._flush()
         else:
-            self._transport.write(data)
+            self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        self._transport.write(data)
 
     def _flush(self) -> None:
         """Write as much as the client reads."""
         while self._rest and not self._is_stuck:
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
-            self._transport.write(piece)
+            self._put(piece)
         self._port.crowd.count_unread(self, len(self._rest))
 
     def pause_writing(self) -> None:
@@ -342,13 +348,16 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         """Close it once everything is written."""
-        self.ends()
+        self._end()
         if self._rest:
             self._wait(self._port.limits.stalled_seconds)
         else:
-            self._transport.close()
+            self._shut()
 
-    def ends(self) -> None:
+    def _shut(self) -> None:
+        self._transport.close()
+
+    def _end(self) -> None:
         """Answer nothing more, and wait for the client to close its side."""
         self._is_closed = self._is_ending = True
         self._complete.clear()
@@ -356,6 +365,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Close it at once."""
+        self._is_closed = self._is_ending = True
         self._transport.abort()
 
     def _wait(self, seconds: float) -> None:
@@ -368,13 +378,13 @@ class Connection(asyncio.BufferedProtocol):
         elif self.is_busy or self._complete:
             self._await_phase()
         elif self._received:
-            self._refuse(refusal(HTTPStatus.REQUEST_TIMEOUT, f"the {self._phase} did not come in time"))
+            self._refuse(refusal(HTTPStatus.REQUEST_TIMEOUT, f"the {self.phase} did not come in time"))
         else:
             self._close()
 
     def shutdown(self) -> None:
         """Close it when the server stops, unless a request is on its way."""
-        if not (self._phase or self.is_busy or self._complete):
+        if not (self.phase or self.is_busy or self._complete):
             self._close()
         elif not self._received:  # the client has connected for a request that follows
             self._wait(self._port.limits.closing_seconds)
@@ -382,13 +392,6 @@ class Connection(asyncio.BufferedProtocol):
 
 def target_of(url: bytes) -> tuple[str, bytes]:
     """Return the path of a request's target, unescaped, and its query."""
-    return _known_target(url) if len(url) < _LONGEST_PATH else _target(url)
-
-
-def _target(url: bytes) -> tuple[str, bytes]:
     parsed = parse_url(url)
     path = (parsed.path or b"/").decode("ascii")
     return unquote(path) if len(path) < _LONGEST_PATH else path, parsed.query or b""
-
-
-_known_target = lru_cache(64)(_target)  # each API server requests two or three

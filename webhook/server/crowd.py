@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Protocol
 
-from webhook.server.logs import BoundedLog
+from webhook.logs import BoundedLog
 
 _log = BoundedLog(logging.getLogger(__name__))
 
@@ -29,8 +30,8 @@ class Member(Protocol):
     def expire(self) -> None:
         """Do what follows from the deadline's passing."""
 
-    def drop_body(self) -> None:
-        """Give up the body that is coming in."""
+    def drop_body(self) -> bool:
+        """Give up the body that is coming in, if that frees memory; return whether it does."""
 
     def shutdown(self) -> None:
         """Close it as the server stops, unless a request is on its way."""
@@ -48,20 +49,18 @@ class Crowd:
         most: The maximum number of connections.
         most_of_address: The maximum for one address.
         unread_bytes: The maximum of unread answers; of more, the connection that holds most is closed.
-        bodies_bytes: The maximum of bodies; of more, the one is given up that has been coming in longest.
+        bodies_bytes: The maximum of bodies; of more, the one is given up whose client has sent nothing for longest.
     """
 
     def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
         self._most, self._most_of_address = most, most_of_address
         self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
-        self._members: dict[Member, None] = {}
-        self._of_address: dict[str, dict[Member, None]] = {}
+        self._members = OrderedDict[Member, None]()
+        self._of_address: dict[str, OrderedDict[Member, None]] = {}
         self.unread = 0
         """The bytes of answers that clients have not read."""
         self.bodies = 0
         """The bytes of bodies that are coming in or wait."""
-        self._incoming: dict[Member, None] = {}
-        """The connections whose bodies are coming in, the oldest first."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
@@ -73,7 +72,7 @@ class Crowd:
 
     def enter(self, member: Member) -> None:
         """Add a connection; another may be closed for it."""
-        neighbours = self._of_address.setdefault(member.address, {})
+        neighbours = self._of_address.setdefault(member.address, OrderedDict())
         self._members[member] = neighbours[member] = None
         for members, most, where in (
             (neighbours, self._most_of_address, "of its address"),
@@ -86,7 +85,7 @@ class Crowd:
         """Forget a connection."""
         if member in self._members:
             self.unread -= member.unread
-            self.count_body(member, -member.counted, is_coming=False)
+            self.bodies -= member.counted
             del self._members[member], self._of_address[member.address][member]
             if not self._of_address[member.address]:
                 del self._of_address[member.address]
@@ -94,9 +93,8 @@ class Crowd:
     def stir(self, member: Member) -> None:
         """Note that a client has sent something: its connection is the least idle now."""
         if member in self._members:
-            for members in (self._members, self._of_address[member.address]):
-                del members[member]
-                members[member] = None
+            self._members.move_to_end(member)
+            self._of_address[member.address].move_to_end(member)
 
     def count_unread(self, member: Member, unread: int) -> None:
         """Note how many bytes a client has not read; the connection with most may have to be closed."""
@@ -106,17 +104,13 @@ class Crowd:
             if self.unread > self._unread_bytes:
                 self._close(max(self._members, key=lambda each: each.unread), f"{self.unread} bytes are unread")
 
-    def count_body(self, member: Member, more: int, *, is_coming: bool) -> None:
-        """Note how many more bytes the bodies of a connection take, and whether one is coming in."""
+    def count_body(self, member: Member, more: int) -> None:
+        """Note how many more bytes the bodies of a connection take; one that is coming in may have to be given up."""
         if member in self._members:
             self.bodies += more
             member.counted += more
-            if is_coming:
-                self._incoming.setdefault(member)
-            else:
-                self._incoming.pop(member, None)
-            if self.bodies > self._bodies_bytes and self._incoming:
-                next(iter(self._incoming)).drop_body()
+            if self.bodies > self._bodies_bytes and more > 0:
+                any(each.drop_body() for each in self._members)
 
     def expire(self) -> None:
         """Tell those connections whose deadline has passed."""

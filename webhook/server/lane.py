@@ -22,10 +22,13 @@ from contextlib import nullcontext, suppress
 from typing import Any, NoReturn
 from weakref import WeakSet
 
+from msgspec.structs import astuple, replace
+
 from webhook.admission import Answer, Call, Record
 from webhook.admission.record import RecordedFinding
 from webhook.admission.requests import part, text_in
 from webhook.problem import cut
+from webhook.records import NamedTuple
 from webhook.server.memory import bound, keep
 
 _TOGETHER = 2
@@ -115,19 +118,24 @@ class Lane:
     def close(self) -> None:
         """End the processes that wait for reviews."""
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop().end()
 
     async def _ask(self, body: bytes, call: Call, most: float = 0.0) -> tuple[Answer, float]:
+        """Let a process answer a review within some processor time; 0 for any."""
         process = await self._process()
+        reader, writer, _ = process
         try:
-            answer, seconds, is_last = await process.answer(body, call, most)
+            writer.write(_frame((call.endpoint, call.fail_open, call.deadline, most), body))
+            lengths = await reader.readexactly(_LENGTHS.size)
+            answered = lengths + await reader.readexactly(sum(_LENGTHS.unpack(lengths)))
+            answer, seconds, is_last = read_answer(answered)
         except BaseException:
             if not most or time.monotonic() > (call.deadline or 0.0) - _EARLIER:
                 self.ended += 1
-            process.close()
+            process.end()
             raise
         if is_last:
-            process.close()
+            process.end()
         else:
             self._idle.append(process)
         return answer, seconds
@@ -138,36 +146,20 @@ class Lane:
             process = self._idle.pop()
             if process.generation == generation and not process.reader.at_eof():
                 return process
-            process.close()
-        reader, writer = await asyncio.open_unix_connection(sock=self.forks.fork())
-        return _Process(reader, writer, generation)
+            process.end()
+        return _Process(*await asyncio.open_unix_connection(sock=self.forks.fork()), generation)
 
 
-class _Process:
+class _Process(NamedTuple):
     """A process that answers reviews, as the lane sees it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, generation: int) -> None:
-        self.reader, self._writer, self.generation = reader, writer, generation
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    generation: int
 
-    async def answer(self, body: bytes, call: Call, most: float) -> tuple[Answer, float, bool]:
-        """Answer a review; return the processor time that it took, and whether it was the last.
-
-        Args:
-            body: The review.
-            call: How the webhook was called.
-            most: The processor time that it may take; 0 for any.
-
-        Raises:
-            EOFError: The process has ended.
-            ConnectionError: The same.
-        """
-        self._writer.write(_frame((call.endpoint, call.fail_open, call.deadline, most), body))
-        lengths = await self.reader.readexactly(_LENGTHS.size)
-        return read_answer(lengths + await self.reader.readexactly(sum(_LENGTHS.unpack(lengths))))
-
-    def close(self) -> None:
+    def end(self) -> None:
         """End it."""
-        self._writer.transport.abort()
+        self.writer.transport.abort()
 
 
 class Forks:
@@ -218,10 +210,8 @@ class Forks:
     def look(self) -> None:
         """Stop this process, to be restarted, if the nursery has ended; call it each second."""
         try:
-            is_gone = not self._control.recv(1, socket.MSG_PEEK)  # it sends nothing
-        except BlockingIOError:
-            return
-        except OSError:
+            is_gone = os.waitpid(self._nursery, os.WNOHANG)[0] != 0
+        except ChildProcessError:  # SIGCHLD was ignored when draguard was started
             is_gone = True
         if is_gone and not self._has_stopped:  # a second signal would end reviews, too
             self._has_stopped = True
@@ -345,10 +335,7 @@ def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
         is_last: Whether the process ends now.
     """
     record = answer.record
-    recorded = record and (
-        *(record.endpoint, record.decision, _shown(record), record.found),
-        *(record.patched, record.warnings, record.cost, record.message),
-    )
+    recorded = record and astuple(replace(record, request=_shown(record)))
     return _frame((answer.status, answer.content_type, recorded, seconds, is_last), answer.body)
 
 

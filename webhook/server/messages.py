@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import NamedTuple
 
+import msgspec
+
+_HEADS = 64
+"""How many heads are remembered; each API server sends two or three."""
 PLAIN = "text/plain; charset=utf-8"
 _OF_HOSTS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-./:;=@[]_~"  # as httpguts has it
 
@@ -54,7 +58,7 @@ class Limits:
     bodies_bytes: int = 1 << 26
 
 
-class Page(NamedTuple):
+class Page(msgspec.Struct, frozen=True):
     """An answer.
 
     Args:
@@ -72,8 +76,7 @@ class Page(NamedTuple):
     is_last: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class Request:
+class Request(msgspec.Struct, eq=False):
     """A request, whose body may still be coming in.
 
     Args:
@@ -91,7 +94,7 @@ class Request:
     headers: dict[bytes, bytes]
     keeps: bool = True
     refusal: Page | None = None
-    pieces: list[bytes] = field(default_factory=list)
+    pieces: list[bytes] = msgspec.field(default_factory=list)
     """The pieces of its body that have arrived."""
     size: int = 0
     """Their bytes, also of those that were dropped."""
@@ -108,22 +111,68 @@ class Request:
         return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
 
+class Heads:
+    """The heads of plain requests that were parsed.
+
+    A client sends the same one with each request, but for the body's length; parsing it again takes longer than
+    everything else that HTTP needs.
+
+    Args:
+        body_limit: The longest body that is read, in bytes.
+    """
+
+    def __init__(self, body_limit: int) -> None:
+        self._limit = body_limit
+        self._known: dict[tuple[bytes, bytes], tuple[bytes, str, bytes, dict[bytes, bytes]]] = {}
+        """By what comes before and after the length."""
+
+    def find(self, data: bytes) -> Request | None:
+        """Return the request that came in one piece, if its head is known; None if it must be parsed."""
+        before, length, after, body = _parts(data)
+        known = self._known.get((before, after))
+        if known is None or length != b"%d" % len(body) or len(body) > self._limit:
+            return None
+        return Request(*known, pieces=[body], arrived=time.monotonic())
+
+    def learn(self, data: bytes, request: Request) -> None:
+        """Remember the head of a request that was parsed, if it came in one piece.
+
+        Args:
+            data: What has arrived since the request before.
+            request: The first of the requests in it.
+        """
+        before, length, after, body = _parts(data)
+        is_whole = request.pieces == [body] and request.headers.get(b"content-length") == length == b"%d" % len(body)
+        if is_whole and request.keeps and b"expect" not in request.headers:
+            if len(self._known) >= _HEADS:
+                self._known.clear()
+            self._known[before, after] = request.method, request.path, request.query, request.headers
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return of a request what comes before the length of its body, the length, the rest of its head, and its body."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    before, _, rest = head.partition(b"\r\nContent-Length: ")
+    length, _, after = rest.partition(b"\r\n")
+    return before, length, after, body
+
+
 def refusal(status: HTTPStatus, reason: str, headers: str = "", *, is_last: bool = False) -> Page:
     """Make the page of a refusal, with its reason."""
     return Page(status, f"{status.phrase}: {reason}\n".encode(), PLAIN, headers, is_last)
 
 
-def fault_of(version: str, headers: dict[bytes, bytes]) -> Page | None:
-    """Return the refusal of a header that violates HTTP where the parser does not look, as Go's net/http does."""
+def fault_of(version: str, headers: dict[bytes, bytes]) -> tuple[HTTPStatus, str] | None:
+    """Return what in a header violates HTTP where the parser does not look, as Go's net/http does, and its status."""
     host, coding = headers.get(b"host"), headers.get(b"transfer-encoding")
     if version not in {"1.0", "1.1"}:
-        return refusal(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here")
+        return HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here"
     if host is None and version == "1.1":
-        return refusal(HTTPStatus.BAD_REQUEST, "the header Host is missing")
+        return HTTPStatus.BAD_REQUEST, "the header Host is missing"
     if host and host.translate(None, _OF_HOSTS):
-        return refusal(HTTPStatus.BAD_REQUEST, "the header Host is malformed")
+        return HTTPStatus.BAD_REQUEST, "the header Host is malformed"
     if coding is not None and version == "1.0":  # its end is uncertain (RFC 9112, section 6.1)
-        return refusal(HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding")
+        return HTTPStatus.BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding"
     if coding is not None and coding.rstrip(b" \t").lower() != b"chunked":
-        return refusal(HTTPStatus.NOT_IMPLEMENTED, "the only supported Transfer-Encoding is chunked")
+        return HTTPStatus.NOT_IMPLEMENTED, "the only supported Transfer-Encoding is chunked"
     return None

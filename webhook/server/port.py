@@ -7,23 +7,20 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from http import HTTPStatus
 
 from webhook.server.app import Pages
 from webhook.server.certificate import Certificate, ServerError
 from webhook.server.crowd import Crowd
-from webhook.server.messages import Limits
+from webhook.server.messages import Heads, Limits
 
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
 _UNREAD = 1 << 15
-"""The kernel's receive buffer of a connection, in bytes; it doubles the number."""
+"""The kernel's receive buffer of a connection, in bytes; it doubles the number. No more is read at once."""
 _KEPT = 1 << 16
 """The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too. By default, it grows
 to megabytes for a client that has read quickly so far, which count as the container's memory."""
-_ROOM = 1 << 16
-"""The bytes that are read at once; the kernel buffers about as many per connection."""
-_FLIGHT = 1 << 12
-"""The bytes of a handshake that are read at once, and kept until its turn: most clients send less than a thousand."""
 _TOGETHER = 16
 """The connections that are accepted in a turn of the event loop."""
 _HANDSHAKES = 0.005
@@ -77,32 +74,31 @@ class Port:
         app: Pages,
         listener: socket.socket,
         limits: Limits,
-        protocol: Callable[[Port], asyncio.BufferedProtocol],
+        protocol: Callable[[Port], asyncio.Protocol],
         certificate: Certificate | None = None,
     ) -> None:
         self.app = app
         self.limits = limits
-        self.seconds = {"": limits.idle_seconds, "header": limits.header_seconds, "body": limits.body_seconds}
-        """The deadline of each phase of a request."""
+        self.seconds = {
+            "handshake": limits.handshake_seconds,
+            "header": limits.header_seconds,
+            "body": limits.body_seconds,
+            "": limits.idle_seconds,
+        }
+        """How long a client may take for each phase of a request, and between two."""
         self.request_bytes = 2 * app.body_limit + limits.header_bytes
         """The longest request as sent: header and body, which the framing of chunks may double."""
         self.crowd = Crowd(limits.connections, limits.connections_per_address, limits.unread_bytes, limits.bodies_bytes)
         self.half_read = Crowd(limits.half_read, limits.half_read // 2)
         """The connections with a message of their handshake half read."""
         self.certificate = certificate
-        self.room = memoryview(bytearray(_ROOM))
-        """The buffer for input until it is parsed, used by one connection at a time."""
-        self.sealed = memoryview(bytearray(_ROOM))
-        """The buffer for input until it is decrypted, used likewise."""
-        self.begun = self.sealed[:_FLIGHT]
-        """Its part for a connection in its handshake."""
-        self.headers = ""
-        """The first header lines of each answer."""
+        self.heads = Heads(app.body_limit)
+        self._answers: dict[tuple[int, str, str, bool], bytes] = {}
+        """The heads of answers, as of the last look at the clock."""
         self.is_closed = False
         self.url = url_of(listener, "https" if certificate else "http")
         self._listener = listener
         self._protocol = protocol
-        self._is_accepting = False
         self._beginning: set[asyncio.Task[object]] = set()
         self._handshakes: deque[Callable[[], None]] = deque()
         """What goes on when its turn comes."""
@@ -110,17 +106,27 @@ class Port:
 
     def look(self) -> None:
         """Look at all deadlines and at the clock, and accept connections; called some times a second."""
-        date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
-        self.headers = f"date: {date}\r\nserver: draguard\r\n"
+        self._answers.clear()
         self.crowd.expire()
-        if not (self._is_accepting or self.is_closed):
-            self._is_accepting = True
+        if not self.is_closed:
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Page
+        """Return the head of an answer, up to the value of its last line, the length of the body."""
+        key = status, content_type, headers, keeps
+        if (found := self._answers.get(key)) is None:
+            date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
+            close = "" if keeps else "connection: close\r\n"
+            found = self._answers[key] = (
+                f"HTTP/1.1 {status:d} {HTTPStatus(status).phrase}\r\ndate: {date}\r\nserver: draguard\r\n"
+                f"content-type: {content_type}\r\n{headers}{close}content-length: "
+            ).encode()
+        return found
 
     def close(self) -> None:
         """Accept no more connections, and close those on which no request is on its way."""
         self.is_closed = True
-        self._pause()
+        asyncio.get_running_loop().remove_reader(self._listener)
         self._listener.close()
         for each in self.crowd:
             each.shutdown()
@@ -132,7 +138,7 @@ class Port:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:  # most likely the process may open no more files: try again soon
-                self._pause()
+                asyncio.get_running_loop().remove_reader(self._listener)
                 return
             if is_open(connection):
                 task = asyncio.get_running_loop().create_task(self._begin(connection))
@@ -140,11 +146,6 @@ class Port:
                 task.add_done_callback(self._beginning.discard)
             else:
                 connection.close()
-
-    def _pause(self) -> None:
-        if self._is_accepting:
-            asyncio.get_running_loop().remove_reader(self._listener)
-            self._is_accepting = False
 
     async def _begin(self, connection: socket.socket) -> None:
         try:
@@ -178,12 +179,6 @@ def is_open(connection: socket.socket) -> bool:
         return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
     except OSError:
         return False
-
-
-def address_of(transport: asyncio.BaseTransport) -> str:
-    """Return the address at the other end; empty if it is closed already."""
-    peer = transport.get_extra_info("peername")
-    return str(peer[0]) if peer else ""
 
 
 def url_of(listener: socket.socket, scheme: str = "https") -> str:

@@ -26,7 +26,7 @@ from webhook.server.memory import keep, kept_survivors, return_freed
 from webhook.server.messages import Limits
 from webhook.server.port import Port
 from webhook.server.reloading import Reloaded
-from webhook.server.tls import Tls
+from webhook.server.tls import Secure
 
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
@@ -74,13 +74,11 @@ class Server:
         if files != resource.RLIM_INFINITY:
             limits = replace(limits, connections=max(1, min(limits.connections, files - _OTHER_FILES)))
         self._limits = limits
-        self.port = Port(app, listener, limits, lambda port: Tls(port, certificate, Connection(port)), certificate)
+        self.port = Port(app, listener, limits, Secure, certificate)
         self._ports = [self.port]
         if beside:  # limits of its own: a client that fills up one port leaves the other open
-            seconds = min(limits.header_seconds, _PROBE_SECONDS)
-            fewer = replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
-            self._ports.append(Port(*beside, fewer, Connection))
-        self._reloaded = reloaded
+            self._ports.append(Port(*beside, _of_probes(limits), Connection))
+        self._reloaded = certificate, *reloaded
         self._following: threading.Thread | None = None
         self._tick = tick
         self._ready = ready
@@ -137,7 +135,6 @@ class Server:
             port.look()
 
     def _each_second(self) -> None:
-        self._certificate.follow()
         is_following = self._following is not None and self._following.is_alive()
         if not is_following and any(each.may_have_changed() for each in self._reloaded):
             self._following = threading.Thread(target=self._follow, daemon=True)
@@ -174,6 +171,24 @@ class Server:
         delay = 0.0 if number == signal.SIGINT else self._shutdown_delay
         _log.info("received %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
         self.stop(delay)
+
+
+def serve_pages(pages: Pages, listener: socket.socket) -> None:
+    """Serve pages without TLS in a thread of their own, until the process ends."""
+
+    async def serve() -> None:
+        port = Port(pages, listener, _of_probes(Limits()), Connection)
+        _log.info("metrics and probes on %s", port.url)
+        while True:
+            port.look()
+            await asyncio.sleep(_TICK)
+
+    threading.Thread(target=lambda: uvloop.run(serve()), name="pages", daemon=True).start()
+
+
+def _of_probes(limits: Limits) -> Limits:
+    seconds = min(limits.header_seconds, _PROBE_SECONDS)
+    return replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
 
 
 def open_many_files() -> None:

@@ -15,12 +15,14 @@ from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import Blocked, allocation_of, claims_of, source, uid_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.records import NamedTuple
 from webhook.simulation import binding, creation
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.conditions import FILTER_FAILED
+from webhook.simulation.holders import DeviceID
 from webhook.simulation.queue import priority
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, requests
 from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
@@ -154,6 +156,18 @@ _WAITING: Final = "waiting for binding conditions"
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
+class Overlay(NamedTuple):
+    """What a picture of the devices shows of a pod that nodes refuse.
+
+    Args:
+        depths: How many stages devices pass, by claim and request.
+        opened: The nodes that each change of the answer's help opens.
+    """
+
+    depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
+    opened: Sequence[Sequence[str]]
+
+
 class Answers:
     """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
@@ -163,7 +177,7 @@ class Answers:
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
         self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
-        self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject]] = {}
+        self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject, Advice]] = {}
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
@@ -178,6 +192,21 @@ class Answers:
             "candidateCount": len(placement.candidates),
             "why": _why(_reason(placement, why["nodes"]), why, self._notes(placement)),
         }
+
+    def overlay(self, placement: Placement) -> Overlay | None:
+        """Return what a picture shows of a pod that nodes refuse, right after :meth:`of`; None for other pods."""
+        verdicts, needs = placement.verdicts, placement.needs
+        known = self._known.get(id(verdicts))
+        if (
+            placement.node is not None
+            or placement.candidates
+            or needs is None
+            or known is None
+            or known[0] is not verdicts
+        ):
+            return None
+        opened = [[self._cluster.names[node] for node in each.opened] for each in known[4].suggestions]
+        return Overlay(self._explainer.depths(known[0], Round(self._cluster, needs)), opened)
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
@@ -220,7 +249,7 @@ class Answers:
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
         # Trying suggestions leaves the cluster as it was, with a longer log.
-        self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found
+        self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found, advice
         return found
 
     def _notes(self, placement: Placement) -> list[str]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 
 from webhook.inventory.claims import Consumer, allocation_of
@@ -192,6 +193,29 @@ def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
 
 def _place(device: JSONObject) -> list[str]:
     return [text(device, each) for each in ("driver", "pool", "device")]
+
+
+TIMED: Final = ("Node", "Pod", "ResourceClaim")
+"""The kinds whose objects change often, so that the newest time is one of theirs."""
+
+
+def newest(objects: Iterable[JSONObject]) -> datetime:
+    """Return the newest time in objects, at which they were read or a little earlier; they tell no other."""
+    times = {time for each in objects for time in _times(each)}
+    return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
+
+
+def _times(obj: JSONObject) -> Iterator[str]:
+    """Yield the times of what happened to a node, a pod or a claim."""
+    status = mapping(obj, "status")
+    yield text(obj, "metadata", "creationTimestamp")
+    yield text(status, "allocation", "allocationTimestamp")
+    for each in (*items(status, "conditions"), *chain(*(items(one, "conditions") for one in items(status, "devices")))):
+        yield text(each, "lastHeartbeatTime")
+        yield text(each, "lastTransitionTime")
+    for each in items(status, "containerStatuses"):
+        yield text(each, "state", "running", "startedAt")
+        yield text(each, "state", "terminated", "finishedAt")
 
 
 def time_of(value: str) -> datetime | None:

@@ -25,7 +25,7 @@ from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_o
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.affinity import required, selects
-from webhook.simulation.binding import EPOCH, time_of, written
+from webhook.simulation.binding import TIMED, newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 
@@ -44,9 +44,6 @@ EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 """The feature gate by which devices are part of a node's cpu or memory."""
-_TIMED: Final = ("Node", "Pod", "ResourceClaim")
-"""The kinds whose objects change often, so that the newest time is one of theirs."""
-_NAMES_OF_TIMES: Final = ("time", "Time", "Timestamp")
 EVERYWHERE: Final = -1
 """Stands for all nodes in the log of changes."""
 
@@ -216,8 +213,7 @@ class Cluster:
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects, at which they were collected; they tell no other."""
-        known = (each for kind in _TIMED for obj in self.inventory.all(kind) for each in _times(obj))
-        return max(known, default=EPOCH)
+        return newest(each for kind in TIMED for each in self.inventory.all(kind))
 
     @property
     def timestamp(self) -> str:
@@ -355,19 +351,6 @@ class Cluster:
     def _touch(self, claim: JSONObject) -> None:
         for result in items(claim, "status", "allocation", "devices", "results"):
             self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
-
-
-def _times(value: Any) -> Iterator[datetime]:
-    """Yield the times in an object, but for that of its deletion, which may lie ahead."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            if not isinstance(each, str):
-                yield from _times(each)
-            elif name.endswith(_NAMES_OF_TIMES) and name != "deletionTimestamp" and (found := time_of(each)):
-                yield found
-    elif isinstance(value, list):
-        for each in value:
-            yield from _times(each)
 
 
 def _nothing() -> None:

@@ -163,6 +163,21 @@ class Explainer:
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
 
+    def depths(self, verdicts: Verdicts, round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
+        """Return how many stages devices pass, by claim and request; those of other nodes are left out.
+
+        Other nodes refuse the pod before their devices are looked at.
+        """
+        found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
+        for node, verdict in verdicts.by_node.items():
+            attempt = _attempt(node, verdict, round_)
+            for funnel in self._funnels(attempt, node) if attempt else ():
+                known = found[funnel.claim, funnel.request]
+                for device, depth in funnel.depths():
+                    key = device.slice.driver, device.slice.pool, device.name
+                    known[key] = max(depth, known.get(key, 0))
+        return found
+
     def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         demand = round_.needs.demand
@@ -345,6 +360,13 @@ _LOOKED_AT_MAX: Final = 64
 """The number of nodes of a group whose obstacles are examined."""
 _VALUES_MAX: Final = 4
 """The number of values of devices that a reason names."""
+
+
+def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield the stages of a request of a group, with what is said of the devices that pass them."""
+    selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
+    labels = ("", "of the class", selecting, "free", "tolerated", f"with enough {request['short']}")
+    yield from zip(_STAGE_NAMES, labels, strict=True)
 
 
 def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.deviceselectors.reads import reads
+from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.plugins import Plugin, home_of
+from webhook.inventory.plugins import plugins as plugins_of
 from webhook.objects import (
     JSONObject,
     at,
@@ -22,7 +24,6 @@ from webhook.objects import (
     namespace_of,
     number,
     text,
-    texts,
 )
 from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, Tolerations, required, wants
@@ -32,52 +33,8 @@ from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
 from webhook.why.scene import Cause, Ref, Scene, ref_of
 
-_REGISTRY: Final = "plugins_registry"
-"""The directory on each node in which kubelet looks for the sockets of drivers."""
-_OF_STORAGE: Final = "node-driver-registrar"
-"""The image by which drivers of storage register; they have the same directory."""
-_REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_COMMON: Final = frozenset(
-    [
-        "ai",
-        "com",
-        "cpu",
-        "dev",
-        "device",
-        "devices",
-        "dra",
-        "driver",
-        "drivers",
-        "gpu",
-        "gpus",
-        "io",
-        "k8s",
-        "kubelet",
-        "kubernetes",
-        "memory",
-        "net",
-        "nic",
-        "node",
-        "npu",
-        "org",
-        "plugin",
-        "resource",
-        "resources",
-        "sigs",
-        "tpu",
-        "vf",
-        "www",
-        "x",
-    ]
-)
-"""Words in the names of drivers that do not tell one from another."""
-_WORDS: Final = re.compile(r"[a-z0-9]+")
-_SORTS: Final = frozenset({"gpu", "cpu", "memory", "nic", "vf", "tpu", "npu"})
-"""Those that name a sort of devices."""
-_DISTINCT: Final = 100
 _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
-_SURE: Final = 1_000_000
 
 
 def of_class(scene: Scene, name: str) -> list[str]:
@@ -91,20 +48,24 @@ def of_class(scene: Scene, name: str) -> list[str]:
     return sorted(found or domains - {"", STANDARD_DOMAIN})
 
 
-def daemon_set(scene: Scene, driver: str) -> JSONObject | None:
+def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSONObject | None:
     """Return the DaemonSet that runs the kubelet plugin of a driver; None if none looks like it.
 
-    No field ties the two: a DaemonSet that mounts kubelet's directory for plugins is one if it names the driver, or has
-    its distinctive words; or its common words, such as ``cpu``, if no other driver has more in common with it.
+    Args:
+        node: A node for which it should be, if there are several.
     """
-    ranked = [(likeness(each, driver), each) for each in plugins(scene)]
-    best, found = max(ranked, key=lambda each: each[0], default=(0, None))
-    if best >= _DISTINCT:
-        return found
-    others = known(scene) - {driver}
-    left = [each for each in ranked if not any(likeness(each[1], other) >= _DISTINCT for other in others)]
-    best, found = max(left, key=lambda each: each[0], default=(0, None))
-    return found if best else None
+    found = [each.workload for each in running(scene, driver) if driver in each.drivers]
+    return next((each for each in found if node is not None and _matches(each, node)), found[0] if found else None)
+
+
+def running(scene: Scene, *more: str) -> list[Plugin]:
+    """Return the DaemonSets that run plugins, with the drivers that are known, and others."""
+    served: dict[str, set[str]] = {}
+    for each in scene.inventory.all("ResourceSlice"):
+        if node := text(each, "spec", "nodeName"):
+            served.setdefault(text(each, "spec", "driver"), set()).add(node)
+    every = scene.inventory.all
+    return plugins_of(every("DaemonSet"), every("Pod"), served, known(scene).union(more))
 
 
 def known(scene: Scene) -> set[str]:
@@ -112,40 +73,6 @@ def known(scene: Scene) -> set[str]:
     classes = (name for _, name in scene.inventory.names("DeviceClass"))
     published = {text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")}
     return published.union(*(of_class(scene, each) for each in classes))
-
-
-def likeness(workload: JSONObject, driver: str) -> int:
-    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only."""
-    spec = mapping(workload, "spec", "template", "spec")
-    parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
-    for each in (*items(spec, "containers"), *items(spec, "initContainers")):
-        parts += [text(each, "name"), _without_host(text(each, "image")), *texts(each, "args"), *texts(each, "command")]
-        parts += [text(env, "value") for env in items(each, "env")]
-    written = "\n".join(each for each in parts if isinstance(each, str)).lower()
-    if driver.lower() in written:
-        return _SURE
-    words = set(_WORDS.findall(driver.lower()))
-    squeezed = "".join(_WORDS.findall(driver.lower()))
-    distinct = sum(len(each) for each in words - _COMMON if each in written) or (len(squeezed) * (squeezed in written))
-    return distinct * _DISTINCT + sum(len(each) for each in words & _SORTS if each in written)
-
-
-def _without_host(image: str) -> str:
-    """Return an image without its registry, which says nothing of what it is."""
-    host, slash, path = image.partition("/")
-    return path if slash and "." in host else image
-
-
-def _is_plugin(workload: JSONObject) -> bool:
-    spec = mapping(workload, "spec", "template", "spec")
-    paths = [text(each, "hostPath", "path") for each in items(spec, "volumes")]
-    images = [text(each, "image") for each in items(spec, "containers")]
-    return any(_REGISTRY in each for each in paths) and not any(_OF_STORAGE in each for each in images)
-
-
-def plugins(scene: Scene) -> list[JSONObject]:
-    """Return the DaemonSets that run kubelet plugins of drivers."""
-    return [each for each in scene.inventory.all("DaemonSet") if _is_plugin(each)]
 
 
 def published_on(scene: Scene, node: str) -> dict[str, list[JSONObject]]:
@@ -204,16 +131,14 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
 
 def on_node(scene: Scene, driver: str, node: JSONObject) -> Cause | None:
     """Say what is wrong with a driver's plugin on a node; None if it runs, or its DaemonSet is not known."""
-    found = daemon_set(scene, driver)
-    if found is None:
-        return None
-    return of_plugin(scene, found, node)
+    found = daemon_set(scene, driver, node)
+    return None if found is None else of_plugin(scene, found, node)
 
 
 def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | None:
     """Say what is wrong with the pod of a DaemonSet on a node; None if it runs."""
     who, name = f"DaemonSet {full_name_of(workload)}", name_of(node)
-    pods = [each for each in scene.owned(workload) if _home(each) == name]
+    pods = [each for each in scene.owned(workload) if home_of(each) == name]
     if pods:
         return of_pod(pods[0], scene)
     about = (ref_of(workload), Ref("Node", name))
@@ -237,7 +162,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
 
 def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     """Say what is wrong with a pod of a driver; None if it is ready."""
-    who, where = f"its pod {full_name_of(pod)}", f" on {_home(pod)}"
+    who, where = f"its pod {full_name_of(pod)}", f" on {home_of(pod)}"
     about = (ref_of(pod), *map(ref_of, scene.owners(pod)))
     if at(pod, "metadata", "deletionTimestamp"):
         return Cause(f"{who}{where} is terminating", about)
@@ -262,14 +187,6 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     return Cause(f"{who}{where} is not ready: {words}", about)
 
 
-def _home(pod: JSONObject) -> str:
-    """Return the node of a DaemonSet's pod, also of one that waits to be bound to it."""
-    if node := text(pod, "spec", "nodeName"):
-        return node
-    terms = items(mapping(pod, "spec", *_REQUIRED), "nodeSelectorTerms")
-    return next((name for term in terms for each in items(term, "matchFields") for name in texts(each, "values")), "")
-
-
 def _matches(workload: JSONObject, node: JSONObject) -> bool:
     return wants(mapping(workload, "spec", "template", "spec"), node)
 
@@ -279,7 +196,7 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     spec = mapping(workload, "spec", "template", "spec")
     labels = [mapping(each, "metadata", "labels") for each in nodes]
     lacking = [f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items() if not _any(labels, key, value)]
-    affinity = required(mapping(spec, *_REQUIRED))
+    affinity = required(mapping(spec, *REQUIRED))
     if lacking:
         wanted = " and ".join(lacking)
     elif affinity:
@@ -301,10 +218,8 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     name = name_of(node)
     slices = published_on(scene, name)
     silent: list[Cause] = []
-    every = known(scene)
     skipping: list[Cause] = []
-    for workload in plugins(scene):
-        own = [each for each in sorted(every) if daemon_set(scene, each) is workload]
+    for workload, own, _ in running(scene):
         if any(each in slices for each in own):
             if trouble := of_plugin(scene, workload, node):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")

@@ -5,7 +5,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
@@ -260,8 +260,11 @@ def repeated_owner(meta: View) -> Iterator[Problem]:
         yield Problem(WARNING, "", "Dropped", meta / "ownerReferences", message + ", ".join(repeated))
 
 
-def _compared(owners: Iterable[View]) -> Iterator[tuple[View, bool]]:
+def _compared(owners: Sequence[View]) -> Iterator[tuple[View, bool]]:
     """Tell of each owner reference whether it is the first of its like."""
+    if len(owners) == 1:
+        yield owners[0], True
+        return
     import json  # few objects have several owners
 
     seen = set()

@@ -280,6 +280,48 @@ class PodMetadata(Metadata):
     counted: ClassVar = {OLDEST: False, 33: True}
 
 
+class OwnPodSpec(PodSpec):
+    """What a pod runs, and what that needs; a template may have more."""
+
+    go_name = "PodSpec"
+
+
+@check(OwnPodSpec, on=[CREATE], given=["ephemeralContainers"])
+def new_ephemeral_containers(spec: View) -> Iterator[Problem]:
+    """Ephemeral containers can be added only to a running pod."""
+    if spec.contents("ephemeralContainers"):
+        yield forbidden(spec / "ephemeralContainers", "cannot be set on create")
+
+
+@check(OwnPodSpec, on=[CREATE, UPDATE])
+def spaces_around_image(spec: View) -> Iterator[Problem]:
+    """The image of a pod's container has no white space around it; in a template it may."""
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for index, container in enumerate(spec.contents(kind)):
+            image = container.get("image") or ""
+            if image != image.strip(GO_SPACE):
+                detail = "must not have leading or trailing whitespace"
+                yield invalid(spec / kind / index / "image", image, detail)
+
+
+@check(OwnPodSpec, on=[CREATE], given=["nodeName"])
+def node_before_gates_cleared(spec: View) -> Iterator[Problem]:
+    """A pod with scheduling gates is not scheduled yet, and so has no node."""
+    if spec.nodeName and spec.schedulingGates:
+        yield forbidden(spec / "nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
+@check(OwnPodSpec, on=[CREATE, UPDATE])
+def amounts_of_default_requests(spec: View) -> Iterator[Problem]:
+    """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
+    for kind in ("containers", "initContainers"):
+        for index, container in enumerate(spec.contents(kind)):
+            for name, problem in amounts.only_limits(container.get("resources") or {}, spec.release):
+                path = spec / kind / index / "resources"
+                spelled = path / "requests" / Key(name)
+                yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
+
+
 class Pod(Object):
     """Containers that run together on a node."""
 
@@ -287,7 +329,7 @@ class Pod(Object):
     kept_by_status: ClassVar = {OLDEST: frozenset({"ownerReferences", "deletionTimestamp"})}
 
     metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
-    spec = Nested(PodSpec, "What it runs, and what that needs.", subresource=MAIN)
+    spec = Nested(OwnPodSpec, "What it runs, and what that needs.", subresource=MAIN)
     status = Nested(PodStatus, "What became of it.", subresource=STATUS)
 
     @staticmethod
@@ -384,45 +426,6 @@ def _with_host_ports(container: Any) -> Any:
             for each in ports
         ]
     }
-
-
-@check(Pod, on=[CREATE], given=["spec"])
-def new_ephemeral_containers(pod: View) -> Iterator[Problem]:
-    """Ephemeral containers can be added only to a running pod."""
-    if pod.spec.contents("ephemeralContainers"):
-        yield forbidden(pod / "spec" / "ephemeralContainers", "cannot be set on create")
-
-
-@check(Pod, on=[CREATE, UPDATE], given=["spec"])
-def spaces_around_image(pod: View) -> Iterator[Problem]:
-    """The image of a pod's container has no white space around it; in a template it may."""
-    spec = pod.spec
-    for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(spec.contents(kind)):
-            image = container.get("image") or ""
-            if image != image.strip(GO_SPACE):
-                detail = "must not have leading or trailing whitespace"
-                yield invalid(pod / "spec" / kind / index / "image", image, detail)
-
-
-@check(Pod, on=[CREATE], given=["spec"])
-def node_before_gates_cleared(pod: View) -> Iterator[Problem]:
-    """A pod with scheduling gates is not scheduled yet, and so has no node."""
-    if pod.spec.nodeName and pod.spec.schedulingGates:
-        detail = "cannot be set until all schedulingGates have been cleared"
-        yield forbidden(pod / "spec" / "nodeName", detail)
-
-
-@check(Pod, on=[CREATE, UPDATE], given=["spec"])
-def amounts_of_default_requests(pod: View) -> Iterator[Problem]:
-    """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
-    spec, release = pod.spec, pod.release
-    for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.contents(kind)):
-            for name, problem in amounts.only_limits(container.get("resources") or {}, release):
-                path = pod / "spec" / kind / index / "resources"
-                spelled = path / "requests" / Key(name)
-                yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
 
 
 @check(Pod, since=32, given=["spec"])

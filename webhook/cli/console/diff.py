@@ -10,8 +10,7 @@ from difflib import Match, SequenceMatcher
 from typing import Final
 
 from webhook.findings import Finding
-from webhook.report.excerpt import printable, uncommanded
-from webhook.report.summary import counted
+from webhook.report.excerpt import counted, printable, uncommanded
 
 _SEPARATOR = "---"
 

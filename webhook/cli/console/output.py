@@ -46,8 +46,13 @@ def show(report: Report, arguments: Namespace) -> int:
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
-            sys.stdout.writelines(f"{line}\n" for line in make(output.format, _style(arguments)).lines(report))
+            show_escaped(make(output.format, _style(arguments)).lines(report))
     return exit_code(report, arguments)
+
+
+def show_escaped(lines: Iterable[str]) -> None:
+    """Write lines whose texts are escaped already."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
 def _outputs(arguments: Namespace) -> list[Output]:

@@ -131,7 +131,7 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     from webhook.report.text import as_text
 
     report = Report()
-    inventory = read_cluster(arguments.cluster, report, tell=show)
+    inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=show)
     if report.errors:
         raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
     return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

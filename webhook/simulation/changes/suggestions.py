@@ -41,11 +41,13 @@ class Suggestion(NamedTuple):
     Args:
         nodes: The number of nodes that it opens.
         at_least: Whether nodes were left untried, so that it may open more.
+        opened: Their places, as far as they are known.
     """
 
     change: str
     nodes: int
     at_least: bool = False
+    opened: Sequence[int] = ()
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -67,11 +69,15 @@ class Advice(NamedTuple):
 
 
 class _Remedy(NamedTuple):
-    """Changes that help together, with the number of nodes that they open, and whether they may open more."""
+    """Changes that help together, with the nodes that they open, and whether they may open more."""
 
     changes: tuple[Change, ...]
-    nodes: int
+    opened: Sequence[int]
     at_least: bool
+
+    @property
+    def nodes(self) -> int:
+        return len(self.opened)
 
     @property
     def cost(self) -> tuple[bool, int]:
@@ -121,7 +127,7 @@ class Suggestions:
         else:
             is_complete = True
         best.sort(key=lambda each: (each.cost, -each.nodes))
-        found = [Suggestion(each.text, each.nodes, each.at_least) for each in best]
+        found = [Suggestion(each.text, each.nodes, each.at_least, each.opened) for each in best]
         return Advice(found, self._tried, is_complete)
 
     def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Remedy]:
@@ -187,10 +193,10 @@ class Suggestions:
             return
         at_least = bool(_concerned(changes, self._untried(_edited(needs, changes))))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
-        yield _Remedy(exact, len(nodes), at_least)
+        yield _Remedy(exact, nodes, at_least)
         if len(fitting) > len(nodes):
             most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
-            yield _Remedy(most, len(nodes), at_least)
+            yield _Remedy(most, nodes, at_least)
 
     def _least(
         self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int

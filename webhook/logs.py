@@ -1,4 +1,4 @@
-"""The server's log: JSON lines, or text on a terminal.
+"""The log of commands that serve: JSON lines, or text on a terminal.
 
 No input of a client can forge a line, or make one longer than a pipe takes as a whole.
 """
@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from webhook.admission import Record
 from webhook.admission.enforcement import DENY
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, Decided, RecordedFinding
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, RecordedFinding
 
 Format = Literal["auto", "json", "text"]
 SHARE = 0.01
@@ -31,13 +31,6 @@ _WAITING = 2000
 _PARTING_SECONDS = 1.0
 _AT_ONCE = 10.0
 _LOGGER = "webhook.decisions"
-_LEVELS: Mapping[Decided, int] = {
-    ALLOWED: logging.INFO,
-    EXEMPT: logging.INFO,
-    DENIED: logging.INFO,
-    FAILED: logging.ERROR,
-}
-_ADMITTED = frozenset({ALLOWED, EXEMPT})
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
     DENIED: "31",
@@ -186,10 +179,10 @@ class DecisionLog:
                 "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
             )
             return
-        plain = record.decision in _ADMITTED and not (record.found or record.patched or record.warnings)
+        plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
         if plain and zlib.crc32(record.uid.encode("utf-8", "replace")) >= self._bound:
             return
-        level = _LEVELS[record.decision]
+        level = logging.ERROR if record.decision == FAILED else logging.INFO
         if self._log.isEnabledFor(level):
             self._log.log(level, "%s", record.message or record.decision, extra={"decided": fields(record, seconds)})
 

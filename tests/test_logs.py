@@ -19,7 +19,7 @@ import pytest
 from tests.admission.reviews import asked
 from webhook.admission import Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
-from webhook.server.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
+from webhook.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
 
 Read = Callable[[], str]
 
@@ -343,7 +343,7 @@ class TestReaders:
 
 PROCESS = """
 import logging, os
-from webhook.server.logs import configure
+from webhook.logs import configure
 configure({options})
 log = logging.getLogger("webhook.trial")
 log.info("parent")

@@ -1,0 +1,285 @@
+"""The page of ``draguard ui``: what it answers, to whom, and that each answer is the simulation's."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from argparse import Namespace
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import Client, TestResponse
+
+from tests.command import ROOT, SCRIPT, draguard
+from tests.report.test_picture import Picture, listed
+from tests.scan.clusters import claim, device, device_class, node, pod, request, slices
+from webhook.cli.parser import make_parser
+from webhook.cli.ui import Pages
+from webhook.usage import UsageError
+
+CLUSTER = ROOT / "examples/simulate/cluster.yaml"
+STORY = (ROOT / "examples/simulate/deployment.yaml").read_text()
+ADDRESS = "127.0.0.1:8080"
+LARGE = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
+
+
+def parsed(*options: str) -> Namespace:
+    return make_parser(["ui"]).parse_args(["ui", "--quiet", *options])
+
+
+class Ui:
+    """A page that is open."""
+
+    def __init__(self, *options: str) -> None:
+        pages = Pages(parsed(*options), "secret")
+        pages.address = ADDRESS
+        self.client = Client(pages.app)
+
+    def send(self, path: str = "/secret/", **more: Any) -> TestResponse:
+        more.setdefault("method", "POST" if "data" in more else "GET")
+        return self.client.open(path, base_url=f"http://{ADDRESS}", **more)
+
+    def show(self, **fields: Any) -> tuple[str, Picture]:
+        """Fill the form in; return the page."""
+        answer = self.send(data=fields)
+        assert answer.status_code == 200
+        before, script, after = answer.text.partition('<script src="ui.js" defer></script>')
+        assert script
+        return answer.text, Picture(before + after)
+
+    def match(self, selector: str) -> Any:
+        return self.send("/secret/match", data={"selector": selector}).json
+
+
+@pytest.fixture(scope="module")
+def ui() -> Ui:
+    return Ui("--cluster", str(CLUSTER))
+
+
+def simulated(*options: str) -> Any:
+    done = draguard("simulate", "-", "--cluster", CLUSTER, "-o", "json", *options, stdin=STORY.encode())
+    return json.loads(done.out)
+
+
+def opened(directory: Path, *objects: Any) -> Ui:
+    """Open a page of a cluster with some objects."""
+    file = directory / "cluster.json"
+    file.write_bytes(listed(*objects))
+    return Ui("--cluster", str(file))
+
+
+class TestWhoIsAnswered:
+    def test_the_page_comes_with_headers_that_keep_others_out(self, ui: Ui) -> None:
+        answer = ui.send()
+        assert answer.status_code == 200
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["Referrer-Policy"] == "same-origin"
+        assert "script-src 'self'; connect-src 'self'; form-action 'self'" in answer.text
+        assert ui.send("/secret/ui.js").mimetype == "text/javascript"
+
+    @pytest.mark.parametrize(
+        "path", ["/", "/other/", "/other/match", "/other/ui.js", "/secret", "/secret/../etc", "/%ff/"]
+    )
+    @pytest.mark.parametrize("method", ["GET", "POST"])
+    def test_nobody_is_answered_without_the_token(self, ui: Ui, path: str, method: str) -> None:
+        answer = ui.send(path, method=method)
+        assert answer.status_code in {404, 405} if path != "/secret" else answer.status_code in {308, 404, 405}
+        assert "gpu" not in answer.text
+
+    @pytest.mark.parametrize("host", ["example.com", "127.0.0.1", "localhost:8080", "127.0.0.1:8081", "[::1]:8080", ""])
+    def test_other_names_of_this_machine_are_refused(self, ui: Ui, host: str) -> None:
+        assert ui.send(headers={"Host": host}).status_code in {400, 403}
+
+    @pytest.mark.parametrize("origin", ["http://example.com", "https://127.0.0.1:8080", "http://127.0.0.1:81", "null"])
+    @pytest.mark.parametrize("path", ["/secret/", "/secret/match"])
+    def test_what_another_site_sends_is_refused(self, ui: Ui, path: str, origin: str) -> None:
+        assert ui.send(path, data={"selector": "true"}, headers={"Origin": origin}).status_code == 403
+        assert ui.send(path, data={"selector": "true"}, headers={"Origin": f"http://{ADDRESS}"}).status_code == 200
+
+    def test_a_body_that_is_too_long_is_refused(self, ui: Ui) -> None:
+        assert ui.send(data={"manifest": "a" * (1 << 20)}).status_code == 413
+        assert ui.send(data={"release": [str(number) for number in range(101)]}).status_code == 422
+        assert ui.send(data=b"\xff\x00" * 99, content_type="multipart/form-data; boundary=x").status_code in {200, 400}
+
+    def test_methods_that_change_are_none(self, ui: Ui) -> None:
+        assert {ui.send(method=each).status_code for each in ("PUT", "DELETE", "PATCH")} == {404}
+
+
+class TestSelectors:
+    def test_devices_that_match_are_told_with_the_reason_for_each_other(self, ui: Ui) -> None:
+        answer = ui.match(LARGE)
+        assert answer["reasons"] == ["", "memory is 40Gi, wanted >= 80Gi"]
+        text, _ = ui.show()
+        places = dict(re.findall(r'data-i=(\d+) title="(.*?): ', text))
+        assert sorted(map(int, places)) == list(range(8))
+        assert answer["cells"] == [0, 0, 0, 0, 1, 1, 1, 1]
+        rows: Any = json.loads(draguard("match", "-e", LARGE, "--cluster", CLUSTER, "-o", "json").out)
+        assert rows[0]["matching"] == answer["cells"].count(0)
+
+    def test_an_error_of_the_compiler_is_told_at_its_place(self, ui: Ui) -> None:
+        answer = ui.match("device.driver == 'a' &&\n  device.drivr == 'b'")
+        assert (answer["line"], answer["column"]) == (2, 9)
+        assert answer["error"] == "undefined field 'drivr'"
+        assert ui.match("1")["error"]
+
+    def test_a_selector_that_fails_on_a_device_says_so(self, ui: Ui) -> None:
+        answer = ui.match('device.attributes["gpu.example.com"].absent == "x"')
+        assert set(answer["cells"]) == {1}
+        assert "no such key: absent" in answer["reasons"][1]
+
+    def test_nothing_typed_matches_all(self, ui: Ui) -> None:
+        assert ui.match(" ") == {"cells": []}
+
+    def test_what_devices_have_completes_it(self, ui: Ui) -> None:
+        text, _ = ui.show(selector=LARGE)
+        assert "hidden>device.capacity[&quot;gpu.example.com&quot;].memory<" in text
+        assert LARGE.replace('"', "&quot;").replace(">", "&gt;") in text
+
+    def test_work_without_end_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.cli.ui._WORK", 10)
+        answer = Ui("--cluster", str(CLUSTER)).match(" && ".join([LARGE] * 50))
+        assert answer["error"].startswith("the selector takes more work")
+
+
+class TestPods:
+    def test_pods_that_are_pasted_go_where_the_simulation_puts_them(self, ui: Ui) -> None:
+        text, page = ui.show(manifest=STORY)
+        answers = simulated("--kubernetes-version", "1.36")
+        assert "3 pods: 1 scheduled, 2 pending" in text
+        assert f'→ <a href="#n1">{answers[0]["node"]}</a>' in text
+        assert answers[1]["why"]["reason"].replace(">", "&gt;") in text
+        assert page.shown("1 given in this simulation") == 1
+        for each in answers[1]["why"]["help"]:
+            assert each["change"].replace(">", "&gt;") in text
+        assert "image: inference:1" in text
+
+    def test_how_many_fit_is_counted(self, ui: Ui) -> None:
+        text, page = ui.show(manifest=STORY, fit="1")
+        assert simulated("--fit")["pods"] == 1
+        assert "1 pod like team-y/inference-XXXXX-0 fits" in text
+        assert "then no node takes another" in text
+        assert page.shown("3 held") == 3
+
+    def test_a_pod_of_the_cluster_is_chosen(self, tmp_path: Path) -> None:
+        late = claim(requests=[request()]), pod("late", phase="Pending", on="")
+        with_pod = opened(tmp_path, node(), slices(device()), device_class(), *late)
+        for fields in ({"pods": "default/late"}, {"pods": "late"}, {"pending": "1"}):
+            assert "1 pod: 1 scheduled" in with_pod.show(**fields)[0]
+        assert "<option>default/late" in with_pod.show()[0]
+
+    def test_what_cannot_be_simulated_is_told(self, ui: Ui) -> None:
+        for fields, said in (
+            ({"manifest": "a: [b"}, "the manifest:1:6: error unreadable"),
+            ({"manifest": STORY.replace("exactly", "exact")}, "error unknown-field"),
+            ({"pods": "gone"}, "gone: no file and no pod of the cluster has this name"),
+            ({"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"}, "no pods to schedule"),
+        ):
+            text, page = ui.show(**fields)
+            assert said in text
+            assert len(page.cells) == 8
+
+
+class TestChanges:
+    def test_a_node_is_drained_and_its_pods_look_for_another(self, ui: Ui) -> None:
+        text, page = ui.show(drain="node-b")
+        assert "kubectl drain node-b --ignore-daemonsets" in text
+        assert "1 pod: 1 scheduled" in text
+        assert "team-x/train-2-0 → " in text
+        assert "all 6" in page.looks
+        assert 'name="drain" value="node-b" checked' in text
+
+    def test_nodes_are_added(self, ui: Ui) -> None:
+        text, page = ui.show(add="node-b*2", manifest=STORY)
+        assert "2 more nodes like node-b" in text
+        assert "all 12" in page.looks
+        assert "3 pods: 3 scheduled" in text
+        assert "→ <a" in text.partition("inference-XXXXX-2")[2]
+        assert "node-b-copy-2" in text
+
+    def test_a_claim_is_released_as_by_the_simulation(self, ui: Ui) -> None:
+        text, _ = ui.show(release="team-x/train-1", manifest=STORY)
+        expected = sum(each["node"] is not None for each in simulated("--release", "team-x/train-1"))
+        assert f"3 pods: {expected} scheduled" in text
+        assert "kubectl delete pod -n team-x train-1-0" in text
+
+    def test_a_device_is_tainted(self, ui: Ui) -> None:
+        text, page = ui.show(taint="gpu.example.com/node-b/gpu-1", manifest=STORY)
+        assert "kind: DeviceTaintRule" in text
+        assert page.shown("1 tainted") == 1
+        assert "3 pods: 3 pending" in text
+
+    def test_changes_come_together_and_go_one_by_one(self, ui: Ui) -> None:
+        text, page = ui.show(drain=["node-c", "node-d", ""], release=["team-x/train-1", "team-x/train-2"])
+        assert "all 4" in page.looks
+        assert page.shown("4 free") == 4
+        assert text.count(" checked> <span>") == 4
+
+    @pytest.mark.parametrize(
+        ("field", "value", "said"),
+        [
+            ("drain", "node-x", "node node-x not found: there is node-a, node-b, node-c, node-d"),
+            ("add", "node-x*2", "node node-x not found: there is"),
+            ("release", "train-9", "ResourceClaim not found"),
+            ("taint", "gpu-0", "device gpu-0 not found: name it as driver/pool/device"),
+        ],
+    )
+    def test_what_is_not_there_is_told_and_stays_in_its_field(self, ui: Ui, field: str, value: str, said: str) -> None:
+        text, page = ui.show(**{field: value})
+        assert said in text
+        assert f'name="{field}" value="{value}"' in text
+        assert len(page.cells) == 8
+
+    def test_a_release_without_taint_rules_has_none(self) -> None:
+        text, _ = Ui("--cluster", str(CLUSTER), "--kubernetes-version=1.32").show(taint="gpu.example.com/node-b/gpu-1")
+        assert "Kubernetes 1.32 has no DeviceTaintRules" in text
+
+    def test_pods_of_daemon_sets_go_and_shared_slices_stay(self, tmp_path: Path) -> None:
+        owned = pod("agent", [], metadata={"ownerReferences": [{"kind": "DaemonSet", "name": "agent", "uid": "1"}]})
+        far = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
+        objects = (node(), node("n2"), slices(device()), far, device_class(), owned)
+        text, page = opened(tmp_path, *objects).show(drain="n1")
+        assert "agent" not in text.partition("</datalist>")[2]
+        assert "all 1" in page.looks
+
+
+def test_the_cluster_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    ui = opened(tmp_path, node(), slices(device()), device_class())
+    file.write_bytes(listed(node(), slices(device(), device("gpu-1")), device_class()))
+    assert "all 1" in ui.show()[1].looks
+    assert "all 2" in ui.show(again="")[1].looks
+    file.unlink()
+    assert ui.send(data={"again": ""}).status_code == 422
+
+
+def test_without_slices_there_is_nothing_to_show(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no ResourceSlices found"):
+        Pages(parsed(), "secret")
+    file = tmp_path / "cluster.json"
+    file.write_bytes(listed(node()))
+    assert draguard("ui", "--cluster", file).code == 2
+
+
+@pytest.mark.process
+def test_it_serves_on_loopback_until_it_is_interrupted() -> None:
+    command = [str(SCRIPT), "ui", "--quiet", "--cluster", str(CLUSTER)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        address = process.stdout.readline().strip()
+        found = re.fullmatch(r"http://(127\.0\.0\.1:\d+)(/[\w-]{40,}/)", address)
+        assert found
+        for path, status in ((found[2], 200), (found[2][:-2] + "/", 404)):
+            connection = HTTPConnection(found[1])
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.status == status
+            assert (b"8 devices: 3 held, 5 free" in answer.read()) == (status == 200)
+            connection.close()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == ("", "")
+        assert process.returncode == 0

@@ -1,0 +1,127 @@
+"""``draguard ui``: a page on this machine to look at a cluster's devices, and to try changes on.
+
+It listens on loopback only, writes nothing to a cluster, and answers only those who know the address that it prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from contextlib import ExitStack
+from hmac import compare_digest
+from importlib import resources
+from secrets import token_urlsafe
+from threading import Lock
+from time import monotonic
+from typing import Any, Final
+
+from flask import Flask, Response, abort, request
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.cli.console.lines import show_lines
+from webhook.cli.ui.page import page
+from webhook.cli.ui.trial import Snapshot, Trial
+from webhook.usage import UsageError
+
+HOST: Final = "127.0.0.1"
+_BODY: Final = 1 << 20
+"""The bytes of a request, most of which are those of a manifest."""
+_WORK: Final = 8 * DOCUMENT
+"""The work that the selectors of an answer may take."""
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def run(arguments: Namespace) -> int:
+    """Serve the page until Ctrl-C."""
+    pages = Pages(arguments, token_urlsafe())
+    server = make_server(HOST, arguments.port, pages.app, threaded=True, request_handler=_Quiet)
+    pages.address = f"{HOST}:{server.port}"
+    show_lines([f"http://{pages.address}/{pages.token}/"])
+    sys.stdout.flush()
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        server.server_close()
+    return 0
+
+
+class Pages:
+    """What is served: the page, its script, and the devices that a selector matches.
+
+    Args:
+        token: What the path of each request begins with.
+    """
+
+    def __init__(self, arguments: Namespace, token: str) -> None:
+        self.token = token
+        self.address = ""
+        """The host and port of each request."""
+        self._timeout, self._snapshot, self._lock = arguments.timeout, Snapshot(arguments), Lock()
+        self.app = Flask(__name__, static_folder=None)
+        self.app.config.update(MAX_CONTENT_LENGTH=_BODY, MAX_FORM_MEMORY_SIZE=_BODY)
+        self.app.before_request(self._refuse)
+        self.app.after_request(_with_headers)
+        self.app.add_url_rule("/<token>/", "page", self._page, methods=["GET", "POST"])
+        self.app.add_url_rule("/<token>/match", "match", self._match, methods=["POST"])
+        self.app.add_url_rule("/<token>/ui.js", "script", _script)
+        self.app.register_error_handler(UsageError, _unreadable)
+
+    def _refuse(self) -> None:
+        """Refuse what another site sends, a name that it lets point to this machine, and what has no token."""
+        if request.host != self.address or request.headers.get("Origin") not in {None, f"http://{self.address}"}:
+            abort(403)
+        if not compare_digest((request.view_args or {}).get("token", "").encode(), self.token.encode()):
+            abort(404)
+
+    def _alone(self) -> ExitStack:
+        """Answer one request after another, each in bounded time."""
+        stack = ExitStack()
+        stack.enter_context(self._lock)
+        stack.enter_context(limited(Budget(_WORK, monotonic() + self._timeout, is_offline=True)))
+        return stack
+
+    def _page(self, token: str) -> str:  # noqa: ARG002 - it is compared before
+        with self._alone():
+            if "again" in request.form:
+                self._snapshot.read()
+            return page(self._snapshot, Trial.of(request.form))
+
+    def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
+        try:
+            with self._alone():
+                return self._snapshot.match(request.form.get("selector", ""))
+        except (BudgetExceededError, DeadlineExceededError):
+            return {"error": "the selector takes more work than is done while it is typed", "line": 1, "column": 1}
+
+
+def _script(token: str) -> Response:  # noqa: ARG001
+    text = resources.files(__package__).joinpath("ui.js").read_text("utf-8")
+    return Response(text, mimetype="text/javascript")
+
+
+def _with_headers(response: Response) -> Response:
+    response.headers.update(_HEADERS)
+    return response
+
+
+def _unreadable(error: UsageError) -> tuple[str, int, dict[str, str]]:
+    return str(error), 422, {"Content-Type": "text/plain; charset=utf-8"}
+
+
+class _Quiet(WSGIRequestHandler):
+    """Logs no requests: their paths have the token."""
+
+    timeout = 30
+
+    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002 - as werkzeug calls it
+        """Log nothing."""

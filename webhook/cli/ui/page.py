@@ -1,0 +1,154 @@
+"""The page of ``draguard ui``: the picture of the devices, with a form beside it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from time import monotonic
+from typing import Any, Final
+
+from webhook.budget import DeadlineExceededError
+from webhook.cli import simulate
+from webhook.cli.ui.trial import Change, Snapshot, Trial
+from webhook.devices import summary
+from webhook.documents import parse
+from webhook.inventory import Inventory
+from webhook.objects import full_name_of
+from webhook.report.excerpt import as_markup, printable_lines
+from webhook.report.html import pictured
+from webhook.report.model import Report
+from webhook.report.text import as_text
+from webhook.simulation.answers import NOT_SIMULATED
+from webhook.usage import UsageError
+
+_LISTED_MAX: Final = 5_000
+"""The most names that a field suggests."""
+_FIELDS: Final = {
+    "drain": ("drain a node", "nodes"),
+    "add": ("add nodes like one: NODE*3", "nodes"),
+    "release": ("release a claim", "claims"),
+    "taint": ("taint a device", "devices"),
+}
+
+
+_NOTHING: Final = {"without": (), "release": (), "namespace": None, "allow_empty": False, "output": "page"}
+"""The options of ``draguard simulate`` that the form does not have, or has by itself."""
+
+
+def page(snapshot: Snapshot, trial: Trial) -> str:
+    """Return the page, with the result of a trial."""
+    changes, complaint = list[Change](), ""
+    try:
+        inventory, changes, evicted = snapshot.changed(trial)
+        found = _Result(snapshot, inventory, trial, evicted)
+    except (UsageError, DeadlineExceededError) as error:
+        complaint = str(error) or f"{snapshot.arguments.timeout:g} seconds have passed: try less, or --timeout"
+        found = _Result(snapshot, snapshot.inventory, Trial(), [])
+    picture = found.page.picture(found.answers)
+    picture.numbers = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
+    told = [f"as Kubernetes {snapshot.settings}; read from {', '.join(map(str, snapshot.arguments.cluster))}"]
+    if found.answers:
+        told.append(NOT_SIMULATED)
+    said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, *found.said)))
+    form = [*said, *_form(snapshot, trial, changes)]
+    title = found.summary or summary(picture.rows)
+    return "\n".join(pictured(picture, title, found.level, told, form=form, script="ui.js"))
+
+
+class _Result:
+    """What a trial leads to, as ``draguard simulate`` finds it.
+
+    Args:
+        inventory: The objects, as the trial changes them.
+        evicted: The pods that lose their node.
+    """
+
+    def __init__(self, snapshot: Snapshot, inventory: Inventory, trial: Trial, evicted: Sequence[str]) -> None:
+        self.answers: list[dict[str, Any]] = []
+        self.said: list[str] = []
+        self.summary, self.level = "", "fine"
+        manifest, pods = bool(trial.manifest.strip()), [*trial.pods, *(() if trial.fit else evicted)]
+        of_pods = {"paths": ["the manifest"] * manifest, "pending": trial.pending, "fit": trial.fit}
+        arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
+        ready = None
+        if manifest or pods or trial.pending:
+            report, named = Report(), [simulate.pod_of(each, inventory, None) for each in pods]
+            documents = [*parse(trial.manifest, "the manifest")] if manifest else []
+            ready = simulate.prepare(
+                arguments, snapshot.settings, inventory, named=named, documents=documents, report=report
+            )
+            self.said += ["\n".join(as_text(report.findings))]
+        self.page = simulate.Page(inventory, snapshot.settings)
+        if ready is not None:
+            self._simulate(ready, arguments)
+
+    def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
+        scheduler, pods, notes = ready
+        self.said += notes
+        limit = simulate.Limit(monotonic() + arguments.timeout, "there was no more time")
+        text = simulate.Text(color=False)
+        if arguments.fit:
+            pod, found, last = simulate.fitted(
+                scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True
+            )
+            self.summary, *more = text.fit(pod, found, last)
+            self.said.append("\n".join(more))
+            return
+        answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
+        self.answers = [answers[index] for index in sorted(answers)]
+        self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
+
+
+def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:
+    """Return the fields, filled in as they were sent."""
+    yield "<fieldset><legend>Which devices match?</legend>"
+    yield _area("selector", "a selector", 3, trial.selector)
+    yield '<output id="said"></output><div id="names">'
+    yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in snapshot.names())
+    yield "</div></fieldset>"
+    given = bool(trial.manifest or trial.pods or trial.pending or trial.fit)
+    yield f"<fieldset><details{' open' * given}><summary>Which pods fit?</summary>"
+    yield _area("manifest", "a manifest of pods, claims or workloads", 8, trial.manifest)
+    yield from _field("pods", "a pod of the cluster", "pending", trial.pods)
+    yield _check("pending", "1", "all pending pods", is_on=trial.pending)
+    yield _check("fit", "1", "how many of these fit", is_on=trial.fit)
+    yield f"</details></fieldset><fieldset><details{' open' * bool(trial.changes)}><summary>What if?</summary>"
+    for each in changes:
+        yield _check(each.field, each.value, each.said, is_on=True)
+        yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
+    for name, (label, listed) in _FIELDS.items():
+        yield from _field(name, label, listed, () if changes else getattr(trial, name))
+    yield "</details></fieldset>"
+    yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
+    yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"
+    inventory = snapshot.inventory
+    lists: dict[str, Iterable[str]] = {
+        "nodes": (name for _, name in inventory.names("Node")),
+        "claims": ("/".join(names) for names in inventory.names("ResourceClaim")),
+        "devices": (f"{row.driver}/{row.pool}/{row.device}" for row in snapshot.rows),
+        "pending": map(full_name_of, inventory.pending()),
+    }
+    for name, every in lists.items():
+        options = (f"<option>{_text(each)}" for each in islice(every, _LISTED_MAX))
+        yield f'<datalist id="{name}">{"".join(options)}</datalist>'
+
+
+def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterator[str]:
+    for value in (*values, ""):
+        shown = f'value="{_text(value)}" ' if value else ""
+        yield f'<label>{label}<input name="{name}" {shown}list="{listed}" autocomplete="off"></label>'
+
+
+def _area(name: str, label: str, rows: int, value: str) -> str:
+    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" spellcheck="false"'
+    return f"<textarea {stated}>\n{_text(value)}</textarea>"
+
+
+def _check(name: str, value: str, label: str, *, is_on: bool) -> str:
+    stated = f'name="{name}" value="{_text(value)}"{" checked" * is_on}'
+    return f'<label><input type="checkbox" {stated}> <span>{_text(label)}</span></label>'
+
+
+def _text(given: str) -> str:
+    return as_markup(printable_lines(given.replace("\r\n", "\n")))

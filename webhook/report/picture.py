@@ -1,0 +1,474 @@
+"""A picture of a cluster's devices, for a page: nodes are boxes, and devices are cells in them.
+
+It needs no script. Radio buttons, of which one is on, choose a look: the stylesheet then fades the cells that a
+namespace does not hold, that a pending pod has passed by up to some stage, or the nodes that a change does not open.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from webhook.allocation.devices import decode_amount
+from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, summed
+from webhook.deviceselectors.fleet import EVERYWHERE, padded
+from webhook.findings import Finding
+from webhook.later import cached_property
+from webhook.objects import JSONObject, name_of, text
+from webhook.records import NamedTuple
+from webhook.report.excerpt import as_markup, counted, printable
+from webhook.simulation.rejections import stages_of
+
+if TYPE_CHECKING:
+    from webhook.scan.stored import Cluster
+    from webhook.simulation.answers import Overlay
+
+DETAILED_MAX: Final = 5_000
+"""The most devices of which the page tells all; of more, it tells the names and the claims, as it would be too long."""
+_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Stand for the namespaces that hold most devices; the last one stands for all others."""
+_HUES: Final = 8
+_BARS: Final = 8
+"""The lengths that a bar can have: a page without inline styles needs a class for each."""
+_TOGETHER: Final = 120
+"""The nodes that a browser lays out together, once they come near the screen; most lengths of rows divide it."""
+_ZONE: Final = "topology.kubernetes.io/zone"
+_WIDEST: Final = 24
+"""The most cells in a row of a node."""
+_GROUPS_MAX: Final = 40
+_DRAWN: Final = "pqrvxy"
+"""Begin the classes of cells that tell how far requests come: of a few requests, as each costs bytes in each cell."""
+_OF_REQUEST: Final = 3
+"""The last stage that is always shown: what a request selects."""
+_WELL: Final = frozenset({"", "healthy", "ok", "unknown"})
+_MANY: Final = 12
+"""A longer list is folded, or cut."""
+_PLACED_MAX: Final = 200
+"""The pods with nodes that are listed."""
+
+_DeviceID = tuple[str, str, str]
+_Box = tuple[str, ...]
+"""What has cells: a node, or a pool that several nodes can use, with its driver."""
+
+
+class Story(NamedTuple):
+    """A pod, or several alike, that the picture is about.
+
+    Args:
+        title: What names it.
+        said: The cause in a sentence, or where it goes.
+        node: The node that it gets; empty if it is pending.
+        requests: Its requests, as groups of an answer have them, if nodes refuse it for lack of devices.
+        depths: How many stages devices pass, by claim and request.
+        helps: The changes that would help, each with the nodes that it opens, as far as they are known.
+        notes: What else to tell of it.
+    """
+
+    title: str
+    said: str
+    node: str = ""
+    requests: Sequence[JSONObject] = ()
+    depths: Mapping[tuple[str, str], Mapping[_DeviceID, int]] = {}
+    helps: Sequence[tuple[str, Collection[str]]] = ()
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, title: str, answer: JSONObject, overlay: Overlay | None) -> Story:
+        """Make a story of an answer of the simulation."""
+        why = answer["why"]
+        requests = {(each["claim"], each["request"]): each for group in why["nodes"] for each in group["requests"]}
+        return cls(
+            title,
+            why["reason"],
+            answer["node"] or "",
+            [each for key, each in requests.items() if overlay and key in overlay.depths],
+            overlay.depths if overlay else {},
+            [
+                (f"{each['change']} ({'at least ' * each['atLeast']}{counted(each['nodes'], 'node')})", nodes)
+                for each, nodes in zip(why["help"], overlay.opened if overlay else [()] * len(why["help"]), strict=True)
+            ],
+            [*why["withoutDevices"], *why["notes"]],
+        )
+
+
+class Picture:
+    """A picture of the devices of a cluster.
+
+    Args:
+        rows: The devices to show.
+        stories: The pods that it is about.
+        given: The devices that pods get in the simulation, with the pods' names.
+        findings: The findings to mark at the devices and nodes that they are about; a page numbers them from 1.
+        refs: The objects to mark: kind, namespace and name.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        cluster: Cluster,
+        *,
+        stories: Sequence[Story] = (),
+        given: Mapping[_DeviceID, str] | None = None,
+        findings: Sequence[Finding] = (),
+        refs: Iterable[tuple[str, str, str]] = (),
+    ) -> None:
+        self.rows, self._stories, self._given = rows, stories, given or {}
+        self.numbers: Mapping[_DeviceID, int] = {}
+        """Numbers of devices, for scripts."""
+        self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
+        self._slices = {each.name: each for several in cluster.current.values() for each in several}
+        self._is_detailed = len(rows) <= DETAILED_MAX
+        self._looks: list[str] = []
+        """What does not fade with each radio button, as a selector."""
+        self._spaces = grouped(rows, "namespace")
+        by_held = sorted(self._spaces.keys() - {NONE}, key=lambda name: (-self._spaces[name].held, name))
+        self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
+        self._boxes: dict[_Box, list[Row]] = defaultdict(list)
+        for row in sorted(rows, key=lambda row: padded(row.node)):
+            self._boxes[_box(row)].append(row)
+        names = [box[0] for box in self._boxes if box[0]]
+        start, end = _beginning(names), _beginning([name[::-1] for name in names])[::-1]
+        self._alike = (start.rpartition("-")[0], "".join(end.partition(".")[1:])) if len(names) > 1 else ("", "")
+        """How the names of all nodes begin and end."""
+        self._anchors = {box: f"n{number}" for number, box in enumerate(self._boxes)}
+        drawn = [(each, story.depths[each["claim"], each["request"]]) for story in stories for each in story.requests]
+        self._drawn = dict(zip(_DRAWN, drawn, strict=False))
+        self._opening = [nodes for story in stories for _, nodes in story.helps if nodes]
+        self._levels = [each.problem.level for each in findings]
+        self._marks: dict[_DeviceID | str, list[int]] = defaultdict(list)
+        """The findings, by device or node."""
+        for number, each in enumerate(findings, 1):
+            for place in self._places(*each.identity[1:], [*each.problem.path]):
+                self._marks[place].append(number)
+        self._meant = {place for ref in refs for place in self._places(*ref, ())}
+
+    # -- what is about what
+
+    def _places(self, kind: str, namespace: str, name: str, path: Sequence[str | int]) -> Iterable[_DeviceID | str]:
+        """Return the devices and nodes that a part of an object is about."""
+        if kind == "Node":
+            return [name]
+        if kind == "ResourceSlice" and (of := self._slices.get(name)):
+            place = path[2] if len(path) > len(_DEVICES) and tuple(path[:2]) == _DEVICES else None
+            return [(*of.id, each.name) for number, each in enumerate(of.devices) if place in {None, number}]
+        return self._used.get((kind, f"{namespace}/{name}"), ())
+
+    @cached_property
+    def _used(self) -> Mapping[tuple[str, str], Sequence[_DeviceID]]:
+        """The devices of claims and pods."""
+        found: dict[tuple[str, str], list[_DeviceID]] = defaultdict(list)
+        for row in self.rows:
+            for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods)):
+                for name in names:
+                    found[kind, name].append(_id(row))
+        return found
+
+    def links(self, number: int) -> Iterator[str]:
+        """Link to the nodes that a finding is about."""
+        found = {
+            box: None
+            for box, rows in self._boxes.items()
+            if number in self._marks.get(box[0], ()) or any(number in self._marks.get(_id(row), ()) for row in rows)
+        }
+        if found and self._is_detailed:
+            links = ", ".join(map(self._linked, list(found)[:_MANY]))
+            yield f'<p class="quiet">in the picture: {links}{" …" * (len(found) > _MANY)}</p>'
+
+    def _linked(self, box: _Box) -> str:
+        name = _text(box[-1])
+        return f'<a href="#{self._anchors[box]}">{name}</a>' if box in self._anchors and self._is_detailed else name
+
+    # -- the page
+
+    def lines(self, form: Iterable[str] = ()) -> Iterator[str]:
+        """Return the lines of the picture.
+
+        Args:
+            form: Fields to show above the legend.
+        """
+        yield '<div class="picture"><form class="key" method="post">'
+        pending = [story for story in self._stories if not story.node]
+        for story in pending:
+            yield from self._story(story)
+        if placed := self._stories[len(pending) :]:
+            yield f'<article class="fine"><details{" open" * (len(placed) <= _MANY)}><summary>'
+            yield f"{counted(len(placed), 'pod')} with a node</summary><ul>"
+            for story in placed[:_PLACED_MAX]:
+                notes = "".join(f'<br><span class="quiet">{_text(note)}</span>' for note in story.notes)
+                yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
+            yield f"<li>… and {len(placed) - _PLACED_MAX} more" * (len(placed) > _PLACED_MAX)
+            yield "</ul></details></article>"
+        yield from form
+        yield from self._legend()
+        yield '</form><main class="map">'
+        yield from self._map()
+        yield "</main></div>"
+
+    @property
+    def style(self) -> str:
+        """The stylesheet of what :meth:`lines` has returned."""
+        fades = (
+            f"body:has(#l{number}:checked) .map {'.n' if lit[:2] == '.o' else ':is(b,i)'}:not({lit}){{opacity:.12}}"
+            f"body:has(#only:checked):has(#l{number}:checked) .n:not({lit},:has({lit})){{display:none}}"
+            for number, lit in enumerate(self._looks)
+            if lit
+        )
+        hues = (f".{letter}{{--c:var(--h{place % _HUES})}}" for place, letter in enumerate(_LETTERS))
+        bars = (f".l{each}{{--left:{each * 100 / _BARS:g}%}}" for each in range(_BARS + 1))
+        widths = (f".w{each} .n{{--cells:{each}}}" for each in range(6, _WIDEST + 1))
+        return "\n".join((Path(__file__).with_suffix(".css").read_text("utf-8"), *hues, *bars, *widths, *fades, ""))
+
+    def _look(self, label: str, lit: str, sample: str = "") -> str:
+        """Return a radio button.
+
+        Args:
+            lit: The selector of what does not fade; empty for all.
+        """
+        self._looks.append(lit)
+        name = f'<input type="radio" name="look" id="l{len(self._looks) - 1}"{"" if lit else " checked"}>'
+        return f"<label>{name} {sample} <span>{label}</span></label>"
+
+    def _legend(self) -> Iterator[str]:
+        sums = summed(self.rows)
+        yield f"<fieldset><legend>Devices</legend>{self._look(f'all {sums.total:,}', '')}"
+        yield self._look(f"{sums.held:,} held", "b", "<b></b>")
+        yield self._look(f"{sums.free:,} free", "i", "<i></i>")
+        if sums.stranded:
+            said = f"{sums.stranded:,} of the free stranded: no claim can get them"
+            yield self._look(said, ".s", '<i class="s"></i>')
+        marks = {
+            "t": ("tainted", sum(bool(row.taints) for row in self.rows)),
+            "u": ("unhealthy", sum(map(_is_ill, self.rows))),
+            "g": ("given in this simulation", sum(_id(row) in self._given for row in self.rows)),
+            "f": ("with findings", sum(_id(row) in self._marks for row in self.rows)),
+            "m": ("that the answer is about", sum(_id(row) in self._meant for row in self.rows)),
+        }
+        for mark, (what, number) in marks.items():
+            if number:
+                yield self._look(f"{number:,} {what}", f".{mark}", f'<i class="{mark}"></i>')
+        if shared := sum(any(_bar(row)) for row in self.rows):
+            lit = f":is({','.join(f'.l{each}' for each in range(_BARS + 1))})"
+            yield self._look(f"{shared:,} shared: the bar is what is left", lit, '<b class="l4"></b>')
+        only = '<input type="checkbox" id="only"> <span>only nodes with some of these</span>'
+        yield f'<label class="only">{only}</label></fieldset>'
+        if self._letters:
+            several = " (+ if several)" * (sum(self._spaces[name].held for name in self._letters) > sums.held)
+            yield f"<fieldset><legend>Held, by namespace{several}</legend>"
+            by_letter: dict[str, list[str]] = defaultdict(list)
+            for name, letter in self._letters.items():
+                by_letter[letter].append(name)
+            for letter, names in by_letter.items():
+                held = sum(self._spaces[name].held for name in names)
+                said = _text(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
+                sample = f'<b class="{letter}">{letter}</b>'
+                yield self._look(f"{held:,} {said}", f".{letter}", sample)
+            yield "</fieldset>"
+        yield "<details><summary>By class</summary><table><tr><th>Class<th>total<th>held<th>free<th>stranded"
+        for name, each in grouped(self.rows, "class").items():
+            yield f"<tr><td>{_text(name or '<none>')}{''.join(f'<td>{number:,}' for number in each)}"
+        yield "</table></details>"
+
+    # -- pods
+
+    def _story(self, story: Story) -> Iterator[str]:
+        yield f'<article class="error"><h3>{_text(story.title)}</h3>'
+        yield f"<p>{_text(story.said)}</p>"
+        for begin, (request, _) in self._drawn.items():
+            if any(request is each for each in story.requests):
+                yield from self._funnel(begin, request)
+        if story.helps:
+            yield "<fieldset><legend>What would help</legend>"
+            for label, nodes in story.helps:
+                place = next((at for at, each in enumerate(self._opening) if each is nodes), None)
+                yield f"<p>{_text(label)}</p>" if place is None else self._look(_text(label), f".o{place}")
+            yield "</fieldset>"
+        yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
+        yield "</article>"
+
+    def _funnel(self, begin: str, request: JSONObject) -> Iterator[str]:
+        """Draw how many devices are left after each stage."""
+        depths = self._drawn[begin][1]
+        wanted = "all" if request["wanted"] is None else request["wanted"]
+        yield f'<fieldset class="funnel"><legend>{_text(request["for"])}: {wanted} wanted on a node</legend>'
+        stages = [*stages_of(request)]
+        reached = [depths.get(_id(row), 0) for row in self.rows]
+        before = whole = 0
+        for stage, (_, label) in enumerate(stages, 1):
+            number = sum(depth >= stage for depth in reached)
+            whole = whole or number
+            if stage <= _OF_REQUEST or number != before:  # others rule out nothing
+                passing = ",".join(f".{begin}{each}" for each in range(stage, len(stages) + 1))
+                bar = f'<u class="l{round(_BARS * number / whole) if whole else 0}"></u>'
+                said = _text(label or "on nodes that take the pod but for devices")
+                yield self._look(f"{number:,} {said}", passing, bar)
+            before = number
+        for key, what in (("constrained", request["constraint"]), ("together", "the counters that they share")):
+            if request[key] is not None:
+                yield f"<p>{request[key]} of them together on a node, with {_text(what)}</p>"
+        yield "</fieldset>"
+
+    # -- nodes and devices
+
+    def _map(self) -> Iterator[str]:
+        groups: dict[tuple[str, str], list[_Box]] = defaultdict(list)
+        for box, rows in self._boxes.items():
+            groups[self._zones.get(box[0], ""), _made_of(rows) if box[0] else ""].append(box)
+        if len(groups) > _GROUPS_MAX:  # nodes differ too much: zones alone
+            groups = defaultdict(list)
+            for box in self._boxes:
+                groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
+        for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
+            what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
+            sums = summed(row for box in boxes for row in self._boxes[box])
+            stranded = f", {sums.stranded:,} of them stranded" * bool(sums.stranded)
+            yield f'<details open class="group"><summary><h2>{_text(" · ".join(filter(str.strip, (zone, what, kind))))}'
+            yield f"</h2> {sums.total:,} devices: {sums.held:,} held, {sums.free:,} free{stranded}</summary>"
+            cells = max(len(self._boxes[box]) for box in boxes)
+            for start in range(0, len(boxes), _TOGETHER):
+                yield f'<div class="w{min(_WIDEST, max(6, cells))}">'
+                yield from map(self._node, boxes[start : start + _TOGETHER])
+                yield "</div>"
+            yield "</details>"
+        if any(self._alike):
+            yield f'<p class="quiet">all nodes are named {_text("-…".join(self._alike))}</p>'
+        if empty := len(self._zones.keys() - {box[0] for box in self._boxes}):
+            yield f'<p class="quiet">{counted(empty, "node")} without devices</p>'
+        if not self._is_detailed:
+            yield '<p class="quiet">for attributes, pods and more: draguard devices --node NAME --output html</p>'
+
+    def _node(self, box: _Box) -> str:
+        rows, name, brief = self._boxes[box], _text(box[-1]), _text(self._brief(box[-1]))
+        tags = ["n", *(f"o{place}" for place, nodes in enumerate(self._opening) if box[0] in nodes)]
+        tags += [*("f" * (box[0] in self._marks)), *("m" * (box[0] in self._meant))]
+        cells = "".join(self._cells(rows))
+        if not self._is_detailed:
+            return f"<div{_classes(tags)}><p>{brief}</p>{cells}</div>"
+        shown = f'<summary><p title="{name}"><bdi>{brief}</bdi></p>{cells}</summary>{self._found(box[0])}'
+        return f"<details{_classes(tags)} id={self._anchors[box]}>{shown}{self._table(rows)}</details>"
+
+    def _brief(self, name: str) -> str:
+        """Leave out what the names of all nodes have in common."""
+        start, end = self._alike
+        return name.removeprefix(f"{start}-").removesuffix(end) or name
+
+    def _found(self, place: _DeviceID | str) -> str:
+        """Link to the findings of a device or node."""
+        levels = ((number, self._levels[number - 1]) for number in self._marks.get(place, ()))
+        return " ".join(f'<a class="{level}" href="#finding-{number}">{level}</a>' for number, level in levels)
+
+    def _cells(self, rows: Sequence[Row]) -> Iterator[str]:
+        """Return the cells of a node; devices that draw on the same counters are in a frame."""
+        frame: tuple[str, ...] = ()
+        for row in rows:
+            whole = (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
+            if whole != frame:
+                yield "</span>" * bool(frame)
+                if whole:
+                    left = ", ".join(f"{name} {amount}" for name, amount in row.counters[whole[2]].items())
+                    yield f'<span title="{_text(f"{whole[2]}: {left} left")}">'
+                frame = whole
+            yield self._cell(row)
+        yield "</span>" * bool(frame)
+
+    def _cell(self, row: Row) -> str:
+        key, letters = _id(row), [*{self._letters[each.partition("/")[0]]: None for each in row.claims}]
+        tags = [
+            *letters,
+            *("s" * (row.state == STRANDED)),
+            *("t" * bool(row.taints)),
+            *("u" * _is_ill(row)),
+            *("g" * (key in self._given)),
+            *("f" * (key in self._marks)),
+            *("m" * (key in self._meant)),
+            *_bar(row),
+            *(f"{begin}{depths[key]}" for begin, (_, depths) in self._drawn.items() if depths.get(key)),
+        ]
+        tag, sign = "b" if row.state == HELD else "i", "+" if len(letters) > 1 else "".join(letters)
+        number = f" data-i={self.numbers[key]}" if key in self.numbers else ""
+        said = f'{_classes(tags)}{number} title="{_text(self._said(row))}"'
+        return f"<{tag}{said}>{sign}{'!' * _is_ill(row)}</{tag}>"
+
+    def _said(self, row: Row) -> str:
+        """Say in short what a device is, and who has it."""
+        if not self._is_detailed:
+            return " ".join((row.device, *row.claims, row.why)).rstrip()
+        given = self._given.get(_id(row))
+        parts = (
+            f"held by {holders(row)}" if row.claims else row.state,
+            row.why,
+            f"given to {given} in this simulation" if given else "",
+            left_of(row),
+            *(f"taint {each}" for each in row.taints if not row.why.startswith("taint")),
+            row.health,
+        )
+        return f"{row.device}: {'; '.join(filter(None, parts))}"
+
+    def _table(self, rows: Sequence[Row]) -> str:
+        """Return a table of all that is known of a node's devices."""
+        titles, lines = columns(rows, is_wide=False)
+        cells = [{title: _text(cell) for title, cell in zip(titles[1:], line[1:], strict=True)} for line in lines]
+        for row, known in zip(rows, cells, strict=True):
+            key = _id(row)
+            known["capacity"] = _text(", ".join(f"{_bare(name)} {total}" for name, (_, total) in row.capacity.items()))
+            known["attributes"] = _text(", ".join(f"{_bare(name)} {each}" for name, each in row.attributes.items()))
+            for request, depths in self._drawn.values():
+                labels = [*(label for _, label in stages_of(request)), ""]
+                lacking = labels[depth] if (depth := depths.get(key, 0)) else "on a node that takes the pod"
+                known[_text(request["for"])] = f"not {_text(lacking)}" if lacking else "fits"
+            known["findings"] = self._found(key)
+        used = [title for title in cells[0] if any(known[title] for known in cells)]
+        body = "".join(f"<tr><td>{'<td>'.join(known[title] for title in used)}" for known in cells)
+        return f"<table><tr><th>{'<th>'.join(used)}{body}</table>"
+
+
+_DEVICES: Final = ("spec", "devices")
+
+
+def _id(row: Row) -> _DeviceID:
+    return row.driver, row.pool, row.device
+
+
+def _box(row: Row) -> _Box:
+    return (row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool)
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with."""
+    first, last = min(names, default=""), max(names, default="")
+    return first[: next((at for at, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), None)]
+
+
+def _is_ill(row: Row) -> bool:
+    return row.health.casefold() not in _WELL
+
+
+def _bare(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _bar(row: Row) -> Iterator[str]:
+    """Yield the class of the bar that shows how much is left of a shared device."""
+    parts = [decode_amount(left) / decode_amount(total) for left, total in row.capacity.values() if left != total]
+    if row.shares and parts:
+        yield f"l{max(0, int(_BARS * min(parts)))}"
+
+
+def _made_of(rows: Sequence[Row]) -> str:
+    """Say what devices a node has; those that draw on the same counters count once."""
+    wholes = {(row.driver, row.pool, *row.counters)[:3] if row.counters else _id(row): row for row in rows}
+    models = Counter(f"{row.model}{' in parts' * bool(row.counters)}" for row in wholes.values())
+    return ", ".join(f"{number} {model}" for model, number in models.most_common())
+
+
+def _classes(tags: Sequence[str]) -> str:
+    if len(tags) > 1:
+        return f' class="{" ".join(tags)}"'
+    return f" class={tags[0]}" if tags else ""
+
+
+@cache
+def _text(given: str) -> str:
+    return as_markup(printable(given))
