@@ -375,7 +375,7 @@ class Connection(asyncio.Protocol):
 
     def expire(self) -> None:
         """Say what did not come in time, or close the connection."""
-        if self._is_stuck or self._is_closed:
+        if self._is_stuck or self._is_closed or self.phase == "handshake":
             self.abort()
         elif self.is_busy or self._complete:
             self._await_phase()
@@ -385,10 +385,10 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def shutdown(self) -> None:
-        """Close it when the server stops, unless a request is on its way."""
+        """Close it when the server stops, unless a request is on its way, or its handshake."""
         if not (self.phase or self.is_busy or self._complete):
             self._close()
-        elif not self._received:  # the client has connected for a request that follows
+        elif self.phase == "header" and not self._received:  # the client has connected for a request that follows
             self._wait(self._port.limits.closing_seconds)
 
 

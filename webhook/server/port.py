@@ -172,12 +172,7 @@ def is_open(connection: socket.socket) -> bool:
     A client may connect and close thousands of times a second; the kernel drops new connections once it keeps too many
     that are not accepted, so those must cost little (the attack ``crowds-reconnecting``).
     """
-    if _TCP_INFO is None:
-        return True
-    try:
-        return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
-    except OSError:
-        return False
+    return _TCP_INFO is None or connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
 
 
 def url_of(listener: socket.socket, scheme: str = "https") -> str:
