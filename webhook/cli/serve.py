@@ -120,7 +120,7 @@ def _serve(arguments: Namespace) -> int:
     try:
         with ExitStack() as stack:
             # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
-            forks = server.Forks(review, answering.follow, lambda: answering.generation)
+            forks = server.Forks(review, answering.renew, lambda: answering.generation)
             stack.callback(forks.close)
             clients = _clients(arguments)
             manager = stack.enter_context(managing(arguments))
