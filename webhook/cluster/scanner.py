@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NoReturn
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -89,7 +89,7 @@ class Scanner(Exported):
         self._successful: bool | None = None
         self._numbers: Numbers | None = None
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         """Scan until an exception ends it, such as that of a signal; then let another replica lead."""
         thread = Thread(target=self._campaign, name="lease", daemon=True)
         if self._campaigning:
