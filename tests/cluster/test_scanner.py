@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -371,14 +372,40 @@ def test_options_that_do_not_fit(options: str, said: str) -> None:
     assert (done.code, said in done.err) == (2, True), done.err
 
 
-def test_reports_are_written_once_without_every(
-    scanned: Scanned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def in_pod(scanned: Scanned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let this process be in a pod of the cluster."""
     host, _, port = scanned.server.address.partition(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
     monkeypatch.setattr("webhook.cluster.options.SERVICE_ACCOUNT", scanned.server.account)
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_it_ends_as_it_should_when_it_is_interrupted(
+    scanned: Scanned, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def interrupt(_: str, path: str) -> None:
+        if path == "/version" and "/draguard" in scanned.reports:
+            signal.raise_signal(signal.SIGINT)
+        if path == "/api/v1/resourcequotas":
+            raise Refusal(403, "no")
+
+    monkeypatch.setattr("webhook.logs.configure", lambda *_: None)
+    monkeypatch.setattr("webhook.cluster.scanner._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("webhook.cli.scan._SHORTEST", 0.0)
+    scanned.server.before = interrupt
+    done = draguard("scan", "--live", "--every", "0.2", "--write-reports", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert scanned.reports.keys() == {"/draguard", "default/draguard", "ml/draguard"}
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        "resourcequotas not read: forbidden: no"
+    ]
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_reports_are_written_once_without_every(scanned: Scanned) -> None:
     done = draguard("scan", "--live", "--write-reports")
     assert "claim-zombie" in done.out
     assert "3 reports, 3 written, 0 deleted" in done.out
