@@ -30,8 +30,9 @@ pytestmark = pytest.mark.process
 
 ZOMBIE = claim("gpu", "a", pods=("gone",))
 COMMAND = ("scan", "--live", "--every", "10s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
+STRANDED = 'draguard_stranded_devices{"class":"","driver":"gpu.example.com","reason":"no-class"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-scan"
-NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", ""): 2}, {"gpu.example.com": 0})
+NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", "", "taint"): 2}, {"gpu.example.com": 0})
 
 
 def objects(*more: Json) -> list[Json]:
@@ -79,7 +80,7 @@ class TestProcess:
             metrics = running.metrics()
             assert metrics['draguard_pending_pods{"cause":"claim"}'] == 1
             assert metrics['draguard_pending_pods{"cause":"devices-in-use"}'] == 0
-            assert metrics['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 1
+            assert metrics[STRANDED] == 1
             assert metrics['draguard_incomplete_pools{"driver":"gpu.example.com"}'] == 0
             assert metrics["draguard_scan_successful"] == 1
             assert eventually(lambda: "3 reports, 3 written, 0 deleted" in running.said)
@@ -87,9 +88,7 @@ class TestProcess:
             scanned.set(objects())
             assert eventually(lambda: "default/draguard" not in scanned.reports)
             assert scanned.writes == [("delete", f"{REPORTS}/namespaces/default/reports/draguard")]
-            assert eventually(
-                lambda: running.metrics()['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 2
-            )
+            assert eventually(lambda: running.metrics()[STRANDED] == 2)
             assert running.ends() == 0
         assert "Traceback" not in (tmp_path / "log").read_text()
 
