@@ -2,6 +2,7 @@
 
 * README.md: the table of values, from values.yaml and its comments.
 * values.schema.json: the names of rules, feature gates and releases, from draguard itself.
+* files/scan-rules.yaml: what the scan may list, from the kinds that `draguard scan --live` reads.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import yaml
 from webhook.api.gates import ALL_ALPHA, ALL_BETA, GATES, Stage, stage
 from webhook.api.versions import NEWEST
 from webhook.explain.places import kinds, rules
+from webhook.inventory.snapshots import GROUPS, RESOURCES
 from webhook.release import releases
+from webhook.scan.stored import KINDS_READ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +32,14 @@ CHART = Path(__file__).parent / "draguard"
 OLDEST = 28
 """The oldest release that the chart can be installed on: see kubeVersion in Chart.yaml."""
 
-_WHOLE = ("resources", "certificates.resources", "podSecurityContext", "securityContext", "monitoring.dashboard.labels")
+_WHOLE = (
+    "resources",
+    "certificates.resources",
+    "scan.resources",
+    "podSecurityContext",
+    "securityContext",
+    "monitoring.dashboard.labels",
+)
 _KEY = re.compile(r"^(?P<indent> *)(?P<key>[A-Za-z]+):")
 _TABLE = re.compile(r"(?<=<!-- values: generated -->\n).*(?=<!-- end -->)", re.DOTALL)
 
@@ -94,12 +104,27 @@ def _gates_of(release: Release) -> dict[str, Any]:
     return {"if": {"required": list(stated), "properties": stated}, "then": {"properties": {"featureGates": gates}}}
 
 
+def scan_rules() -> str:
+    """Return the rules of a role that allows what `draguard scan --live` reads."""
+    resources: dict[str, list[str]] = {}
+    for resource, kind in RESOURCES.items():
+        if kind in KINDS_READ and kind != "APIService":  # discovery tells these
+            resources.setdefault(GROUPS[kind], []).append(resource)
+    lines = [
+        f"- apiGroups: [{group or json.dumps(group)}]\n  resources: [{', '.join(names)}]\n  verbs: [list]\n"
+        for group, names in resources.items()
+    ]
+    gates = "# Which feature gates the API server has.\n- nonResourceURLs: [/metrics]\n  verbs: [get]\n"
+    return "".join(lines) + gates
+
+
 def generated() -> dict[Path, str]:
     """Return the text that each file should have."""
     readme = CHART / "README.md"
     return {
         readme: _TABLE.sub(lambda _: "\n" + table() + "\n", readme.read_text(encoding="utf-8")),
         CHART / "values.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
+        CHART / "files" / "scan-rules.yaml": scan_rules(),
     }
 
 

@@ -84,6 +84,44 @@ VALUES: Mapping[str, Mapping[str, Any]] = {
         "logging": {"format": "text", "level": "debug", "allowed": "1/50"},
         "networkPolicy": {"monitoringFrom": [{"ipBlock": {"cidr": "10.1.0.0/16"}}]},
     },
+    "scanned": {
+        "scan": {"enabled": True},
+        "monitoring": {
+            "serviceMonitor": {"enabled": True},
+            "prometheusRule": {"enabled": True},
+            "dashboard": {"enabled": True},
+        },
+    },
+    "scanned by several": {
+        "scan": {
+            "enabled": True,
+            "every": "90s",
+            "replicaCount": 2,
+            "extraArgs": ["--ignore=devices-stranded"],
+            "priorityClassName": "low",
+            "podAnnotations": {"a": "b"},
+            "podLabels": {"team": "platform"},
+        },
+        "certificates": SECRET,
+        "imagePullSecrets": [{"name": "pull"}],
+        "extraEnv": [{"name": "TZ", "value": "UTC"}],
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"operator": "Exists"}],
+        "networkPolicy": {
+            "monitoringFrom": [{"ipBlock": {"cidr": "10.1.0.0/16"}}],
+            "apiServer": {"to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}], "ports": [7443]},
+        },
+    },
+    "only reports": {
+        "scan": {"enabled": True, "serviceAccountName": "mine"},
+        "monitoring": {"enabled": False},
+        "certificates": SECRET,
+    },
+    "only metrics": {
+        "scan": {"enabled": True, "reports": False},
+        "networkPolicy": {"enabled": False},
+        "certificates": SECRET,
+    },
     "not monitored": {"monitoring": {"enabled": False, "serviceMonitor": {"enabled": True}}},
     "known clients": {
         "serve": {"clientCA": {"name": "api-servers"}, "clientNames": ["kube-apiserver", "system:apiserver"]},
@@ -189,19 +227,19 @@ class Rendered:
     def all(self, kind: str) -> list[Manifest]:
         return [each for each in self.manifests if each["kind"] == kind]
 
-    def one(self, kind: str) -> Manifest:
-        (found,) = self.all(kind)
+    def one(self, kind: str, component: str = "") -> Manifest:
+        """The only manifest of a kind; of a component, or else of none but the scan."""
+        every = [(each, component_of(each)) for each in self.all(kind)]
+        (found,) = (each for each, of in every if (of == component if component else of != "scan"))
         return found
 
     @property
     def deployment(self) -> Manifest:
-        (found,) = (each for each in self.all("Deployment") if _component(each) == "admission-webhook")
-        return found
+        return self.one("Deployment", "admission-webhook")
 
     def network_policy(self, component: str = "admission-webhook") -> Manifest:
         """The NetworkPolicy of the pods of a component."""
-        (found,) = (each for each in self.all("NetworkPolicy") if _component(each) == component)
-        return found
+        return self.one("NetworkPolicy", component)
 
     @property
     def pod(self) -> Manifest:
@@ -212,8 +250,7 @@ class Rendered:
     @property
     def manager(self) -> Manifest:
         """The pod of the certificate manager."""
-        (template,) = (each["spec"]["template"] for each in self.all("Deployment") if each != self.deployment)
-        assert isinstance(template, dict)
+        template: Manifest = self.one("Deployment", "certificate-manager")["spec"]["template"]
         return template
 
     @property
@@ -264,7 +301,7 @@ class Rendered:
         return {base64.b64decode(bundle, validate=True).decode() for bundle in bundles}
 
 
-def _component(manifest: Manifest) -> str:
+def component_of(manifest: Manifest) -> str:
     return str(manifest["metadata"]["labels"]["app.kubernetes.io/component"])
 
 

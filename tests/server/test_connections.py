@@ -62,6 +62,43 @@ class TestRequests:
             assert connection.sock is kept
         connection.close()
 
+    @pytest.mark.parametrize(
+        "sent",
+        [
+            [post("Content-Length: 4\r\n", b"more")],
+            [post("Content-Length: 4\r\n", b"mo"), b"re"],
+            [post("Content-Length: 4\r\n", b"more") * 3],
+            [post("Content-Length: 4\r\n", b"more") + GET],
+            [post("Content-Length: 4\r\n", b"less"), GET],
+            [post("Content-Length: 4\r\n"), b"more"],
+            [post("Content-Length: 0\r\n")],
+            [post("Content-Length: 04\r\n", b"more")],
+            [post("Content-Length: +4\r\n", b"more")],
+            [post("Content-Length: 1048577\r\n", b"more")],
+            [post("Content-Length: 4\r\nContent-Length: 4\r\n", b"more")],
+            [post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"more")],
+            [post("Content-Length: 4\r\nExpect: 100-continue\r\n", b"more")],
+            [post("Content-Length: 4\r\n", b"more", "/mutate")],
+            [post("Content-Length: 4\r\n", b"more").replace(b"1.1", b"1.0")],
+            [post("Content-Length: 4\r\n", b"more").replace(b"Host", b"Most")],
+            [b"\r\n", post("Content-Length: 4\r\n", b"more")],
+        ],
+    )
+    def test_one_is_answered_as_on_its_own_whatever_came_before_it(self, served: Served, sent: list[bytes]) -> None:
+        last = post("Content-Length: 1\r\nConnection: close\r\n", b"1")
+        alone = exchange(served, *sent, last)
+        with served.socket() as connection:
+            for number in range(3):  # so that the head is known
+                connection.sendall(post("Content-Length: 1\r\n", b"%d" % number))
+                assert b'1, "%d"' % number in answered(connection)
+            received = b""
+            for part in (*sent, last):
+                connection.sendall(part)
+            while block := connection.recv(65536):
+                received += block
+        dates = re.compile(rb"date: .*?\r\n")
+        assert dates.sub(b"", received) == dates.sub(b"", alone)
+
     def test_those_sent_together_are_answered_in_order(self, served: Served) -> None:
         requests = [post("Content-Length: 1\r\n", b"%d" % number) for number in range(3)]
         requests.append(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

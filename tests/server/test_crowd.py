@@ -25,6 +25,7 @@ class Member:
         self.due = float("inf")
         self.unread = self.counted = 0
         self.closed = self.dropped = False
+        self.is_sending = True
 
     def abort(self) -> None:
         self.closed = True
@@ -35,8 +36,9 @@ class Member:
     def shutdown(self) -> None:
         self.closed = True
 
-    def drop_body(self) -> None:
-        self.dropped = True
+    def drop_body(self) -> bool:
+        self.dropped = self.is_sending
+        return self.dropped
 
 
 class TestCrowd:
@@ -78,13 +80,12 @@ class TestCrowd:
         crowd.count_unread(members[1], 90)  # it does not know yet
         assert crowd.unread == 55
 
-    def test_the_body_that_has_been_coming_in_longest_is_given_up(self) -> None:
+    def test_the_body_whose_client_has_sent_nothing_for_longest_is_given_up(self) -> None:
         crowd, members = Crowd(10, 10, bodies_bytes=100), [Member() for _ in range(3)]
         for member, size in zip(members, (60, 30, 20), strict=True):
             crowd.enter(member)
-            if member is members[1]:
-                crowd.count_body(members[0], 0, is_coming=False)  # it waits for its answer
-            crowd.count_body(member, size, is_coming=True)
+            members[0].is_sending = False  # it waits for its answer
+            crowd.count_body(member, size)
         assert [member.dropped for member in members] == [False, True, False]
         crowd.leave(members[0])
         assert crowd.bodies == 50

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.processes import certificate
 from tests.processes import serving as running
@@ -75,8 +76,7 @@ class Files:
         self.followed += 1
 
     def review(self, body: bytes, call: Call) -> Answer:
-        reported = review(body, call)
-        return reported._replace(body=b"followed %d times" % self.followed)
+        return replace(review(body, call), body=b"followed %d times" % self.followed)
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def test_others_are_answered_while_a_heavy_one_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("endless", ["spin", "spin in C", "sleep 60"])
-def test_a_process_ends_with_its_review_at_the_deadline(endless: str) -> None:
+def test_a_process_ends_with_its_review_at_the_deadline(endless: str, caplog: pytest.LogCaptureFixture) -> None:
     with judging() as (served, beside), ThreadPoolExecutor(1) as client:
         _, first = served.post("/validate", heavy("sleep 0"))
         started = time.monotonic()
@@ -117,6 +117,8 @@ def test_a_process_ends_with_its_review_at_the_deadline(endless: str) -> None:
         assert served.post("/validate", heavy("sleep 0"))[1].isdigit()  # which it does not delay
         assert not waiting.done()
         assert waiting.result() == (200, b"late")
+        (why,) = {message.partition(": ")[2] for message in caplog.messages if "a heavy review" in message}
+        assert why in {"it takes too long", "a process was ended with the review that it had"}
         assert time.monotonic() - started < 3
         assert beside.ended == 1
         assert eventually(lambda: not alive(int(first)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from argparse import Namespace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard
+from webhook.cli.options.stored import stored_cluster
 from webhook.objects import JSONObject
+from webhook.report.model import Report
+from webhook.why import Scene, pending_by_sort
 
 RECORDED = ROOT / "tests/why/causes-1.36.jsonl.gz"
 
@@ -53,6 +57,50 @@ def test_the_first_line_names_the_cause(record: JSONObject, tmp_path: Path) -> N
     assert answer["stage"] == record["stage"]
     assert answer["kubernetes"] == record["kubernetes"]
     assert len(answer["cause"]) <= 400
+
+
+SORTS = {
+    "claim": (
+        "template-missing template-in-another-namespace quota-of-class admin-access-label claim-missing claim-deleted "
+        "claim-in-another-namespace claim-being-deleted claim-full claim-limit "
+        "devices-in-use/busy capacity-too-small/busy driver-not-registered/busy"
+    ),
+    "class": "class-missing extended-resource-without-class",
+    "driver": "driver-not-installed daemonset-skips-nodes driver-crashes pool-incomplete",
+    "selector": "attribute-missing-on-a-device attribute-of-another-domain",
+    "no-device": (
+        "selector-matches-nothing capacity-too-small count-too-large extended-resource-short capacity-too-small/busy"
+    ),
+    "devices-in-use": (
+        "devices-in-use devices-held-by-lower-priority rolling-update-needs-a-device counters-used-up "
+        "shared-capacity-used-up devices-in-use/template-came-late gang-does-not-fit devices-in-use/busy"
+    ),
+    "devices-tainted": "device-tainted device-taint-rule evicted-by-device-taint",
+    "node": ("node-tainted node-cordoned node-not-ready node-selector-excludes cpu-short shared-claim-on-full-node"),
+    "constraints": "match-attribute two-claims-one-device no-node-has-both",
+    "scheduling-gate": "scheduling-gate",
+    "binding-condition": "binding-conditions-pending",
+    "not-started": (
+        "node-name-set driver-not-registered driver-refuses-parameters image-not-pulled config-missing device-gone "
+        "driver-not-registered/busy"
+    ),
+}
+"""The sorts of causes of pending pods, with the clusters that have them."""
+
+
+@pytest.mark.parametrize("record", cases())
+def test_pending_pods_are_counted_by_the_sort_of_their_cause_in_what_scan_keeps_of_a_cluster(
+    record: JSONObject, tmp_path: Path
+) -> None:
+    cluster = tmp_path / "cluster.json"
+    cluster.write_text(json.dumps(record["objects"]), encoding="utf-8")
+    arguments = Namespace(cluster=[str(cluster)], quiet=True, kubernetes_version=None, feature_gates=[])
+    stored, settings = stored_cluster(arguments, Report())
+    list(stored.judge(settings))
+    counts = pending_by_sort(Scene(stored.inventory, str(settings)), 60)
+    found = {sort for sort, count in counts.items() if count}
+    expected = {sort for sort, names in SORTS.items() if record["id"] in names.split()}
+    assert found == expected
 
 
 def test_a_cluster_is_recorded_for_each_cause() -> None:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.enforcement import AUDIT, DENY, MODES, WARN, Enforcement, Mode
 from webhook.admission.record import MALFORMED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MalformedReviewError, checked, parse, parse_head, read, request_in
 from webhook.admission.responses import as_review
-from webhook.records import NamedTuple
 
 __all__ = [
     "AUDIT",
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """An HTTP response.
 
     Args:
@@ -77,7 +78,7 @@ def answer(body: bytes, call: Call, options: ReviewOptions) -> Answer:
     record = Record(call.endpoint, request=request)
     response = decide(request, call, options, record)
     if first:
-        first.learn(body, record)
+        first.learn(body, response, record)
     return Answer(200, as_review(request["uid"], response), "application/json", record)
 
 

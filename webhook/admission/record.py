@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from webhook.admission.enforcement import Mode
 from webhook.admission.requests import kind_of, name_of, part, text_in
@@ -22,7 +23,7 @@ MALFORMED: Literal["malformed"] = "malformed"
 Decided = Literal["allowed", "denied", "exempt", "failed", "malformed"]
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """A call of the webhook.
 
     Args:
@@ -59,8 +60,7 @@ class RecordedFinding(NamedTuple):
     is_error: bool = False
 
 
-@dataclass(slots=True)
-class Record:
+class Record(msgspec.Struct):
     """The record of a review; never the object itself.
 
     Args:
@@ -75,8 +75,8 @@ class Record:
 
     endpoint: Endpoint
     decision: Decided = ALLOWED
-    request: Mapping[str, Any] = field(default_factory=dict)
-    found: list[RecordedFinding] = field(default_factory=list)
+    request: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    found: list[RecordedFinding] = msgspec.field(default_factory=list)
     patched: bool = False
     warnings: int = 0
     cost: int = 0

@@ -73,9 +73,9 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
 
             code = run()
         else:
-            from webhook.cli.parser import make_parser
+            from webhook.cli.parser import KUBECTL, make_parser
 
-            parser = make_parser(given)
+            parser = make_parser(given) if everywhere is None else make_parser(given, KUBECTL)
             arguments = parser.parse_args(given)
             if arguments.command is None:
                 parser.print_help(sys.stderr)
@@ -118,7 +118,8 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
             settle(arguments)
         if everywhere is not None and arguments.command in OF_CLUSTERS and not arguments.cluster:
             arguments.cluster = [Live()]
-        if any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
+        is_once = not getattr(arguments, "every", 0)  # else it connects for each scan
+        if is_once and any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
             from webhook.check.target import follow  # most clusters are in files
             from webhook.cli.console.reading import tell
 

@@ -1,14 +1,21 @@
-"""``draguard scan``: finds what is stored in a cluster and wrong."""
+"""``draguard scan``: finds what is stored in a cluster and wrong, once, or again and again in the cluster itself."""
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import limited
 from webhook.check.cluster import not_found
 from webhook.check.suppressing import suppress, suppressions
+from webhook.check.target import follow
 from webhook.cli.console.output import check_outputs, show
+from webhook.cli.console.reading import tell
+from webhook.cli.options.settings import COMMAND_LINE
 from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
+from webhook.configuration.options import Live
 from webhook.devices import Table
 from webhook.report.html import MAX_FINDINGS
 from webhook.report.model import Report
@@ -19,21 +26,45 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+    from webhook.cluster.reports import Writer
+    from webhook.cluster.scanner import Numbers
+    from webhook.findings import Finding
+    from webhook.scan.stored import Cluster
 
 _NEEDED: Final = ("Node", "Pod", "DeviceClass", "ResourceSlice", "ResourceClaim")
 """The kinds that every cluster with devices in use has."""
+_SHORTEST: Final = 10.0
+_LEASE: Final = re.compile(r"([a-z0-9][-a-z0-9]{0,62})/([a-z0-9][-a-z0-9.]{0,252})\Z")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the findings and a summary."""
+    """Print the findings and a summary; with --every, write reports and serve metrics until SIGTERM."""
+    _check_together(arguments)
+    if arguments.every:
+        return _again(arguments)
     check_outputs(arguments)
+    report, _ = _scan(arguments, tell)
+    if arguments.write_reports:
+        from webhook.cluster.errors import ClusterError  # few scans write
+        from webhook.report.openreports import reports
+
+        try:
+            report.asides.append(_writer().write(reports(report.findings)))
+        except ClusterError as error:
+            raise UsageError(str(error)) from error
+    return show(report, arguments)
+
+
+def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cluster]:
     suppressed = suppressions(arguments, [each for each in arguments.cluster if isinstance(each, str)])
     report = Report()
     report.has_fixes = False
-    cluster, settings = stored_cluster(arguments, report)
+    cluster, settings = stored_cluster(arguments, report, tell)
     with limited(work_of_selectors()):
         report.findings += cluster.judge(settings)
-        if not report.findings and not any(map(cluster.all, JUDGED)):
+        if not (arguments.every or report.findings or any(map(cluster.all, JUDGED))):
             raise UsageError(not_found("ResourceSlices, ResourceClaims or pods", arguments.cluster))
         tell_missing(cluster, _NEEDED, "rules about them find nothing", arguments)
         report.findings += findings(cluster)
@@ -42,4 +73,105 @@ def run(arguments: Namespace) -> int:
     suppress(report, suppressed, arguments)
     if rows:
         report.picture = Picture(rows, cluster, findings=report.findings[:MAX_FINDINGS])
-    return show(report, arguments)
+    return report, cluster
+
+
+def _check_together(arguments: Namespace) -> None:
+    """Refuse options that do not fit together.
+
+    Raises:
+        UsageError: They do not.
+    """
+    message = ""
+    if arguments.every:
+        if arguments.every < _SHORTEST:
+            message = f"--every: {arguments.every:g} seconds are too short: give at least {_SHORTEST:g}s"
+        elif len(arguments.cluster) != 1 or not isinstance(arguments.cluster[0], Live):
+            message = "--every: files do not change by themselves: give --live, or one --context"
+        elif not arguments.write_reports and arguments.monitoring_port is None:
+            message = "--every: what is found goes nowhere: give --write-reports, --monitoring-port or both"
+        elif arguments.write_baseline or arguments.settings.sources.get("output") == COMMAND_LINE:
+            message = "--every writes no files, and prints no report: leave out --output and --write-baseline"
+        elif arguments.lease and not _LEASE.match(arguments.lease):
+            message = f"--lease: {arguments.lease!r}: give NAMESPACE/NAME"
+    elif arguments.lease or arguments.monitoring_port is not None:
+        message = "--lease and --monitoring-port are for scans that are repeated: give --every, too"
+    if message:
+        raise UsageError(message)
+
+
+def _writer(may_write: Callable[[], bool] = lambda: True) -> Writer:
+    from webhook.cluster.api import Api  # few scans write
+    from webhook.cluster.options import SERVICE_ACCOUNT
+    from webhook.cluster.reports import Writer
+
+    return Writer(Api(SERVICE_ACCOUNT), may_write)
+
+
+def _again(arguments: Namespace) -> int:
+    """Scan until SIGTERM or SIGINT."""
+    import time  # few scans are repeated
+
+    from webhook.cluster.api import Api, lease
+    from webhook.cluster.election import Election
+    from webhook.cluster.options import SERVICE_ACCOUNT, identity
+    from webhook.cluster.scanner import Scanner
+    from webhook.logs import configure
+    from webhook.server import ServerError, listen
+    from webhook.server.memory import return_freed
+    from webhook.server.serving import serve_pages
+
+    suppressions(arguments, [])
+    configure(arguments.log_format, arguments.log_level)
+    return_freed()
+    election = None
+    if arguments.lease:
+        account = Api(SERVICE_ACCOUNT)
+        election = Election(account, lease(*arguments.lease.split("/")), identity(), time.monotonic)
+    leads = (lambda: election.leading) if election else (lambda: True)
+    writer = _writer(leads) if arguments.write_reports else None
+    scanner = Scanner(_Look(arguments), arguments.every, writer, election)
+    with ExitStack() as stack:
+        if arguments.monitoring_port is not None:
+            try:
+                listener = stack.enter_context(
+                    listen(arguments.monitoring_host or "0.0.0.0", arguments.monitoring_port, "--monitoring-")  # noqa: S104 - in its pod
+                )
+            except ServerError as error:
+                raise UsageError(str(error)) from error
+            serve_pages(scanner.pages(), listener)
+        try:
+            scanner.run()
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+class _Look:
+    """Reads and judges a cluster anew, as it may have another release, and the service account another token."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self._arguments = arguments
+        self._told: set[str] = set()
+
+    def __call__(self) -> tuple[Sequence[Finding], Numbers]:
+        """Return the findings, and the numbers for metrics."""
+        import logging
+
+        from webhook.cluster.scanner import Numbers
+
+        told: set[str] = set()
+
+        def tell(line: str) -> None:
+            if line not in self._told | told:
+                logging.getLogger(__name__).warning("%s", line.removeprefix("warning: "))
+            told.add(line)
+
+        arguments = copy(self._arguments)
+        arguments.quiet = True
+        follow(arguments, tell)
+        arguments.cluster[0].is_strict = True
+        report, cluster = _scan(arguments, tell)
+        self._told = told
+        with limited(work_of_selectors()):
+            return report.findings, Numbers.of(cluster)

@@ -1,4 +1,4 @@
-"""A minimal client of the Kubernetes API: get and patch.
+"""A minimal client of the Kubernetes API: get, patch, apply and delete.
 
 It uses the standard library to save memory: lightkube costs a process 6.0 MB and an image twelve more packages, httpx
 4.6 MB, this 0.2 MB (measured in a serving process).
@@ -13,9 +13,11 @@ import os
 import ssl
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound
@@ -30,7 +32,9 @@ TIMEOUT = 5.0
 
 _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
-_VERBS = {"GET": "get", "PATCH": "patch"}
+_VERBS = {"GET": "get", "PATCH": "patch", "DELETE": "delete"}
+_JSON = "application/json"
+_DONE = (http.client.OK, http.client.CREATED, http.client.ACCEPTED)
 _FAULTS: dict[int, type[ClusterError]] = {
     http.client.FORBIDDEN: Forbidden,
     http.client.NOT_FOUND: NotFound,
@@ -39,7 +43,7 @@ _FAULTS: dict[int, type[ClusterError]] = {
 }
 _ADVICE: dict[int, str] = {
     http.client.UNAUTHORIZED: "the service account's token is not accepted: is automountServiceAccountToken on?",
-    http.client.FORBIDDEN: "grant get and patch on it by name to the service account, as the chart does",
+    http.client.FORBIDDEN: "grant this to the service account, as the chart does",
 }
 
 
@@ -67,9 +71,8 @@ def secret(options: ManagerOptions) -> Ref:
     )
 
 
-def lease(options: ManagerOptions) -> Ref:
+def lease(namespace: str, name: str) -> Ref:
     """Return the Lease of the leader."""
-    namespace, name = options.namespace, options.lease
     return Ref(
         f"Lease {namespace}/{name}",
         f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}",
@@ -99,10 +102,14 @@ class _Limited(ssl.SSLSocket):
 
     until, seconds = math.inf, TIMEOUT
     """The deadline, by the monotonic clock, and the time before it."""
+    ended: Event | None = None
+    """Ends what is read within a second."""
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the base's name
-        self._hurry()
-        return super().read(len, buffer)
+        while True:
+            self._hurry()
+            with suppress(TimeoutError):
+                return super().read(len, buffer)
 
     def send(self, data: Any, flags: int = 0) -> int:
         self._hurry()
@@ -113,7 +120,9 @@ class _Limited(ssl.SSLSocket):
         left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError(f"it took more than {self.seconds:g} seconds")
-        self.settimeout(min(left, self.seconds))
+        if self.ended and self.ended.is_set():
+            raise ConnectionAbortedError("reading was ended")
+        self.settimeout(min(left, 1.0) if self.ended else left)
 
 
 class Api:
@@ -132,6 +141,8 @@ class Api:
         self._account = account
         self._server = server
         self._seconds = seconds
+        self.ended = Event()
+        """Ends requests."""
         self.now = _local_time()
         """The API server's clock at its last response: it verifies the certificates, so its time counts."""
 
@@ -144,17 +155,18 @@ class Api:
         """
         return self._send("GET", ref, None)
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str, most: int, accept: str = _JSON) -> bytes:
         """Return what is at a path, or its beginning.
 
         Args:
             path: The path, with its query.
             most: The bytes that are read.
+            accept: The media types that are wanted.
 
         Raises:
             ClusterError: It cannot be read.
         """
-        status, content = self._answer("GET", Ref(path, path, ""), None, most)
+        status, content = self._answer("GET", Ref(path, path, ""), None, most, accept=accept)
         if status == http.client.OK:
             return content
         reason = _json(content).get("message")
@@ -177,16 +189,42 @@ class Api:
         version = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]}
         return self._send("PATCH", ref, [version, *operations])
 
-    def _send(self, method: str, ref: Ref, body: Any) -> JSONObject:
-        status, content = self._answer(method, ref, body, _LARGEST_RESPONSE)
+    def apply(self, ref: Ref, obj: JSONObject, manager: str) -> JSONObject:
+        """Create or change an object by server-side apply, and return the new state.
+
+        Args:
+            ref: The object.
+            obj: All that it should have of this manager.
+            manager: The field manager; it takes over fields of others.
+
+        Raises:
+            ClusterError: It cannot be written.
+        """
+        ref = ref._replace(path=f"{ref.path}?fieldManager={manager}&force=true")
+        return self._send("PATCH", ref, obj, sent="application/apply-patch+yaml")
+
+    def delete(self, ref: Ref) -> None:
+        """Delete an object.
+
+        Raises:
+            NotFound: It does not exist.
+            ClusterError: It cannot be deleted.
+        """
+        self._send("DELETE", ref, None)
+
+    def _send(self, method: str, ref: Ref, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
+        status, content = self._answer(method, ref, body, _LARGEST_RESPONSE, sent=sent)
         answer = _json(content)
-        if status == http.client.OK and answer:
+        if status in _DONE and answer:
             return answer
         raise _fault(method, ref, status, answer)
 
-    def _answer(self, method: str, ref: Ref, body: Any, most: int) -> tuple[int, bytes]:
+    def _answer(
+        self, method: str, ref: Ref, body: Any, most: int, *, sent: str = "", accept: str = _JSON
+    ) -> tuple[int, bytes]:
+        headers = {"Accept": accept, "User-Agent": "draguard"} | ({} if body is None else {"Content-Type": sent})
         try:
-            status, date, content = self._exchange(method, ref.path, body, most)
+            status, date, content = self._exchange(method, ref.path, body, most, headers)
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
             raise ClusterError(
@@ -195,17 +233,17 @@ class Api:
         self.now = _time(date)
         return status, content
 
-    def _exchange(self, method: str, path: str, body: Any, most: int) -> tuple[int, str, bytes]:
-        headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json", "User-Agent": "draguard"}
-        if body is not None:
-            headers["Content-Type"] = "application/json-patch+json"
+    def _exchange(
+        self, method: str, path: str, body: Any, most: int, headers: dict[str, str]
+    ) -> tuple[int, str, bytes]:
+        headers["Authorization"] = f"Bearer {self._token()}"
         seconds = self._seconds or TIMEOUT
         connection = http.client.HTTPSConnection(*self._address(), timeout=seconds, context=self._trust())
         until = time.monotonic() + seconds
         try:
             connection.connect()
             limited = cast("_Limited", connection.sock)
-            limited.until, limited.seconds = until, seconds
+            limited.until, limited.seconds, limited.ended = until, seconds, self.ended
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             return response.status, response.getheader("Date", ""), response.read(most)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from shutil import which
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -48,6 +50,8 @@ MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
 """How long one request may take; a login may wait for its user."""
+_SECONDS_IN_POD: Final = 20.0
+"""How long one may take in a pod, where nobody logs in."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TELLING: Final = ",".join(
     f"reason!={each}"
@@ -115,28 +119,31 @@ class Kubectl:
         return self._output(["get", "--raw", path], most or MAX_RESPONSE)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
+        # Of a group of its own, it could not ask at the terminal how to log in.
+        is_asking = bool(sys.stdin and sys.stdin.isatty())
         with held_interrupts() as deliver:
             try:
                 process = subprocess.Popen(  # noqa: S603 - no shell
                     [*self._command, *arguments],
-                    stdin=None if sys.stdin and sys.stdin.isatty() else subprocess.DEVNULL,  # a login may ask for it
+                    stdin=None if is_asking else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
+                    process_group=None if is_asking else 0,  # so that its plugins end with it
                 )
             except OSError as error:
                 raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
+        end = process.kill if is_asking else lambda: os.killpg(process.pid, signal.SIGKILL)
         with process:
             try:
                 deliver()
                 out, errors = output_of(process, self._tick, most=most, seconds=SECONDS, hear=self._hear)
-            except TooLongError as error:
-                process.kill()
-                raise TooLong("the answer is too long") from error
-            except ProgramError as error:
-                process.kill()
-                raise ClusterError(f"kubectl {error}") from error
-            except BaseException:
-                process.kill()
+            except BaseException as error:
+                with suppress(ProcessLookupError):
+                    end()
+                if isinstance(error, TooLongError):
+                    raise TooLong("the answer is too long") from error
+                if isinstance(error, ProgramError):
+                    raise ClusterError(f"kubectl {error}") from error
                 raise
         if process.returncode:
             raise _fault(errors.decode(errors="replace"), process.returncode)
@@ -170,7 +177,9 @@ class InPod:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
-        self._api = Api(SERVICE_ACCOUNT, seconds=SECONDS)
+        self._api = Api(SERVICE_ACCOUNT, seconds=_SECONDS_IN_POD)
+        self.ended = self._api.ended
+        """Ends all requests."""
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
@@ -257,6 +266,8 @@ class Server:
         self._reader: Reader | None = None
         self.count = 0
         """The objects that were read so far."""
+        self.is_strict = False
+        """Whether a kind that cannot be read is an error, unless that is forbidden."""
 
     @property
     def namespace(self) -> str:
@@ -339,7 +350,10 @@ class Server:
                 continue
             except ClusterError as error:
                 forbidden = "forbidden: " if isinstance(error, Forbidden) else ""
-                return Part(known.kind, note=f"{known.resource} not read: {forbidden}{error}", is_missing=True)
+                note = f"{known.resource} not read: {forbidden}{error}"
+                if self.is_strict and not forbidden:
+                    raise ClusterError(note) from error
+                return Part(known.kind, note=note, is_missing=True)
         return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
 
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:

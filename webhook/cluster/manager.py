@@ -7,7 +7,6 @@ failures are retried with increasing delays, while serving continues with the pa
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
 from collections import Counter
@@ -33,6 +32,7 @@ from webhook.cluster.secret import (
     encode,
     encode_all,
 )
+from webhook.cluster.tasks import Task
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
@@ -57,7 +57,6 @@ LOOK_SECONDS = 5
 OBTAIN_SECONDS = 300.0
 VERSION_SECONDS = 600
 
-_LONGEST_PAUSE = 30
 _JUDGE_AGAIN = timedelta(minutes=10)
 _log = logging.getLogger(__name__)
 
@@ -92,18 +91,18 @@ class Manager:
         self._api = api.Api(options.account, options.server)
         self._secret = api.secret(options)
         self._configurations = api.configurations(options)
-        self._election = Election(self._api, api.lease(options), options.identity, clock)
+        self._election = Election(self._api, api.lease(options.namespace, options.lease), options.identity, clock)
         self._pair = Pair(options.directory) if options.directory else None
         self._version: dict[str, bytes] = {}
         self._serving: tuple[bytes, bytes] | None = None
         self._refused: tuple[bytes, bytes] | None = None
         self._missing: list[str] = []
         self._judged: tuple[object, datetime] | None = None
-        self._campaigning = _Task(self._election.campaign, RETRY_SECONDS)
-        self._looking = _Task(self._look, LOOK_SECONDS)
+        self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
+        self._looking = Task(self._look, LOOK_SECONDS)
         tasks = [self._campaigning, self._looking]
         if options.tells_version:
-            tasks.insert(1, _Task(self._ask_version, VERSION_SECONDS))
+            tasks.insert(1, Task(self._ask_version, VERSION_SECONDS))
         self._tasks = tuple(tasks)
         self._ended = threading.Event()
         self._obtaining = False
@@ -285,42 +284,6 @@ class Manager:
                 raise
             _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
         self._serving, self._refused = pair, None
-
-
-class _Task:
-    """A periodic task, which runs less often while it fails."""
-
-    def __init__(self, act: Callable[[], None], seconds: float) -> None:
-        self.due = 0.0
-        self.error = ""
-        self._act = act
-        self._seconds = seconds
-        self._failures = 0
-
-    def run(self, clock: Callable[[], float]) -> bool:
-        """Run it, and tell whether it succeeded; the next time has some jitter, so that replicas spread."""
-        error = self._try()
-        if error and error != self.error:
-            _log.error("%s", error)
-        elif self.error and not error:
-            _log.info("in order again; it was: %s", self.error)
-        self.error = error
-        self._failures = self._failures + 1 if error else 0
-        pause = min(self._seconds * 2 ** min(self._failures, 8), _LONGEST_PAUSE)
-        self.due = clock() + pause * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
-        return not error
-
-    def _try(self) -> str:
-        try:
-            self._act()
-        except Conflict as error:  # another replica was faster, which is not an error
-            _log.info("%s", error)
-        except ClusterError as error:
-            return str(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, serving goes on, and so does this
-            _log.exception("the certificates could not be looked after")
-            return f"an internal error: {type(error).__name__}"
-        return ""
 
 
 def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | None]:

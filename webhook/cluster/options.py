@@ -49,7 +49,7 @@ class Lifetimes:
             raise ClusterError(f"an overlap of {self.overlap} does not fit: give 0 to a sixth of {self.serving}")
 
 
-def _pod() -> str:
+def identity() -> str:
     """Return the identity of this process: the pod's name, and a suffix that differs after each restart."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
 
@@ -85,7 +85,7 @@ class ManagerOptions:
     mutating: tuple[str, ...] = ()
     lifetimes: Lifetimes = Lifetimes()
     tells_version: bool = False
-    identity: str = field(default_factory=_pod)
+    identity: str = field(default_factory=identity)
     account: Path = SERVICE_ACCOUNT
     server: str = ""
 

@@ -154,7 +154,7 @@ def _paths(about: str = f"files, directories, globs, or - for {STDIN}", takes: s
     """Return the option for paths, and kubectl's for them."""
     return (
         Option("paths", takes, about, number="*"),
-        Option("-f --filename", takes, "a path, as kubectl takes it", many=True, dest="filenames"),
+        Option("-f --filename", "PATH", "a path, as kubectl takes it", many=True, dest="filenames"),
         Option(
             "-R --recursive", about="accepted for compatibility with kubectl: directories are always read recursively"
         ),
@@ -461,7 +461,7 @@ PRESCHEDULED: Final = Group(
 
 def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
     return (
-        _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
+        _release("the scheduler's release, such as 1.35 (default: the newest that kubelet has on the nodes, or 1.37)"),
         GATES,
         *CHARTS,
         _choice("-o --output", "the format of the results (default: %(default)s)", formats),
@@ -643,6 +643,7 @@ COMMANDS: Final = {
             "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
             "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
             "simulate`",
+            "POD|TYPE/NAME",
         ),
         *_SIMULATED,
     ),
@@ -673,6 +674,29 @@ COMMANDS: Final = {
         *REPORT,
         SUPPRESSION,
         CONFIGURED,
+        Group(
+            "in the cluster (docs/scan.md)",
+            Option(
+                "--write-reports",
+                about="write openreports.io Reports into the cluster, and delete those that no longer hold; in a pod, "
+                "with the token of its service account",
+            ),
+            Option("--every", "DURATION", "scan again and again, such as every 5m, until SIGTERM", type="seconds"),
+            Option(
+                "--monitoring-port",
+                "PORT",
+                "with --every, serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one "
+                "(default: none)",
+                type=int,
+            ),
+            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
+            Option(
+                "--lease",
+                "NAMESPACE/NAME",
+                "with --every, the Lease by which one of several replicas scans; it must exist",
+            ),
+            *LOG,
+        ),
     ),
     "devices": Command(
         "list the devices of a cluster: what they are, which classes select them, who holds them",

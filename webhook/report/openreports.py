@@ -1,12 +1,13 @@
 """Reports of openreports.io/v1alpha1: a Report for each namespace, and a ClusterReport for all that is in none.
 
-``kubectl apply -f -`` writes them into a cluster that has these kinds.
+Long ones are split, as an object has at most 1.5 MiB. ``kubectl apply -f -`` writes them into a cluster that has these
+kinds.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.links import page
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from webhook.findings import Finding
     from webhook.report.model import Report
 
-_NAME: Final = "draguard"
+NAME: Final = "draguard"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+_MOST: Final = 1 << 19
+"""The bytes of the results of a report."""
 _RESULTS: Final = {ERROR: ("fail", "high"), WARNING: ("warn", "medium"), NOTE: ("warn", "info")}
 """The result and the severity of each level."""
 _COUNTS: Final = ("pass", "fail", "warn", "error", "skip")
@@ -31,26 +35,38 @@ class OpenReports(Format):
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the list, indented."""
-        by_namespace: dict[str, list[tuple[str, Finding]]] = defaultdict(list)
-        for identifier, finding in identified(report.findings):
-            by_namespace[finding.identity.namespace].append((identifier, finding))
-        by_namespace.setdefault("", [])
-        items = [_report(namespace, found) for namespace, found in sorted(by_namespace.items())]
-        yield as_json({"apiVersion": "v1", "kind": "List", "items": items}, indent=2)
+        yield as_json({"apiVersion": "v1", "kind": "List", "items": list(reports(report.findings))}, indent=2)
 
 
-def _report(namespace: str, found: Iterable[tuple[str, Finding]]) -> JSONObject:
-    results = [_result(*each) for each in found]
+def reports(findings: Iterable[Finding]) -> Iterator[JSONObject]:
+    """Yield the reports of findings, by namespace; there is always one of what is in none."""
+    by_namespace: dict[str, list[list[JSONObject]]] = defaultdict(lambda: [[]])
+    left: dict[str, int] = defaultdict(lambda: _MOST)
+    for identifier, finding in identified(findings):
+        namespace, result = finding.identity.namespace, _result(identifier, finding)
+        size = len(as_json(result))
+        if size > left[namespace] < _MOST:
+            by_namespace[namespace].append([])
+            left[namespace] = _MOST
+        by_namespace[namespace][-1].append(result)
+        left[namespace] -= size
+    by_namespace.setdefault("", [[]])
+    for namespace, parts in sorted(by_namespace.items()):
+        for number, results in enumerate(parts, 1):
+            yield _report(namespace, NAME if number == 1 else f"{NAME}-{number}", results)
+
+
+def _report(namespace: str, name: str, results: Sequence[JSONObject]) -> JSONObject:
     counts = Counter(each["result"] for each in results)
     return {
         "apiVersion": "openreports.io/v1alpha1",
         "kind": "Report" if namespace else "ClusterReport",
         "metadata": {
-            "name": _NAME,
+            "name": name,
             **({"namespace": namespace} if namespace else {}),
-            "labels": {"app.kubernetes.io/managed-by": _NAME},
+            "labels": {MANAGED_BY: NAME},
         },
-        "source": _NAME,
+        "source": NAME,
         "summary": {name: counts[name] for name in _COUNTS},
         "results": results,
     }
@@ -68,7 +84,7 @@ def _result(identifier: str, finding: Finding) -> JSONObject:
     }
     properties = {"resultID": identifier, "hint": problem.hint, "help": page(problem.rule)}
     return {
-        "source": _NAME,
+        "source": NAME,
         "policy": problem.rule,
         "category": "Dynamic Resource Allocation",
         "severity": severity,

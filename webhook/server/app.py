@@ -12,6 +12,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
 from webhook.logs import BoundedLog
@@ -232,11 +234,11 @@ class Reviews(Pages):
         request.pieces.clear()
         try:
             try:
-                answer, seconds = await self.lane.answer(body, call._replace(is_inline=False), connection)  # type: ignore[union-attr]
+                answer, seconds = await self.lane.answer(body, replace(call, is_inline=False), connection)  # type: ignore[union-attr]
                 connection.is_slow = connection.is_heavy = seconds > _SLOW
             except (FullError, OSError) as error:
-                _often.warning("the failure policy answers a heavy review: %s", error or "it takes too long")
-                answer = self._review(body, call._replace(deadline=time.monotonic(), is_inline=False))
+                _often.warning("the failure policy answers a heavy review: %s", str(error) or "it takes too long")
+                answer = self._review(body, replace(call, deadline=time.monotonic(), is_inline=False))
             page = self._page(request, answer)
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
             page = _failed(error)

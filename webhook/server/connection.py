@@ -213,19 +213,19 @@ class Connection(asyncio.Protocol):
         """Queue a complete request for its answer."""
         request: Any = self._incoming
         self._incoming = None
-        if request.counted:
-            self._port.crowd.count_body(self, 0, is_coming=False)
         request.arrived = time.monotonic()
         self._complete.append(request)
         self.phase, self.due, self._received = "", 0.0, 0
 
     # Bodies
 
-    def drop_body(self) -> None:
-        """Give up the body that is coming in, as all bodies together take too much memory."""
-        if self._incoming is not None:
-            page = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
-            self._drop(self._incoming, page)
+    def drop_body(self) -> bool:
+        """Give up the body that is coming in, if it is long, as all bodies together take too much memory."""
+        if self._incoming is None or not self._incoming.counted:
+            return False
+        page = self._port.app.overloaded("bodies that are coming in or wait take too much memory")
+        self._drop(self._incoming, page)
+        return True
 
     def _drop(self, request: Request, page: Page) -> None:
         request.pieces.clear()
@@ -234,7 +234,7 @@ class Connection(asyncio.Protocol):
 
     def _count(self, request: Request, size: int) -> None:
         more, request.counted = size - request.counted, size
-        self._port.crowd.count_body(self, more, is_coming=more > 0)
+        self._port.crowd.count_body(self, more)
 
     def _too_large(self) -> Page:
         return refusal(_LARGE, f"a body may have {self._port.app.body_limit} bytes", is_last=True)

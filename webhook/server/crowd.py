@@ -30,8 +30,8 @@ class Member(Protocol):
     def expire(self) -> None:
         """Do what follows from the deadline's passing."""
 
-    def drop_body(self) -> None:
-        """Give up the body that is coming in."""
+    def drop_body(self) -> bool:
+        """Give up the body that is coming in, if that frees memory; return whether it does."""
 
     def shutdown(self) -> None:
         """Close it as the server stops, unless a request is on its way."""
@@ -49,7 +49,7 @@ class Crowd:
         most: The maximum number of connections.
         most_of_address: The maximum for one address.
         unread_bytes: The maximum of unread answers; of more, the connection that holds most is closed.
-        bodies_bytes: The maximum of bodies; of more, the one is given up that has been coming in longest.
+        bodies_bytes: The maximum of bodies; of more, the one is given up whose client has sent nothing for longest.
     """
 
     def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
@@ -61,8 +61,6 @@ class Crowd:
         """The bytes of answers that clients have not read."""
         self.bodies = 0
         """The bytes of bodies that are coming in or wait."""
-        self._incoming: dict[Member, None] = {}
-        """The connections whose bodies are coming in, the oldest first."""
 
     def __len__(self) -> int:
         """Return the number of connections."""
@@ -87,7 +85,7 @@ class Crowd:
         """Forget a connection."""
         if member in self._members:
             self.unread -= member.unread
-            self.count_body(member, -member.counted, is_coming=False)
+            self.bodies -= member.counted
             del self._members[member], self._of_address[member.address][member]
             if not self._of_address[member.address]:
                 del self._of_address[member.address]
@@ -106,17 +104,13 @@ class Crowd:
             if self.unread > self._unread_bytes:
                 self._close(max(self._members, key=lambda each: each.unread), f"{self.unread} bytes are unread")
 
-    def count_body(self, member: Member, more: int, *, is_coming: bool) -> None:
-        """Note how many more bytes the bodies of a connection take, and whether one is coming in."""
+    def count_body(self, member: Member, more: int) -> None:
+        """Note how many more bytes the bodies of a connection take; one that is coming in may have to be given up."""
         if member in self._members:
             self.bodies += more
             member.counted += more
-            if is_coming:
-                self._incoming.setdefault(member)
-            else:
-                self._incoming.pop(member, None)
-            if self.bodies > self._bodies_bytes and self._incoming:
-                next(iter(self._incoming)).drop_body()
+            if self.bodies > self._bodies_bytes and more > 0:
+                any(each.drop_body() for each in self._members)
 
     def expire(self) -> None:
         """Tell those connections whose deadline has passed."""

@@ -19,9 +19,10 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import astuple, replace
 from typing import Any, NoReturn
 from weakref import WeakSet
+
+from msgspec.structs import astuple, replace
 
 from webhook.admission import Answer, Call, Record
 from webhook.admission.record import RecordedFinding
@@ -208,8 +209,12 @@ class Forks:
 
     def look(self) -> None:
         """Stop this process, to be restarted, if the nursery has ended; call it each second."""
-        if not self._has_stopped and os.waitpid(self._nursery, os.WNOHANG)[0]:
-            self._has_stopped = True  # a second signal would end reviews, too
+        try:
+            is_gone = os.waitpid(self._nursery, os.WNOHANG)[0] != 0
+        except ChildProcessError:  # SIGCHLD was ignored when draguard was started
+            is_gone = True
+        if is_gone and not self._has_stopped:  # a second signal would end reviews, too
+            self._has_stopped = True
             _log.critical("the process that forks others is gone: stopping, to be restarted")
             os.kill(os.getpid(), signal.SIGTERM)
 

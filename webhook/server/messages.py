@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import NamedTuple
+
+import msgspec
 
 _HEADS = 64
 """How many heads are remembered; each API server sends two or three."""
@@ -57,7 +58,7 @@ class Limits:
     bodies_bytes: int = 1 << 26
 
 
-class Page(NamedTuple):
+class Page(msgspec.Struct, frozen=True):
     """An answer.
 
     Args:
@@ -75,8 +76,7 @@ class Page(NamedTuple):
     is_last: bool = False
 
 
-@dataclass(eq=False, slots=True)
-class Request:
+class Request(msgspec.Struct, eq=False):
     """A request, whose body may still be coming in.
 
     Args:
@@ -94,7 +94,7 @@ class Request:
     headers: dict[bytes, bytes]
     keeps: bool = True
     refusal: Page | None = None
-    pieces: list[bytes] = field(default_factory=list)
+    pieces: list[bytes] = msgspec.field(default_factory=list)
     """The pieces of its body that have arrived."""
     size: int = 0
     """Their bytes, also of those that were dropped."""

@@ -69,7 +69,30 @@ _FRESH = 0.01
 _OPEN_METRICS = b"application/openmetrics-text"
 
 
-class Metrics(Collector):
+class Exported(Collector):
+    """Metrics as a page, those of the process among them."""
+
+    def __init__(self) -> None:
+        self.process = ProcessCollector(registry=None)
+        self._written: dict[bool, tuple[Page, float]] = {}
+
+    def page(self, request: Request) -> Page:
+        """Make the page of all metrics, in OpenMetrics for clients that read it, else in Prometheus' text format."""
+        is_open = _OPEN_METRICS in request.headers.get(b"accept", b"").lower()
+        page, until = self._written.get(is_open, (None, 0.0))
+        if page is None or until < time.monotonic():
+            page = Page(200, *self.exposition(is_open=is_open))
+            self._written[is_open] = page, time.monotonic() + _FRESH
+        return page
+
+    def exposition(self, *, is_open: bool) -> tuple[bytes, str]:
+        """Write all metrics; return their content type, too."""
+        if is_open:
+            return openmetrics.generate_latest(self), openmetrics.CONTENT_TYPE_LATEST  # type: ignore[no-untyped-call]
+        return exposition.generate_latest(self), exposition.CONTENT_TYPE_PLAIN_0_0_4
+
+
+class Metrics(Exported):
     """Counts and measures events in this process.
 
     Args:
@@ -89,6 +112,7 @@ class Metrics(Collector):
         *,
         version: str = "",
     ) -> None:
+        super().__init__()
         self._certificate, self._answering, self._ended = certificate, answering, ended
         self._events = {name: Counter[tuple[str, ...]]() for name in _EVENTS}
         self._reviews = self._events["reviews"]
@@ -96,13 +120,11 @@ class Metrics(Collector):
         """How many reviews are in each bucket."""
         self._seconds = dict.fromkeys(self._took, 0.0)
         self._cost = self._connections = 0
-        self._process = ProcessCollector(registry=None)
         self._build = {
             "version": version,
             "python": platform.python_version(),
             "kubernetes": kubernetes or f"up to 1.{DEFAULT}",
         }
-        self._written: dict[bool, tuple[Page, float]] = {}
         # rate() and increase() miss the first event of a series that begins with it.
         self._events["review_failures"].update({(endpoint,): 0 for endpoint in self._took})
         self._events["http_requests_refused"].update({(str(status),): 0 for status in REFUSALS})
@@ -140,21 +162,6 @@ class Metrics(Collector):
         """Note the number of open connections, each second."""
         self._connections = connections
 
-    def page(self, request: Request) -> Page:
-        """Make the page of all metrics, in OpenMetrics for clients that read it, else in Prometheus' text format."""
-        is_open = _OPEN_METRICS in request.headers.get(b"accept", b"").lower()
-        page, until = self._written.get(is_open, (None, 0.0))
-        if page is None or until < time.monotonic():
-            page = Page(200, *self.exposition(is_open=is_open))
-            self._written[is_open] = page, time.monotonic() + _FRESH
-        return page
-
-    def exposition(self, *, is_open: bool) -> tuple[bytes, str]:
-        """Write all metrics; return their content type, too."""
-        if is_open:
-            return openmetrics.generate_latest(self), openmetrics.CONTENT_TYPE_LATEST  # type: ignore[no-untyped-call]
-        return exposition.generate_latest(self), exposition.CONTENT_TYPE_PLAIN_0_0_4
-
     def collect(self) -> Iterator[Metric]:
         """Return all metrics."""
         certificate, answering = self._certificate, self._answering
@@ -174,7 +181,7 @@ class Metrics(Collector):
         build = GaugeMetricFamily("draguard_build_info", "1, and what this is.", labels=list(self._build))
         build.add_metric(list(self._build.values()), 1)
         yield build
-        yield from self._process.collect()
+        yield from self.process.collect()
 
     def _states(self, policies: int) -> Iterator[Metric]:
         certificate, answering = self._certificate, self._answering

@@ -77,9 +77,7 @@ class Server:
         self.port = Port(app, listener, limits, Secure, certificate)
         self._ports = [self.port]
         if beside:  # limits of its own: a client that fills up one port leaves the other open
-            seconds = min(limits.header_seconds, _PROBE_SECONDS)
-            fewer = replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
-            self._ports.append(Port(*beside, fewer, Connection))
+            self._ports.append(Port(*beside, _of_probes(limits), Connection))
         self._reloaded = certificate, *reloaded
         self._following: threading.Thread | None = None
         self._tick = tick
@@ -173,6 +171,24 @@ class Server:
         delay = 0.0 if number == signal.SIGINT else self._shutdown_delay
         _log.info("received %s: not ready, accepting connections for %g s", signal.Signals(number).name, delay)
         self.stop(delay)
+
+
+def serve_pages(pages: Pages, listener: socket.socket) -> None:
+    """Serve pages without TLS in a thread of their own, until the process ends."""
+
+    async def serve() -> None:
+        port = Port(pages, listener, _of_probes(Limits()), Connection)
+        _log.info("metrics and probes on %s", port.url)
+        while True:
+            port.look()
+            await asyncio.sleep(_TICK)
+
+    threading.Thread(target=lambda: uvloop.run(serve()), name="pages", daemon=True).start()
+
+
+def _of_probes(limits: Limits) -> Limits:
+    seconds = min(limits.header_seconds, _PROBE_SECONDS)
+    return replace(limits, header_seconds=seconds, connections=_PROBES, connections_per_address=_PROBES)
 
 
 def open_many_files() -> None:

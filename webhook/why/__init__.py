@@ -9,17 +9,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from time import monotonic
 from typing import Any, Final
 
+from webhook.budget import Budget, limited
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, allocation_of
-from webhook.objects import JSONObject, at, items, name_of, text
+from webhook.inventory.resources import is_extended
+from webhook.objects import JSONObject, at, condition_of, items, name_of, namespace_of, text
 from webhook.report.excerpt import printable
+from webhook.simulation.nodes import Demand
 from webhook.why import claims, drivers, pending, started, workloads
-from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
+from webhook.why.scene import SORTS, Cause, Event, Ref, Scene, ref_of
 
-__all__ = ["KINDS", "Scene", "explain", "gone", "subject_of"]
+__all__ = ["KINDS", "Scene", "explain", "gone", "pending_by_sort", "subject_of"]
 
 KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("pod", "pods", "po"), "Pod"),
@@ -91,6 +95,49 @@ _ENDING: Final = ("DeviceTaintManagerEviction", "TaintManagerEviction", "Preempt
 """The reasons of events that tell how a pod was ended."""
 
 
+def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
+    """Count the pods that want devices and wait for a node, or do not start on theirs, by the sort of their cause.
+
+    Pods of one workload of which the scheduler says the same are explained once. The simulation changes the scene.
+
+    Args:
+        scene: The cluster, with all objects of its kinds.
+        seconds: How long it may take; pods that are not reached by then are ``not-explained``.
+    """
+    counts, known = dict.fromkeys(SORTS, 0), dict[tuple[str, ...], str]()
+    plugins = {name for each in scene.cluster.nodes for name, amount in each.allocatable.items() if amount}
+    with limited(Budget(deadline=monotonic() + seconds, is_offline=True)):
+        for pod in scene.inventory.pending():
+            if at(pod, "metadata", "deletionTimestamp") or not _wants_devices(scene, pod, plugins):
+                continue
+            if text(pod, "spec", "nodeName"):
+                counts[started.NOT_STARTED] += 1
+                continue
+            owners = (text(each, "uid") for each in items(pod, "metadata", "ownerReferences"))
+            said = text(condition_of(pod, "PodScheduled"), "message")
+            key = (said, *owners) if items(pod, "metadata", "ownerReferences") else (namespace_of(pod), name_of(pod))
+            if key not in known:
+                known[key] = _sort_of(scene, pod)
+            counts[known[key]] += 1
+    return counts
+
+
+def _sort_of(scene: Scene, pod: JSONObject) -> str:
+    try:
+        return pending.explain(scene, pod).causes[0].sort or "other"
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the other pods are counted; draguard why tells more of this one
+        return "not-explained"
+
+
+def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bool:
+    """Tell whether a pod has claims, or requests what a class provides, or nothing does."""
+    named = filter(is_extended, Demand.of(pod).requests)
+    provides = scene.cluster.extended.provides
+    return bool(items(pod, "spec", "resourceClaims")) or any(provides(each) or each not in plugins for each in named)
+
+
 def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | None = None) -> dict[str, Any]:
     """Say why a pod is as it is; for the workload or claim that is asked about."""
     if absent := scene.uncollected(pod):
@@ -102,7 +149,8 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
     elif at(pod, "metadata", "deletionTimestamp"):
         stage, found = started.ENDED, started.explain(scene, pod)
     else:
-        found, helps = pending.explain(scene, pod)
+        explained = pending.explain(scene, pod)
+        found, helps = explained.causes, pending.helps(scene, explained)
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
             about = (*before.about, *found[0].about)

@@ -25,6 +25,14 @@ Key = tuple[str, str]
 _EVICTED: Final = "DeviceTaintManagerEviction"
 _ENOUGH: Final = 5
 """The step at which capacity or counters are too little."""
+_SORTS: Final = ("no-device",) * 3 + (
+    "devices-in-use",
+    "devices-tainted",
+    "devices-in-use",
+    "constraints",
+    "devices-in-use",
+)
+"""The sorts of causes, by step."""
 
 
 class _Asked:
@@ -126,7 +134,7 @@ class Lacks:
             if all(shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
         ]
         if not unmet and self._groups:
-            yield self._together()
+            yield self._together()._replace(sort="constraints")
         yield from self._of_requests(unmet)
         classes = dict.fromkeys(each.device_class for alternatives in unmet for each in alternatives if each.step)
         for driver in dict.fromkeys(each for name in classes for each in drivers.of_class(self._scene, name)):
@@ -142,7 +150,8 @@ class Lacks:
             said = "; ".join(f"{name}: {each.text}" for name, each in zip(names, found, strict=True))
             about = tuple(dict.fromkeys(ref for each in found for ref in each.about))
             whole = alternatives[0].key[1].partition("/")[0]
-            yield Cause(f"none of the alternatives (firstAvailable) of request {whole} can be met: {said}", about)
+            said = f"none of the alternatives (firstAvailable) of request {whole} can be met: {said}"
+            yield Cause(said, about, sort=found[0].sort)
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -156,7 +165,8 @@ class Lacks:
             self._not_constrained,
             self._not_enough,
         )
-        return steps[asked.step](asked)
+        found = steps[asked.step](asked)
+        return found if found.sort else found._replace(sort=_SORTS[asked.step])
 
     def _not_of_class(self, asked: _Asked) -> Cause:
         scene, name = self._scene, asked.device_class
@@ -167,12 +177,13 @@ class Lacks:
                 f"used, and there is no other device for {asked.who}",
                 (Ref("Pool", pool), Ref("Driver", driver), *asked.about),
                 (f"wait until driver {driver} has published the whole pool; see its log",),
+                sort="driver",
             )
         selected = drivers.of_class(scene, name)
         for driver in selected:
             if not drivers.publishes(scene, driver):
                 found = drivers.absent(scene, driver)
-                return found._replace(about=(*found.about, *asked.about))
+                return found._replace(about=(*found.about, *asked.about), sort="driver")
         if count := max(each["ofClass"] for each in asked.every):
             devices = f"{asked.wanted} devices of class {name}"
             return Cause(f"{asked.who} wants {devices} on one node: no node has more than {count}", asked.about)

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
 from webhook.inventory.claims import Blocked, allocation_of
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
-from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import (
+    JSONObject,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+    texts,
+)
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.simulation import binding
@@ -28,7 +40,7 @@ from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims
 from webhook.why.containers import brief
 from webhook.why.devices import Lacks
-from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
+from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of, sorted_as
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _KUEUE: Final = "kueue.x-k8s.io/"
@@ -40,6 +52,7 @@ _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason of nodes without devices for a pod; it looks at all else before."""
 _NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
 """The words in its reasons that are not simulated."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -56,31 +69,32 @@ class Found(NamedTuple):
 
     Args:
         causes: The causes, the most decisive first.
-        helps: The changes with which it would get a node, as the simulation finds them.
+        placement: What the simulation makes of the pod; None if it cannot tell what would help.
     """
 
     causes: list[Cause]
-    helps: tuple[str, ...] = ()
+    placement: Placement | None = None
 
 
 def explain(scene: Scene, pod: JSONObject) -> Found:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         return Found([_gated(gates)])
-    if blocking := list(claims.blocking(scene, pod)):
-        return Found(blocking, _helps(scene, scene.scheduler.schedule(pod)))
+    if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
+        return Found(blocking, scene.scheduler.schedule(pod))
     gang = _gang(scene, pod)
     if isinstance(gang, Cause):
-        return Found([gang])
+        return Found([gang._replace(sort="pod-group")])
     if gang is not None and (found := _of_gang(scene, gang, pod)):
         return found
     placement = scene.scheduler.schedule(pod)
     return _Pending(scene, pod).found(placement)
 
 
-def _helps(scene: Scene, placement: Placement) -> tuple[str, ...]:
-    """Return the changes with which a pod would get a node."""
-    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"])
+def helps(scene: Scene, found: Found) -> tuple[str, ...]:
+    """Return the changes with which a pod would get a node, as the simulation finds them."""
+    placement = found.placement
+    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"]) if placement else ()
 
 
 def _gated(gates: Sequence[str]) -> Cause:
@@ -89,6 +103,7 @@ def _gated(gates: Sequence[str]) -> Cause:
         f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
         "look at it until the controller that has set it removes it",
         tuple(Ref("Gate", each) for each in gates),
+        sort="scheduling-gate",
     )
 
 
@@ -146,7 +161,8 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
             fitting += 1
             continue
         if isinstance(claims.uses(scene, each), Blocked):
-            first = _in_gang(gang, each, next(claims.blocking(scene, each)), "waits for its claim")
+            blocking = next(sorted_as("claim", claims.blocking(scene, each)))
+            first = _in_gang(gang, each, blocking, "waits for its claim")
             return Found([first._replace(names_pod=each is asked)])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
@@ -154,7 +170,7 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
                 return None
             found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
             first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.helps)
+            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.placement)
         fitting += 1
     return None
 
@@ -183,22 +199,22 @@ class _Pending:
             reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
-        return Found(causes, () if any(self._not_simulated()) else _helps(self.scene, placement))
+        return Found(causes, None if any(self._not_simulated()) else placement)
 
     def _causes(self, placement: Placement) -> Iterator[Cause]:
         others = [] if placement.awaited else list(self._not_simulated())
         yield from others
         if placement.awaited:
-            yield self._awaited(placement)
+            yield self._awaited(placement)._replace(sort="binding-condition")
         elif placement.node is not None:
             if not others:
                 yield self._unexpected(placement.node)
         elif text(placement.condition, "message").startswith(binding.FAILED):
-            yield from self._full(placement.claims)
+            yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
-            yield Cause("the cluster has no nodes")
+            yield Cause("the cluster has no nodes", sort="node")
         elif placement.verdicts is None or placement.needs is None:
-            yield from self._missing_classes(placement.claims)
+            yield from sorted_as("class", self._missing_classes(placement.claims))
         else:
             yield from self._of_nodes(placement.verdicts, placement.needs)
 
@@ -251,24 +267,50 @@ class _Pending:
 
     def _not_simulated(self) -> Iterator[Cause]:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
-        volumes, words = list(self._of_volumes()), _words(self._said())
+        volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
         yield from volumes
         if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
-            yield Cause(f"the scheduler finds no node: {words}", (ref_of(self.pod),))
+            what, refs = self._of_other_pods(words)
+            yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
+
+    def _of_other_pods(self, words: str) -> tuple[str, tuple[Ref, ...]]:
+        """Say what of the pod the scheduler's words are about that the simulation does not know, and what is there."""
+        affinity, running = mapping(self.pod, "spec", "affinity"), self.scene.inventory.running()
+        if "anti-affinity rules" in words:
+            is_theirs = "existing pods anti-affinity" in words
+            pairs = [(each, self.pod) if is_theirs else (self.pod, each) for each in running]
+            found = [other if one is self.pod else one for one, other in pairs if _avoids(one, other)]
+            who = listed(f"pod {name_of(each)} on {text(each, 'spec', 'nodeName')}" for each in found)
+            what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
+            what = what or f"its required pod anti-affinity keeps it from {who}"
+            return (what, tuple(map(ref_of, found[:NAMED_MAX]))) if found else ("", ())
+        terms = items(affinity, "podAffinity", _REQUIRED) if "pod affinity rules" in words else []
+        if keys := sorted({text(each, "topologyKey") for each in terms}):
+            return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", ()
+        terms = items(self.pod, "spec", "topologySpreadConstraints") if "topology spread" in words else []
+        if keys := sorted({text(each, "topologyKey") for each in terms}):
+            return f"its topology spread constraints ({' and '.join(keys)}) allow no node", ()
+        if "volume" in words.lower() and (volumes := list(self._volumes())):
+            names = listed(str(ref) for _, ref in volumes)
+            return f"its volume {volumes[0][0]} ({names}) allows no node", tuple(ref for _, ref in volumes)
+        return "", ()
+
+    def _volumes(self) -> Iterator[tuple[str, Ref]]:
+        """Yield the volumes of the pod that are claimed, with their PersistentVolumeClaims."""
+        for volume in items(self.pod, "spec", "volumes"):
+            entry, name = text(volume, "name"), text(volume, "persistentVolumeClaim", "claimName")
+            if mapping(volume, "ephemeral"):
+                name = f"{name_of(self.pod)}-{entry}"
+            if name:
+                yield entry, Ref("PersistentVolumeClaim", name, namespace_of(self.pod))
 
     def _of_volumes(self) -> Iterator[Cause]:
         """Say which volumes of the pod do not exist, or cannot be provided."""
         inventory, namespace, said = self.scene.inventory, namespace_of(self.pod), self._said()
         is_known = inventory.knows("PersistentVolumeClaim")
-        for volume in items(self.pod, "spec", "volumes"):
-            entry = text(volume, "name")
-            name = text(volume, "persistentVolumeClaim", "claimName")
-            if mapping(volume, "ephemeral"):
-                name = f"{name_of(self.pod)}-{entry}"
-            if not name:
-                continue
+        for entry, ref in self._volumes():
+            name = ref.name
             claim = inventory.find("PersistentVolumeClaim", name, namespace)
-            ref = Ref("PersistentVolumeClaim", name, namespace)
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
             if claim is None and not is_known:
                 if f'persistentvolumeclaim "{name}"' in said or "PersistentVolumeClaims" in said:
@@ -291,9 +333,9 @@ class _Pending:
             names = sorted(named(needs.demand.spec) or ())
             hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
             said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
-            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)))
+            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)), sort="node")
             return
-        if unprovided := list(self._unprovided(needs)):
+        if unprovided := list(sorted_as("class", self._unprovided(needs))):
             yield from unprovided
             return
         round_ = Round(self.scene.cluster, needs)
@@ -302,19 +344,21 @@ class _Pending:
             for node, verdict in verdicts.by_node.items()
         }
         if error := next((each.error for each in by_devices.values() if each.error), ""):
-            yield self._failed(error, needs)
+            yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if verdict.refusal is None]:
-            yield from self._kept_from(suiting, verdicts, needs)
+            yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
             said = "; ".join(elsewhere(self.scene.cluster, each) for each in allocated)
-            yield Cause(f"no node has the devices of its allocated claims: {said}", tuple(map(ref_of, allocated)))
+            about = tuple(map(ref_of, allocated))
+            yield Cause(f"no node has the devices of its allocated claims: {said}", about, sort="claim")
         else:
             alone = Verdicts(self.scene.cluster)
             alone.nodes = verdicts.nodes
             alone.by_node = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
-            yield from self._kept_from(self._closest(groups, verdicts), verdicts, needs, has_devices=False)
+            closest = self._closest(groups, verdicts)
+            yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
 
     def _closest(self, groups: Sequence[JSONObject], verdicts: Verdicts) -> list[int]:
@@ -363,7 +407,8 @@ class _Pending:
         total = sum(number(asks, "count") or 1 for _, asks in requests(claim))
         missing = missing_in(error)
         if not missing and total > _LIMIT:
-            return Cause(f"{who} wants {total} devices: a claim may have at most {_LIMIT}", (written,))
+            said = f"{who} wants {total} devices: a claim may have at most {_LIMIT}"
+            return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
         of_class = next((name for _, name in requested_classes(claim) if words.startswith(f"class {name}:")), "")
@@ -494,10 +539,11 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
+        what, refs = self._of_other_pods(words)
         return Cause(
-            f"the scheduler finds no node: {_words(words)}; by devices and "
+            f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
-            (*self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
+            (*refs, *self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
             (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
 
@@ -509,6 +555,18 @@ _OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
 def _words(said: str) -> str:
     """Shorten the scheduler's words to those about nodes."""
     return brief(said.partition(" preemption: ")[0].rstrip(". ,"))
+
+
+def _avoids(pod: JSONObject, other: JSONObject) -> bool:
+    """Tell whether a pod's required anti-affinity is about another pod, unless it selects namespaces by labels."""
+    for term in items(pod, "spec", "affinity", "podAntiAffinity", _REQUIRED):
+        labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
+        wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
+        wanted += items(term, "labelSelector", "matchExpressions")
+        is_there = namespace_of(other) in (spaces or [namespace_of(pod)])
+        if is_there and term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
+            return True
+    return False
 
 
 def _vendor(resource: str) -> str:

@@ -30,8 +30,9 @@ _MENTIONED: Final = (
 )
 """The kinds that are looked for in the words of components."""
 _QUOTED: Final = re.compile(
-    r"(?i)\b(serviceaccount|configmap|secret|PriorityClass with name|webhook|ValidatingAdmissionPolicy|"
-    r"MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? [\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
+    r"(?i)\b(serviceaccount|namespace(?= \S+ because)|configmap|secret|PriorityClass with name|webhook|"
+    r"ValidatingAdmissionPolicy|MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? "
+    r"[\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
 )
 """An object that the words of a component name with its kind."""
 _AS_QUOTED: Final = {
@@ -42,6 +43,7 @@ _AS_QUOTED: Final = {
     "storageclass": ("StorageClass", False),
     "storageclass.storage.k8s.io": ("StorageClass", False),
     "webhook": ("Webhook", False),
+    "namespace": ("Namespace", False),
 }
 """The kinds of such objects, and whether they are in namespaces."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
@@ -82,6 +84,7 @@ class Cause(NamedTuple):
         stage: The stage at which it holds the pod up; empty for that of the pod.
         is_well: Whether nothing is wrong.
         names_pod: Whether the sentence names the pod.
+        sort: What sort of cause keeps a pod pending, one of `SORTS`.
     """
 
     text: str
@@ -90,6 +93,34 @@ class Cause(NamedTuple):
     stage: str = ""
     is_well: bool = False
     names_pod: bool = False
+    sort: str = ""
+
+
+SORTS: Final = (
+    "devices-in-use",
+    "devices-tainted",
+    "no-device",
+    "constraints",
+    "driver",
+    "class",
+    "selector",
+    "claim",
+    "node",
+    "pod-group",
+    "scheduling-gate",
+    "volume",
+    "binding-condition",
+    "not-started",
+    "other",
+    "not-explained",
+)
+"""The sorts of causes of pending pods, as metrics have them."""
+
+
+def sorted_as(sort: str, causes: Iterable[Cause]) -> Iterator[Cause]:
+    """Yield causes with their sort, unless they have one."""
+    for each in causes:
+        yield each if each.sort else each._replace(sort=sort)
 
 
 def _when(time: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import DOCUMENT, Budget
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 _WORK: Final = 8 * DOCUMENT
 
 
-def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Settings]:
+def stored_cluster(
+    arguments: Namespace, report: Report, tell: Callable[[str], None] = tell
+) -> tuple[Cluster, Settings]:
     """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
 
     Args:
         arguments: The command's arguments.
         report: Receives the files, and what cannot be read.
+        tell: Receives lines about what was not read.
 
     Raises:
         UsageError: No cluster is given, or the release is not known.
@@ -39,7 +42,7 @@ def stored_cluster(arguments: Namespace, report: Report) -> tuple[Cluster, Setti
     install("objects")
     stated = kubernetes(arguments)
     cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
-    _read(arguments, cluster, report)
+    _read(arguments, cluster, report, tell)
     release = stated or release_in(cluster.all("Node"))
     try:
         return cluster, Settings.of(release, feature_gates(arguments, release))
@@ -64,7 +67,7 @@ def work_of_selectors() -> Budget:
     return Budget(_WORK, is_offline=True)
 
 
-def _read(arguments: Namespace, cluster: Cluster, report: Report) -> None:
+def _read(arguments: Namespace, cluster: Cluster, report: Report, tell: Callable[[str], None]) -> None:
     for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
         report.files.setdefault(document.source)
         report.documents += 1

@@ -1,0 +1,226 @@
+"""The chart's scan: what it may do, what it is started with, and that alerts and dashboard ask for what it serves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from charts.render import CHART
+from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
+from tests.cluster.scanned import REPORTS, Process, Scanned, cluster, scanner
+from tests.command import ROOT
+from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
+from tests.server.test_metrics import OF_TARGETS, named_in
+from tests.serving import eventually
+from webhook.cli.parser import make_parser
+from webhook.why.scene import SORTS
+
+pytestmark = [pytest.mark.tools, pytest.mark.process]
+
+FILES = CHART / "files"
+ALERTS = [
+    rule for group in yaml.safe_load((FILES / "scan-alerts.yaml").read_text())["groups"] for rule in group["rules"]
+]
+DASHBOARD = json.loads((FILES / "scan-dashboard.json").read_text(encoding="utf-8"))
+PANELS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+
+
+def scan_of(values: str) -> Manifest:
+    spec: Manifest = rendered(values).one("Deployment", "scan")["spec"]["template"]["spec"]
+    return spec
+
+
+class TestRunning:
+    @pytest.fixture
+    def scanned(self, tmp_path: Path) -> Iterator[Scanned]:
+        account = tmp_path / "account"
+        account.mkdir()
+        gpus = slices(device("a"), device("b"), on="n1", pool={"resourceSliceCount": 2})
+        objects = [node(), gpus, device_class(), claim("gpu", "a", pods=("gone",)), pod(claims=())]
+        objects.append(made("PriorityClass", "low", version="scheduling.k8s.io/v1", value=1))
+        objects.append(made("PodGroup", "gang", "default", version="scheduling.k8s.io/v1beta1", spec={}))
+        with cluster(account, objects, [rendered("scanned").one("ClusterRole", "scan")]) as found:
+            yield found
+
+    @pytest.fixture
+    def running(self, scanned: Scanned, tmp_path: Path) -> Iterator[Process]:
+        (container,) = scan_of("scanned")["containers"]
+        arguments = [re.sub(r"(?<=--monitoring-port=)\d+", "0", each) for each in container["args"]]
+        with scanner(scanned, tmp_path / "log", *arguments) as started:
+            assert eventually(lambda: started.page("/readyz")[0] == 200)
+            yield started
+
+    def test_its_role_allows_what_it_reads_and_writes_and_nothing_else(
+        self, scanned: Scanned, running: Process
+    ) -> None:
+        assert running.started.poll() is None
+        assert scanned.server.refused == []
+        asked = {(verb, _resource(path)) for verb, path in scanned.asked if path not in {"/version", "/apis"}}
+        rules = rendered("scanned").one("ClusterRole", "scan")["rules"]
+        granted = {
+            (verb, f"{resource}.{group}".rstrip("."))
+            for rule in rules
+            for verb in rule["verbs"]
+            for group in rule.get("apiGroups", [""])
+            for resource in rule.get("resources", rule.get("nonResourceURLs"))
+        }
+        mine = {each for each in granted if each[1].endswith("openreports.io")}
+        assert asked - mine == granted - mine
+        assert {verb for verb, _ in mine} == {"list", "create", "patch", "delete"}
+
+    def test_alerts_and_dashboard_ask_for_what_it_serves(self, running: Process) -> None:
+        served: dict[str, set[str]] = {}
+        for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? ", running.page("/metrics")[1], re.MULTILINE):
+            served.setdefault(name, set()).update(re.findall(r"(\w+)=", labels))
+        for expression in [*PANELS, *(each["expr"] for each in ALERTS)]:
+            found = list(named_in(expression))
+            assert found, expression
+            known = OF_TARGETS.union(*(served[name] for name, _ in found))
+            assert all(labels <= known for _, labels in found), expression
+            grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
+            assert {each.strip() for group in grouped for each in group.split(",")} <= known, expression
+        ours = {name for name in served if name.startswith("draguard_")}
+        assert ours == {name for expression in PANELS for name, _ in named_in(expression) if name in ours}
+        documented = re.findall(r"\| `(draguard_\w+)(?:\{(.*?)\})?` \|", (ROOT / "docs/scan.md").read_text())
+        assert {name: set(filter(None, labels.split(", "))) for name, labels in documented} == {
+            name: labels for name, labels in served.items() if name in ours
+        }
+
+    def test_reports_are_those_of_the_cluster(self, scanned: Scanned, running: Process) -> None:
+        assert running.metrics()['draguard_incomplete_pools{"driver":"gpu.example.com"}'] == 1
+        assert {each["policy"] for each in scanned.reports["default/draguard"]["results"]} == {"claim-zombie"}
+        assert {each["policy"] for each in scanned.reports["/draguard"]["results"]} == {"pool-contradiction"}
+
+
+def _resource(path: str) -> str:
+    _, api, *rest = path.split("/")
+    if api not in {"api", "apis"}:
+        return path
+    group = "" if api == "api" else rest.pop(0)
+    resource = rest[-1] if rest[-1] != "draguard" else rest[-2]
+    return f"{resource}.{group}".rstrip(".")
+
+
+class TestMonitoring:
+    def test_each_alert_is_documented_and_says_what_to_do(self) -> None:
+        text = (ROOT / "docs/scan.md").read_text(encoding="utf-8")
+        assert {each["alert"] for each in ALERTS} == set(re.findall(r"\| (Draguard\w+) \|", text))
+        for alert in ALERTS:
+            assert alert["labels"]["severity"] == "warning"
+            assert alert["for"]
+            named = re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"])
+            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in named), alert["alert"]
+
+    def test_causes_are_those_that_there_are(self) -> None:
+        text = (ROOT / "docs/scan.md").read_text(encoding="utf-8")
+        assert set(re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE)) == set(SORTS)
+        (alert,) = (each for each in ALERTS if each["alert"] == "DraguardPodsWaitInVain")
+        assert set(re.findall(r'!~"([^"]*)"', alert["expr"])[0].split("|")) < set(SORTS)
+
+    def test_panels_do_not_overlap_and_ask_the_data_source_that_is_chosen(self) -> None:
+        taken: set[tuple[int, int]] = set()
+        for panel in DASHBOARD["panels"]:
+            at = panel["gridPos"]
+            cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+            assert not cells & taken, panel["title"]
+            assert at["x"] + at["w"] <= 24
+            assert panel["datasource"]["uid"] == "${datasource}"
+            taken |= cells
+
+    def test_the_operator_and_grafana_get_both_parts(self) -> None:
+        release = rendered("scanned")
+        assert [each["metadata"]["name"] for each in release.all("PrometheusRule")] == ["draguard", "draguard-scan"]
+        files = {name: json.loads(text) for each in release.all("ConfigMap") for name, text in each["data"].items()}
+        assert files.keys() == {"draguard.json", "draguard-scan.json"}
+        assert files["draguard-scan.json"] == DASHBOARD
+        assert release.all("PrometheusRule")[1]["spec"]["groups"][0]["rules"] == ALERTS
+        selector = release.one("ServiceMonitor")["spec"]["selector"]["matchLabels"]
+        service = release.one("Service", "scan")
+        assert selector.items() <= service["metadata"]["labels"].items()
+        assert [each["name"] for each in service["spec"]["ports"]] == ["monitoring"]
+
+
+class TestObjects:
+    def test_without_it_nothing_of_it_is_there(self) -> None:
+        kinds = [each["kind"] for each in rendered().manifests]
+        of_scan = [each["kind"] for each in rendered("scanned").manifests]
+        assert sorted(set(of_scan) - set(kinds)) == ["ConfigMap", "PrometheusRule", "ServiceMonitor"]
+        assert "scan" not in {
+            each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered().manifests
+        }
+
+    @pytest.mark.parametrize("values", ["scanned", "scanned by several", "only reports", "only metrics"])
+    def test_its_pod_keeps_the_restricted_standard_and_draguard_takes_its_options(self, values: str) -> None:
+        spec = scan_of(values)
+        (container,) = spec["containers"]
+        assert spec["securityContext"]["runAsNonRoot"]
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+        assert container["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        arguments = make_parser().parse_args(container["args"])
+        assert (arguments.command, arguments.write_reports) == ("scan", values != "only metrics")
+        assert (arguments.monitoring_port is None) == ("livenessProbe" not in container) == (values == "only reports")
+
+    def test_several_replicas_have_a_lease_and_one_is_replaced_before_the_next_begins(self) -> None:
+        one, several = rendered("scanned"), rendered("scanned by several")
+        assert one.one("Deployment", "scan")["spec"]["strategy"] == {"type": "Recreate"}
+        assert "strategy" not in several.one("Deployment", "scan")["spec"]
+        (container,) = scan_of("scanned by several")["containers"]
+        assert make_parser().parse_args(container["args"]).lease == f"{NAMESPACE}/draguard-scan"
+        assert several.one("Lease", "scan")["metadata"]["name"] == "draguard-scan"
+        (rule,) = several.one("Role", "scan")["rules"]
+        assert (rule["resourceNames"], rule["verbs"]) == (["draguard-scan"], ["get", "patch"])
+        assert [each["name"] for each in container["env"]] == ["POD_NAME", "TZ"]
+        assert make_parser().parse_args(scan_of("scanned")["containers"][0]["args"]).lease is None
+
+    def test_its_network_policy_lets_metrics_in_and_requests_to_api_servers_out(self) -> None:
+        spec = rendered("scanned by several").network_policy("scan")["spec"]
+        (ingress,) = spec["ingress"]
+        assert ingress == {
+            "ports": [{"port": 8080, "protocol": "TCP"}],
+            "from": [{"ipBlock": {"cidr": "10.1.0.0/16"}}],
+        }
+        assert spec["egress"] == [
+            {"ports": [{"port": 7443, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]}
+        ]
+        assert rendered("only reports").network_policy("scan")["spec"]["ingress"] == []
+
+    def test_without_reports_it_may_only_read(self) -> None:
+        verbs = {
+            verb for rule in rendered("only metrics").one("ClusterRole", "scan")["rules"] for verb in rule["verbs"]
+        }
+        assert verbs == {"list", "get"}
+
+    def test_an_account_of_ones_own_gets_the_role(self) -> None:
+        release = rendered("only reports")
+        assert release.one("ClusterRoleBinding", "scan")["subjects"][0]["name"] == "mine"
+        assert scan_of("only reports")["serviceAccountName"] == "mine"
+        assert "draguard-scan" not in {each["metadata"]["name"] for each in release.all("ServiceAccount")}
+
+    @pytest.mark.parametrize(
+        ("values", "said"),
+        [
+            ({"every": "5"}, "/scan/every"),
+            ({"replicaCount": 0}, "/scan/replicaCount"),
+            ({"reports": "yes"}, "/scan/reports"),
+        ],
+    )
+    def test_values_that_cannot_be_meant_are_refused(self, values: dict[str, Any], said: str) -> None:
+        with pytest.raises(Exception, match=re.escape(said)):
+            with_values(scan={"enabled": True, **values})
+
+    def test_a_scan_without_a_result_is_refused(self) -> None:
+        with pytest.raises(Exception, match="what is found goes nowhere"):
+            with_values(scan={"enabled": True, "reports": False}, monitoring={"enabled": False})
+
+
+def test_the_reports_are_listed_where_the_role_allows_it() -> None:
+    (rule,) = (each for each in rendered("scanned").one("ClusterRole", "scan")["rules"] if "delete" in each["verbs"])
+    assert [f"/apis/{rule['apiGroups'][0]}/v1alpha1"] == [REPORTS]

@@ -1,0 +1,386 @@
+"""``draguard scan --every`` in a pod: a real process, and an API server that it reads and writes over TLS."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver import Json, Refusal
+from tests.cluster.scanned import REPORTS, Scanned, cluster, scanner
+from tests.command import draguard
+from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
+from tests.serving import eventually
+from webhook.cluster.api import Api
+from webhook.cluster.errors import ClusterError, Conflict
+from webhook.cluster.reports import Writer
+from webhook.cluster.scanner import Numbers, Scanner
+from webhook.findings import Finding, Identity
+from webhook.problem import WARNING, Problem
+from webhook.problem import Path as FieldPath
+from webhook.report.openreports import reports
+
+pytestmark = pytest.mark.process
+
+ZOMBIE = claim("gpu", "a", pods=("gone",))
+COMMAND = ("scan", "--live", "--every", "10s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-scan"
+NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", ""): 2}, {"gpu.example.com": 0})
+
+
+def objects(*more: Json) -> list[Json]:
+    """Return a cluster of two nodes with a GPU each, one of which a claim keeps whose pod is gone."""
+    waiting = made(
+        "Pod", "waits", "ml", spec={"containers": [], "resourceClaims": [{"name": "x", "resourceClaimName": "no"}]}
+    )
+    published = [slices(device("a", {"model": "x"}), on=each) for each in ("n1", "n2")]
+    tpus = device_class("tpu", 'device.driver == "tpu.example.com"')
+    return [node(), node("n2"), tpus, *published, pod(claims=()), waiting, *more]
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Path:
+    found = tmp_path / "account"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def scanned(account: Path) -> Iterator[Scanned]:
+    with cluster(account, objects(ZOMBIE)) as found:
+        yield found
+
+
+@pytest.fixture
+def writer(scanned: Scanned) -> Writer:
+    return Writer(Api(scanned.server.account, scanned.server.address))
+
+
+def finding(namespace: str, name: str = "gpu", message: str = "wrong") -> Finding:
+    about = Identity("resource.k8s.io/v1", "ResourceClaim", namespace, name)
+    problem = Problem(WARNING, "claim-zombie", "Stored", FieldPath(), message)
+    return Finding(problem, "", 0, 0, "", identity=about)
+
+
+class TestProcess:
+    def test_it_reports_counts_and_follows_the_cluster(self, scanned: Scanned, tmp_path: Path) -> None:
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+            assert running.page("/healthz") == (200, "ok\n")
+            (result,) = scanned.reports["default/draguard"]["results"]
+            assert (result["policy"], result["resources"][0]["name"]) == ("claim-zombie", "gpu")
+            assert scanned.reports.keys() == {"/draguard", "default/draguard", "ml/draguard"}
+            metrics = running.metrics()
+            assert metrics['draguard_pending_pods{"cause":"claim"}'] == 1
+            assert metrics['draguard_pending_pods{"cause":"devices-in-use"}'] == 0
+            assert metrics['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 1
+            assert metrics['draguard_incomplete_pools{"driver":"gpu.example.com"}'] == 0
+            assert metrics["draguard_scan_successful"] == 1
+            assert eventually(lambda: "3 reports, 3 written, 0 deleted" in running.said)
+            scanned.asked.clear()
+            scanned.set(objects())
+            assert eventually(lambda: "default/draguard" not in scanned.reports)
+            assert scanned.writes == [("delete", f"{REPORTS}/namespaces/default/reports/draguard")]
+            assert eventually(
+                lambda: running.metrics()['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 2
+            )
+            assert running.ends() == 0
+        assert "Traceback" not in (tmp_path / "log").read_text()
+
+    def test_an_api_server_that_refuses_is_asked_again_and_what_was_found_stays(
+        self, scanned: Scanned, tmp_path: Path
+    ) -> None:
+        def refuse(_: str, path: str) -> None:
+            if path == "/api/v1/pods":
+                raise Refusal(500, "etcd is away")
+
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+            scanned.server.before = refuse
+            assert eventually(lambda: running.page("/readyz") == (503, "not ready: pods not read: etcd is away\n"))
+            assert running.metrics()["draguard_scan_successful"] == 0
+            assert running.metrics()['draguard_pending_pods{"cause":"claim"}'] == 1
+            assert scanned.reports.keys() == {"/draguard", "default/draguard", "ml/draguard"}
+            scanned.server.before = lambda _verb, _path: None
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+            failed = [line for line in running.lines if line["level"] == "error"]
+            assert [line["message"] for line in failed] == ["pods not read: etcd is away"]
+            assert eventually(lambda: "in order again" in running.said)
+
+    def test_nothing_can_be_read_at_first(self, scanned: Scanned, tmp_path: Path) -> None:
+        (scanned.server.account / "token").write_text("old\n")
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: "the cluster cannot be read: Unauthorized" in running.page("/readyz")[1])
+            assert "draguard_pending_pods" not in running.page("/metrics")[1]
+            scanned.server.set_token("first")
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+
+    def test_without_the_kinds_of_reports_metrics_go_on(self, scanned: Scanned, tmp_path: Path) -> None:
+        scanned.is_served = False
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+            assert eventually(lambda: "the cluster does not serve openreports.io/v1alpha1" in running.said)
+            assert running.metrics()['draguard_pending_pods{"cause":"claim"}'] == 1
+
+    def test_a_signal_ends_it_while_the_api_server_hangs(self, scanned: Scanned, tmp_path: Path) -> None:
+        hangs, ended = threading.Event(), threading.Event()
+
+        def hang(_: str, path: str) -> None:
+            if path == "/api/v1/pods":
+                hangs.set()
+                ended.wait(60)
+
+        scanned.server.before = hang
+        try:
+            with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+                assert hangs.wait(30)
+                began = time.monotonic()
+                assert running.ends() == 0
+                assert time.monotonic() - began < 10
+        finally:
+            ended.set()
+
+    def test_a_kind_that_is_forbidden_is_said_once_and_the_rest_is_judged(
+        self, scanned: Scanned, tmp_path: Path
+    ) -> None:
+        def forbid(_: str, path: str) -> None:
+            if path == "/api/v1/resourcequotas":
+                raise Refusal(403, "no")
+
+        scanned.server.before = forbid
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: running.said.count("reports, ") == 2)
+            assert running.said.count("resourcequotas not read: forbidden: no") == 1
+            assert "default/draguard" in scanned.reports
+
+    def test_clients_that_say_nothing_do_not_keep_others_out(self, scanned: Scanned, tmp_path: Path) -> None:
+        with scanner(scanned, tmp_path / "log", *COMMAND) as running:
+            assert eventually(lambda: running.page("/readyz")[0] == 200)
+            port = int(running.said.partition("http://127.0.0.1:")[2].partition("\n")[0])
+            silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(300)]
+            try:
+                assert running.page("/metrics")[0] == 200
+            finally:
+                for each in silent:
+                    each.close()
+
+
+class TestLease:
+    def test_one_replica_scans_and_another_follows_when_it_ends(self, account: Path, tmp_path: Path) -> None:
+        rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "patch"]}]
+        role = {"kind": "Role", "metadata": {"namespace": "draguard-system"}, "rules": rules}
+        command = (*COMMAND, "--lease=draguard-system/draguard-scan")
+        with cluster(account, objects(ZOMBIE), [role]) as scanned:
+            scanned.server.put(LEASE, {"metadata": {"name": "draguard-scan"}, "spec": {}})
+            with scanner(scanned, tmp_path / "one", *command, pod="scan-1") as first:
+                assert eventually(lambda: "draguard_pending_pods" in first.page("/metrics")[1])
+                with scanner(scanned, tmp_path / "two", *command, pod="scan-2") as second:
+                    assert eventually(lambda: second.page("/readyz")[0] == 200)
+                    time.sleep(3)
+                    assert "draguard_" not in second.page("/metrics")[1]
+                    assert scanned.server.objects[LEASE]["spec"]["holderIdentity"].startswith("scan-1_")
+                    assert first.ends() == 0
+                    assert eventually(lambda: "draguard_pending_pods" in second.page("/metrics")[1])
+                    assert scanned.server.objects[LEASE]["spec"]["holderIdentity"].startswith("scan-2_")
+
+
+class TestWriter:
+    def test_only_what_has_changed_is_written(self, scanned: Scanned, writer: Writer) -> None:
+        found = [finding("a"), finding("b")]
+        assert writer.write(reports(found)) == "3 reports, 3 written, 0 deleted"
+        assert writer.write(reports(found)) == "3 reports, 0 written, 0 deleted"
+        assert writer.write(reports([finding("a", message="worse"), *found[1:]])) == "3 reports, 1 written, 0 deleted"
+        path = f"{REPORTS}/namespaces/b/reports/draguard"
+        scanned.server.put(path, {**scanned.server.objects[path], "results": []})
+        assert writer.write(reports(found)) == "3 reports, 2 written, 0 deleted"
+        assert scanned.reports["b/draguard"]["summary"]["warn"] == 1
+
+    def test_only_its_own_are_deleted(self, scanned: Scanned, writer: Writer) -> None:
+        writer.write(reports([finding("a"), finding("b")]))
+        labels = {"app.kubernetes.io/managed-by": "draguard"}
+        mine = {
+            "metadata": {
+                "name": "draguard",
+                "namespace": "c",
+                "labels": labels,
+                "managedFields": [{"manager": "kubectl"}],
+            }
+        }
+        scanned.server.put(f"{REPORTS}/namespaces/c/reports/draguard", mine)
+        scanned.server.put(
+            f"{REPORTS}/namespaces/d/reports/other", {"metadata": {"name": "other", "namespace": "d", "labels": {}}}
+        )
+        assert writer.write(reports([])) == "1 report, 0 written, 2 deleted"
+        assert scanned.reports.keys() == {"/draguard", "c/draguard", "d/other"}
+
+    def test_a_restarted_process_knows_its_reports(self, scanned: Scanned, writer: Writer) -> None:
+        writer.write(reports([finding("a")]))
+        version = scanned.reports["a/draguard"]["metadata"]["resourceVersion"]
+        again = Writer(Api(scanned.server.account, scanned.server.address))
+        assert again.write(reports([])) == "1 report, 1 written, 1 deleted"
+        assert scanned.reports["/draguard"]["metadata"]["resourceVersion"] < version
+
+    def test_many_results_are_split_and_parts_that_are_not_needed_any_more_deleted(
+        self, scanned: Scanned, writer: Writer
+    ) -> None:
+        found = [finding("a", f"gpu-{number}", "x" * 10_000) for number in range(120)]
+        assert writer.write(reports(found)) == "4 reports, 4 written, 0 deleted"
+        assert {"a/draguard", "a/draguard-2", "a/draguard-3"} < scanned.reports.keys()
+        parts = [scanned.reports[f"a/draguard{part}"] for part in ("", "-2", "-3")]
+        assert sum(len(each["results"]) for each in parts) == 120
+        assert sum(each["summary"]["warn"] for each in parts) == 120
+        assert writer.write(reports(found[:3])) == "2 reports, 1 written, 2 deleted"
+
+    def test_lists_come_in_parts(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.cluster.reports._CHUNK", 2)
+        writer.write(reports([finding(each) for each in "abcdefg"]))
+        assert writer.write(reports([])) == "1 report, 0 written, 7 deleted"
+
+    def test_a_namespace_that_is_gone_or_ends_does_not_keep_others_from_their_reports(
+        self, scanned: Scanned, writer: Writer
+    ) -> None:
+        def refuse(verb: str, path: str) -> None:
+            if verb == "patch" and "/namespaces/a/" in path:
+                raise Refusal(404, "namespaces a not found")
+            if verb == "patch" and "/namespaces/b/" in path:
+                raise Refusal(403, "namespace b is being terminated")
+
+        scanned.server.before = refuse
+        with pytest.raises(ClusterError, match="403 Forbidden, namespace b is being terminated"):
+            writer.write(reports([finding(each) for each in "abc"]))
+        assert scanned.reports.keys() == {"/draguard", "c/draguard"}
+
+    def test_an_api_server_that_refuses_all_is_not_asked_for_long(self, scanned: Scanned, writer: Writer) -> None:
+        def refuse(verb: str, _: str) -> None:
+            if verb == "patch":
+                raise Refusal(503, "busy")
+
+        scanned.server.before = refuse
+        with pytest.raises(ClusterError, match="busy"):
+            writer.write(reports([finding(f"n{number}") for number in range(50)]))
+        assert len(scanned.writes) == 6
+
+    def test_nothing_is_written_once_the_lead_is_lost(self, scanned: Scanned) -> None:
+        leads = iter([True, True, False])
+        writer = Writer(Api(scanned.server.account, scanned.server.address), lambda: next(leads))
+        with pytest.raises(Conflict, match="the lead was lost"):
+            writer.write(reports([finding(each) for each in "abc"]))
+        assert len(scanned.writes) == 2
+
+    def test_what_is_no_list_is_an_error(self, scanned: Scanned, writer: Writer) -> None:
+        scanned.server.answer = lambda *_: (200, b"<html>")  # type: ignore[method-assign]
+        with pytest.raises(ClusterError, match="reports are not listed as an API server does"):
+            writer.write(reports([]))
+
+
+class Election:
+    """An election whose outcome tests choose."""
+
+    leading = False
+
+    def campaign(self) -> None:
+        if self.leading is None:
+            raise ClusterError("the Lease is gone")
+
+    def release(self) -> None:
+        self.leading = False
+
+
+def test_a_replica_that_does_not_lead_tells_nothing_and_one_that_leads_again_scans_at_once() -> None:
+    election, looks, ended = Election(), [], threading.Event()
+
+    def look() -> tuple[list[Finding], Numbers]:
+        if ended.is_set():
+            raise KeyboardInterrupt
+        looks.append(time.monotonic())
+        return [], NUMBERS
+
+    found = Scanner(look, 3600.0, None, election)  # type: ignore[arg-type]
+
+    def told() -> bool:
+        return any(each.name == "draguard_pending_pods" for each in found.collect())
+
+    def run() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            found.run()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert not told()
+    assert list(found.unready()) == []
+    for times in (1, 2):
+        election.leading = True
+        assert eventually(told)
+        assert len(looks) == times
+        election.leading = False
+        assert eventually(lambda: not told())
+    ended.set()
+    election.leading = True
+    thread.join(30)
+    assert not thread.is_alive()
+    assert not election.leading
+
+
+def test_a_scan_that_is_stuck_makes_the_process_unhealthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.cluster.scanner._LONGEST_SCAN", 0.2)
+    goes_on = threading.Event()
+
+    def look() -> Any:
+        goes_on.wait(30)
+        raise KeyboardInterrupt
+
+    found = Scanner(look, 60.0)
+
+    def run() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            found.run()
+
+    pages = found.pages()
+    thread = threading.Thread(target=run)
+    request: Any = type("Request", (), {"path": "/healthz", "method": b"GET"})
+    assert pages.answer(request, None).status == 200  # type: ignore[arg-type, union-attr]
+    thread.start()
+    assert eventually(lambda: pages.answer(request, None).status == 503)  # type: ignore[arg-type, union-attr]
+    goes_on.set()
+    thread.join(30)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--live --every 5s --write-reports", "--every: 5 seconds are too short: give at least 10s"),
+        ("--cluster x.yaml --every 5m --write-reports", "--every: files do not change by themselves"),
+        ("--live --context a --every 5m --write-reports", "--every: files do not change"),
+        ("--live --every 5m", "--every: what is found goes nowhere"),
+        ("--live --every 5m --write-reports -o json", "--every writes no files, and prints no report"),
+        ("--live --every 5m --write-reports --lease scan", "--lease: 'scan': give NAMESPACE/NAME"),
+        ("--live --every 5m --monitoring-port 99999", "cannot listen on port 99999"),
+        ("--cluster x.yaml --monitoring-port 1", "--lease and --monitoring-port are for scans that are repeated"),
+        ("--live --every 5m --write-reports --ignore nothing-such", "--ignore"),
+        ("--live --every nonsense", "'nonsense' is not a positive number of seconds, minutes (5m) or hours (1h)"),
+    ],
+)
+def test_options_that_do_not_fit(options: str, said: str) -> None:
+    done = draguard("scan", *options.split())
+    assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_reports_are_written_once_without_every(
+    scanned: Scanned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    host, _, port = scanned.server.address.partition(":")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
+    monkeypatch.setattr("webhook.cluster.options.SERVICE_ACCOUNT", scanned.server.account)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = draguard("scan", "--live", "--write-reports")
+    assert "claim-zombie" in done.out
+    assert "3 reports, 3 written, 0 deleted" in done.out
+    assert "default/draguard" in scanned.reports
+    (scanned.server.account / "token").write_text("old")
+    assert draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports").code == 2

@@ -1,0 +1,148 @@
+"""Writes reports of openreports.io into the cluster, and deletes those that no longer hold."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from webhook.cluster.api import Api, Ref
+from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.objects import JSONObject
+from webhook.report.excerpt import counted
+from webhook.report.openreports import MANAGED_BY, NAME
+
+_MANAGER: Final = "draguard-scan"
+"""The field manager; only objects of it are deleted."""
+_ROOT: Final = "/apis/openreports.io/v1alpha1"
+_KINDS: Final = {"Report": "reports", "ClusterReport": "clusterreports"}
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_CHUNK: Final = 500
+_MOST: Final = 16 * 1024**2
+_FAULTS_MAX: Final = 5
+"""How many reports may fail before the others are not tried: the API server may be gone, or a namespace."""
+_log = logging.getLogger(__name__)
+
+
+class _Manager(msgspec.Struct):
+    manager: str = ""
+
+
+class _Metadata(msgspec.Struct, rename={"managers": "managedFields", "version": "resourceVersion"}):
+    name: str
+    version: str
+    namespace: str = ""
+    managers: list[_Manager] = []
+
+
+class _Stored(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _ListMetadata(msgspec.Struct, rename={"more": "continue"}):
+    more: str = ""
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMetadata
+    items: list[_Stored]
+
+
+class Writer:
+    """Keeps the reports of a cluster.
+
+    Args:
+        api: The API server.
+        may_write: Tells whether this process is still the one that writes.
+    """
+
+    def __init__(self, api: Api, may_write: Callable[[], bool] = lambda: True) -> None:
+        self._api, self._may_write = api, may_write
+        self._known: dict[str, tuple[str, str]] = {}
+        """What was written last, and the version that it became, by path."""
+        self._is_served = True
+
+    def write(self, reports: Iterable[JSONObject]) -> str:
+        """Write the reports that have changed, here or in the cluster, and delete others; return what was done.
+
+        Without the kinds in the cluster nothing is written, which is logged once.
+
+        Raises:
+            Conflict: Another process writes now.
+            ClusterError: Reports could not be written or deleted.
+        """
+        try:
+            stored = {path: each for resource in _KINDS.values() for path, each in self._stored(resource)}
+        except NotFound:
+            if self._is_served:
+                _log.warning(
+                    "no reports are written, as the cluster does not serve openreports.io/v1alpha1: install its "
+                    "CustomResourceDefinitions (https://openreports.io); metrics go on"
+                )
+            self._is_served = False
+            return "no reports: not served"
+        self._is_served = True
+        known, faults, written = self._known, list[str](), 0
+        wanted = {_path(each): each for each in reports}
+        self._known = {path: each for path, each in known.items() if path in wanted}
+        obsolete = [path for path, each in stored.items() if path not in wanted and _is_own(each)]
+        for path, report in wanted.items():
+            text = json.dumps(report)
+            if path in stored and self._known.get(path) == (text, stored[path].version):
+                continue
+            if answer := self._try(faults, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
+                written += 1
+                self._known[path] = text, str(answer["metadata"]["resourceVersion"])
+        for path in obsolete:
+            self._try(faults, path, self._api.delete)
+        if faults:
+            raise ClusterError("; ".join(faults))
+        return f"{counted(len(wanted), 'report')}, {written} written, {len(obsolete)} deleted"
+
+    def _try(self, faults: list[str], path: str, act: Callable[[Ref], Any]) -> Any:
+        """Write or delete a report; note why it fails, unless it is gone."""
+        if not self._may_write():
+            raise Conflict("the lead was lost before all reports were written")
+        try:
+            return act(Ref(f"report {path.removeprefix(_ROOT)}", path, "its namespace is gone"))
+        except NotFound:
+            return None
+        except ClusterError as error:
+            faults.append(str(error))
+            if len(faults) > _FAULTS_MAX:
+                raise ClusterError("; ".join(faults)) from error
+            return None
+
+    def _stored(self, resource: str) -> Iterator[tuple[str, _Metadata]]:
+        more = ""
+        while True:
+            query = f"limit={_CHUNK}&labelSelector={quote(f'{MANAGED_BY}={NAME}', safe='')}{more}"
+            content = self._api.read(f"{_ROOT}/{resource}?{query}", _MOST, _METADATA)
+            try:
+                found = msgspec.json.decode(content, type=_List)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise ClusterError(f"{resource} are not listed as an API server does: {error}") from error
+            for each in found.items:
+                yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata
+            if not found.metadata.more:
+                return
+            more = f"&continue={quote(found.metadata.more)}"
+
+
+def _is_own(stored: _Metadata) -> bool:
+    return any(each.manager == _MANAGER for each in stored.managers)
+
+
+def _path(report: JSONObject) -> str:
+    metadata = report["metadata"]
+    return _path_of(_KINDS[report["kind"]], metadata.get("namespace", ""), metadata["name"])
+
+
+def _path_of(resource: str, namespace: str, name: str) -> str:
+    within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+    return f"{_ROOT}/{within}{resource}/{quote(name, safe='')}"
