@@ -425,3 +425,28 @@ def test_kustomizations_are_rendered(tmp_path: Path) -> None:
     done = draguard("simulate", tmp_path, "--cluster", CLUSTER, "--output", "json")
     assert [each["name"] for each in json.loads(done.out)] == ["my-p"], done.err
     assert "name: my-p" in draguard("mutate", tmp_path).out
+
+
+@pytest.mark.parametrize("command", [["simulate"], ["match", "-e", "true"]])
+def test_the_release_is_that_of_the_nodes(command: list[str], tmp_path: Path) -> None:
+    made = {"apiVersion": "v1", "kind": "List", "items": yaml.safe_load(MADE_FOR_RELEASES)}
+    (tmp_path / "cluster.json").write_text(json.dumps(made), encoding="utf-8")
+    assert "as Kubernetes 1.34" in draguard(*command, "--cluster", tmp_path / "cluster.json").out
+    stated = draguard(*command, "--cluster", tmp_path / "cluster.json", "--kubernetes-version", "1.35")
+    assert "as Kubernetes 1.35" in stated.out
+
+
+MADE_FOR_RELEASES = """
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n}
+  status: {nodeInfo: {kubeletVersion: v1.34.2-gke.1}, allocatable: {cpu: "1", memory: 1Gi, pods: "9"}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: p}
+  spec: {containers: [{name: c, image: i}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: s}
+  spec: {driver: d.io, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a}]}
+"""

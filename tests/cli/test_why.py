@@ -102,7 +102,7 @@ class TestAsked:
     def test_all_else_is_simulated(self, arguments: tuple[str, ...]) -> None:
         done = draguard("why", *arguments, "--cluster", CLUSTER)
         assert done.out == draguard("simulate", *arguments, "--cluster", CLUSTER).out
-        assert "simulated as Kubernetes 1.37" in done.out
+        assert "simulated as Kubernetes 1.36" in done.out
 
     def test_gates_and_release_are_read_from_the_cluster_unless_they_are_stated(self) -> None:
         gates = ("--feature-gates", "GangScheduling=true")

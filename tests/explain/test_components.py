@@ -278,6 +278,8 @@ SAID = [
     ),
     ("Eviction only happens for the NoExecute effect.", [DEVICE_TAINTS], "leaves running ones alone"),
     ("DeviceTaintManagerEviction Cancelling deletion", [DEVICE_TAINTS], "the pod stays"),
+    ("Marking for deletion", [DEVICE_TAINTS], "NoExecute"),
+    ("Marking for deletion Pod ml/p", [TAINTS], "the pod's node has a taint"),
     (
         "TaintManagerEviction  1s  taint-eviction-controller  Marking for deletion Pod ml/p",
         [TAINTS],

@@ -23,8 +23,21 @@ from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.fast.objects import PLANNED_AFTER
 from webhook.fast.plan import planned
-from webhook.release import releases
-from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, compile_struct
+from webhook.problem import Problem, forbidden
+from webhook.release import Release, releases
+from webhook.schema import (
+    CREATE,
+    UPDATE,
+    UPDATE_STATUS,
+    CompiledStruct,
+    Struct,
+    Text,
+    View,
+    compile_struct,
+)
+from webhook.schema import (
+    check as rule,
+)
 
 EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
@@ -222,3 +235,45 @@ def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> No
         if not struct.target.strict and struct.target.release == 34:
             assert is_fine(obj)
             assert not struct.walk(obj)
+
+
+class Pair(Struct):
+    """Two texts."""
+
+    first = Text("One.")
+    second = Text("The other.")
+
+
+RUNS: list[str] = []
+
+
+@rule(Pair, given=["first"])
+def first_alone(pair: View) -> Iterator[Problem]:
+    """The first is not x."""
+    RUNS.append(pair.first)
+    if pair.first == "x":
+        yield forbidden(pair / "first", "x")
+
+
+@rule(Pair, given=["first"])
+def both_differ(pair: View) -> Iterator[Problem]:
+    """The texts differ."""
+    if pair.first == pair.second:
+        yield forbidden(pair / "second", "equal")
+
+
+def test_a_rule_runs_once_for_equal_fields_if_it_reads_no_others() -> None:
+    struct = compile_struct(Pair, target("v1", Release(36), CREATE))
+    is_fine = planned(struct)
+    for value, fine in (
+        ({"first": "a"}, True),
+        ({"first": "a", "second": "a"}, False),
+        ({"first": "a", "second": "b"}, True),
+        ({"second": "b"}, True),
+        ({"first": "x"}, False),
+        ({"first": "x"}, False),
+    ):
+        assert is_fine(value) is fine is not bool(struct.walk(value))
+    RUNS.clear()
+    assert is_fine({"first": "a"})
+    assert not RUNS

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.mutilation import paths, with_value
-from tests.policy.examples import PODS, binding, policy
+from tests.policy.examples import PODS, binding, mutating, policy
 from tests.reviews import recorded
 from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
@@ -39,7 +39,18 @@ IMAGES = [
     ),
     binding("images"),
 ]
+MERGED = """Object{metadata: Object.metadata{
+  labels: {'team': 'a'},
+  finalizers: ['example.com/b'],
+  ?annotations: has(object.metadata.uid) ? optional.of({'b': 'c'}) : optional.none()
+}}"""
+CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["resourceclaims"]}
 POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
+CLAIM = reviews()["resourceclaims"]
+CLAIM["request"]["object"]["metadata"] |= {
+    "labels": {"team": "a", "app": "b"},
+    "finalizers": ["example.com/a", "example.com/b"],
+}
 BODY = json.dumps(POD).encode()
 ENDPOINTS: tuple[Endpoint, ...] = ("validate", "mutate")
 LOGGED = ("decision", "cost", "found", "patched", "warnings", "message", "uid", "kind", "resource", "namespace", "name")
@@ -163,6 +174,67 @@ def test_pods_that_may_change_are_read_as_a_whole(rules: ReviewOptions, policies
             body = changed("request", "object", "spec", "nodeName", to=node)
             assert not is_short(body, options, "mutate")
             compare(body, options)
+
+
+def merging(expression: str = MERGED, **fields: Any) -> ReviewOptions:
+    """Answer requests to create claims into which a policy merges what they have."""
+    policies = mutating("merges", expression, matchConstraints={"resourceRules": [CLAIMS]}, **fields)
+    options = ReviewOptions(policies=load(policies))
+    for _ in range(OFTEN + 2):
+        answer(bytes_of(CLAIM), Call("mutate"), options)
+    return options
+
+
+@pytest.fixture(scope="module")
+def merges() -> ReviewOptions:
+    return merging()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "short"),
+    [
+        (("metadata", "name"), "other", True),
+        (("metadata", "generateName"), "other-", True),
+        (("metadata", "annotations"), {"x": "y"}, False),
+        (("spec", "devices", "constraints"), [{"matchAttribute": "a/b"}], True),
+        (("spec", "devices", "requests", 0, "exactly", "count"), 3, True),
+        (("metadata", "finalizers"), ["example.com/a"], False),
+        (("metadata", "labels", "team"), "b", False),
+        (("metadata", "labels", "app"), "other", False),
+        (("metadata", "uid"), "x", False),
+        (("metadata", "creationTimestamp"), None, False),
+        (("metadata", "other"), "x", False),
+        (("spec", "devices", "constraints"), [{"matchAttribute": 5}], False),
+    ],
+)
+def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: Any, value: Any, *, short: bool) -> None:
+    body = bytes_of(with_value(CLAIM, ("request", "object", *path), value))
+    assert is_short(body, merges, "mutate") is short
+    compare(body, merges)
+
+
+@pytest.mark.parametrize(
+    ("expression", "fields"),
+    [
+        ("Object{}", {"reinvocationPolicy": "IfNeeded"}),
+        ("[JSONPatch{op: 'test', path: '/x', value: 1}]", {}),
+        (MERGED.replace("'team': 'a'", "'team': object.kind"), {}),
+        ("object.spec.devices.requests.size() == 1 ? Object{} : Object{metadata: Object.metadata{name: 'x'}}", {}),
+    ],
+)
+def test_of_other_mutations_nothing_is_remembered(expression: str, fields: dict[str, Any]) -> None:
+    options = merging(expression, **fields)
+    body = bytes_of(with_value(CLAIM, ("request", "object", "metadata", "labels", "app"), "c"))
+    assert not is_short(body, options, "mutate")
+    compare(body, options)
+
+
+@given(data=st.data())
+def test_any_changed_claim_has_the_same_answer(data: st.DataObject, merges: ReviewOptions) -> None:
+    review = CLAIM
+    for _ in range(data.draw(st.integers(1, 2))):
+        review = with_value(review, data.draw(st.sampled_from(paths(review))), data.draw(st.sampled_from(VALUES)))
+    compare(bytes_of(review), merges)
 
 
 def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,6 +105,7 @@ def with_condition(obj: JSONObject, type_: str, status: str, message: str = "") 
     return {**obj, "status": {**obj.get("status", {}), "conditions": [condition]}}
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HELD = allocated("c", "a", "d0", "p")
 AROUND = [node("a"), device_class(), devices("a")]
 SCHEDULER = "0/1 nodes are available: 1 {}. preemption: 0/1 nodes are available: 1 No preemption victims found."
@@ -284,10 +285,10 @@ PENDING: list[Case] = [
             *AROUND,
             pending(
                 SCHEDULER.format("node(s) didn't match pod affinity rules"),
-                affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}},
+                affinity={"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
             ),
         ],
-        "didn't match pod affinity rules",
+        "its required pod affinity .zone. finds no pod to be with: .*didn't match pod affinity rules",
         ("Pod", "p"),
     ),
     (
@@ -1146,6 +1147,18 @@ BUSY = [device_class(), devices("a"), claim(), allocated("other", "a", "d0", "q"
         ),
         ({}, {}, "node(s) had volume node affinity conflict", "the scheduler finds no node: .*volume node affinity"),
         ({}, {}, "node(s) didn't match pod anti-affinity rules", "the scheduler finds no node: .*anti-affinity"),
+        (
+            {},
+            {"topologySpreadConstraints": [{"topologyKey": "zone"}]},
+            "node(s) didn't match pod topology spread constraints",
+            "its topology spread constraints [(]zone[)] allow no node: ",
+        ),
+        (
+            {},
+            {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "rack"}]}}},
+            "node(s) didn't match pod affinity rules",
+            "its required pod affinity [(]rack[)] finds no pod to be with: ",
+        ),
     ],
 )
 def test_what_the_scheduler_looks_at_before_devices_comes_first(
@@ -1296,3 +1309,50 @@ def test_circles_of_owners_end() -> None:
     assert "pod p" in answer_of("replicaset/first", [*AROUND, *below])["cause"]
     assert answer_of("pod/p", [*AROUND, *below])["stage"] == "not-started"
     assert answer_of("pod/q", [*AROUND, *below])["stage"] == "pending"
+
+
+AVOIDING = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}]}}
+
+
+def labelled(obj: JSONObject, **labels: str) -> JSONObject:
+    return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("waiting", "running", "message", "first"),
+    [
+        (
+            pending(SCHEDULER.format("node(s) didn't match pod anti-affinity rules"), affinity=AVOIDING),
+            labelled(known(pod("q", nodeName="a")), app="x"),
+            "anti-affinity",
+            "p: its required pod anti-affinity keeps it from pod q on a: ",
+        ),
+        (
+            labelled(pending(SCHEDULER.format("node(s) didn't satisfy existing pods anti-affinity rules")), app="x"),
+            known(pod("q", nodeName="a", affinity=AVOIDING)),
+            "existing",
+            "p: is kept away by the required anti-affinity of pod q on a: ",
+        ),
+    ],
+)
+def test_pods_that_anti_affinity_keeps_apart_are_named(
+    waiting: JSONObject, running: JSONObject, message: str, first: str
+) -> None:
+    answer = answer_of("p", [*AROUND, running, waiting])
+    assert answer["cause"].startswith(first)
+    assert message in answer["cause"]
+    assert {"kind": "Pod", "namespace": "default", "name": "q"} in answer["objects"]
+
+
+def test_the_volumes_of_a_pod_that_the_scheduler_refuses_are_named() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    bound = known({"kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "status": {"phase": "Bound"}})
+    waiting = pending(SCHEDULER.format("node(s) had volume node affinity conflict"), volumes=volumes)
+    answer = answer_of("p", [*AROUND, {**bound, "apiVersion": "v1"}, waiting])
+    assert answer["cause"].startswith("p: its volume v (PersistentVolumeClaim default/data) allows no node: ")
+
+
+def test_a_paused_deployment_without_pods() -> None:
+    made = workload("Deployment", replicas=1, paused=True)
+    said = answer_of("deployment/w", [*AROUND, made])["cause"]
+    assert said == "deployment/w: has no pod, and is paused (spec.paused): its template makes none"

@@ -73,9 +73,9 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
 
             code = run()
         else:
-            from webhook.cli.parser import make_parser
+            from webhook.cli.parser import KUBECTL, make_parser
 
-            parser = make_parser(given)
+            parser = make_parser(given) if everywhere is None else make_parser(given, KUBECTL)
             arguments = parser.parse_args(given)
             if arguments.command is None:
                 parser.print_help(sys.stderr)

@@ -14,7 +14,7 @@ from webhook.allocation.features import implementation
 from webhook.allocation.selecting import missing_in
 from webhook.allocation.unused import unused
 from webhook.api.templates import pod_template
-from webhook.api.versions import DEFAULT, release_of
+from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
@@ -41,7 +41,7 @@ from webhook.references.requests import requests_of
 from webhook.references.rules import instead, listed
 from webhook.report.model import Report
 from webhook.report.text import as_text
-from webhook.simulation import Settings
+from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 
 _READS: Final = "device."
@@ -71,10 +71,6 @@ class Question(NamedTuple):
 
 def run(arguments: Namespace) -> int:
     """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
-    release = kubernetes(arguments)
-    stated = release or f"1.{DEFAULT}"
-    gates = feature_gates(arguments, stated)
-    settings = Settings.of(stated, gates)
     _take_expressions(arguments)
     if not arguments.paths and not arguments.expression:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
@@ -82,8 +78,11 @@ def run(arguments: Namespace) -> int:
         raise UsageError(complaint)
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
+    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
+    gates = feature_gates(arguments, stated)
+    settings = Settings.of(stated, gates)
     texts: dict[str, list[str]] = {}
-    documents = read_sources(arguments, arguments.paths, release, texts=texts)
+    documents = read_sources(arguments, arguments.paths, stated, texts=texts)
     given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
     if code := show_refusals(report, texts):
         return code

@@ -30,6 +30,8 @@ exit codes:
   130  interrupted; 143: terminated;
        141: the reader of the output closed it
 """
+KUBECTL: Final = "kubectl dra"
+"""The program as a plugin of kubectl."""
 _COLUMNS: Final = 100
 """The width of help that is not printed on a terminal."""
 
@@ -168,12 +170,13 @@ class Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help, with the text of the command."""
         self.epilog = self.text
-        return super().format_help()
+        found = super().format_help()
+        return found.replace("draguard ", f"{KUBECTL} ") if self.prog.startswith(KUBECTL) else found
 
     @property
     def text(self) -> str:
         """What the help says after the options: examples, and what to know."""
-        _, *words = self.prog.split()
+        _, *words = self.prog.replace(KUBECTL, "draguard", 1).split()
         if not words:
             return f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples."
         from importlib import resources  # slow to import
@@ -233,20 +236,21 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near}?" if near else ""
 
 
-def make_parser(arguments: Sequence[str] = ()) -> Parser:
+def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Parser:
     """Make the parser of a command line.
 
     Args:
         arguments: The arguments to parse. If a command comes first, as nearly always, no other is declared: that would
             take as long as judging a file. Help lists commands without their options.
+        program: What the user calls the program.
     """
     parser = Parser(
-        prog="draguard",
+        prog=program,
         description=PROGRAM.description,
     )
     version = PROGRAM.options()[0]
     parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
-    commands = parser.add_subparsers(prog="draguard", dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(prog=program, dest="command", metavar="COMMAND", title="commands")
     wanted = arguments[0] if arguments else ""
     for name in [wanted] if wanted in COMMANDS else COMMANDS:
         _add(commands, name, COMMANDS[name], is_listed=wanted in {"-h", "--help"})

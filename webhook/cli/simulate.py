@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.judgement import stored
-from webhook.api.versions import DEFAULT, NEWEST, find
+from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.manifests import piped_twice
@@ -40,7 +40,7 @@ from webhook.references.pending import References
 from webhook.references.rules import listed
 from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.simulation import Cluster, Scheduler, Settings
+from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
@@ -520,7 +520,6 @@ def run(arguments: Namespace) -> int:
 
 
 def _simulate(arguments: Namespace, deadline: float) -> int:
-    settings = settings_of(arguments)
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
     report = Report()
@@ -528,6 +527,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
+    settings = settings_of(arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE
@@ -545,13 +545,13 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     return _schedule(scheduler, pods, result, limit, arguments)
 
 
-def settings_of(arguments: Namespace) -> Settings:
-    """Return the release and gates of the scheduler.
+def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
+    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
 
     Raises:
         UsageError: The release is not simulated.
     """
-    stated = kubernetes(arguments) or f"1.{DEFAULT}"
+    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
     try:
         return Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:

@@ -154,7 +154,7 @@ def _paths(about: str = f"files, directories, globs, or - for {STDIN}", takes: s
     """Return the option for paths, and kubectl's for them."""
     return (
         Option("paths", takes, about, number="*"),
-        Option("-f --filename", takes, "a path, as kubectl takes it", many=True, dest="filenames"),
+        Option("-f --filename", "PATH", "a path, as kubectl takes it", many=True, dest="filenames"),
         Option(
             "-R --recursive", about="accepted for compatibility with kubectl: directories are always read recursively"
         ),
@@ -461,7 +461,7 @@ PRESCHEDULED: Final = Group(
 
 def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
     return (
-        _release("the scheduler's release, such as 1.35 (default: 1.37; why reads it from the cluster's nodes)"),
+        _release("the scheduler's release, such as 1.35 (default: the newest that kubelet has on the nodes, or 1.37)"),
         GATES,
         *CHARTS,
         _choice("-o --output", "the format of the results (default: %(default)s)", formats),
@@ -643,6 +643,7 @@ COMMANDS: Final = {
             "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
             "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
             "simulate`",
+            "POD|TYPE/NAME",
         ),
         *_SIMULATED,
     ),

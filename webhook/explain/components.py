@@ -525,7 +525,10 @@ COMPONENTS: Final = (
     ),
     Component(
         "device taint eviction controller of kube-controller-manager",
-        re.compile(r"\bDeviceTaintManagerEviction\b|\bDeletionByDeviceTaintManager\b|\bDevice Taint manager: "),
+        re.compile(
+            r"\bDeviceTaintManagerEviction\b|\bDeletionByDeviceTaintManager\b|\bDevice Taint manager: |"
+            r"\b(?:Marking for|Cancelling) deletion\W*\Z"
+        ),
         [
             (
                 (
@@ -563,7 +566,10 @@ COMPONENTS: Final = (
     ),
     Component(
         "taint eviction controller of kube-controller-manager",
-        re.compile(r"\bTaintManagerEviction\b|\bDeletionByTaintManager\b|\bTaint manager: "),
+        re.compile(
+            r"\bTaintManagerEviction\b|\bDeletionByTaintManager\b|\bTaint manager: |"
+            r"\b(?:Marking for deletion|Cancelling deletion of) Pod "
+        ),
         [
             (
                 ("the pod's node has a taint with effect NoExecute that the pod does not tolerate: the pod is deleted"),

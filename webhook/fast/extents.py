@@ -5,11 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from types import GenericAlias
-from typing import Any, Final, TypedDict
+from typing import Any, Final, Literal, TypedDict
+
+from msgspec import UNSET, UnsetType, defstruct
 
 from webhook.budget import current
-from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expression,
+    Ident,
+    ListExpression,
+    Select,
+    Shared,
+    StructExpression,
+)
 from webhook.cel.syntax.reads import INDEXES
+from webhook.schema.derive.shape import (
+    BOOLEAN,
+    INT_OR_STRING,
+    INTEGER,
+    NUMBER,
+    QUANTITY,
+    ListOf,
+    MapOf,
+    Scalar,
+    Shape,
+    Structure,
+)
 
 ITEMS: Final = "*"
 """The part that stands for all items of a list, or for all values of a map; no field has this name."""
@@ -50,6 +74,40 @@ def type_of(extent: Extent) -> Any:
     return TypedDict("Part", parts, total=False)  # type: ignore[operator]
 
 
+def type_of_shape(shape: Shape, **constants: str) -> Any:
+    """Return the type of values without unknown fields, nulls, and what else merging would remove or refuse.
+
+    Args:
+        constants: The values of fields.
+
+    Raises:
+        RecursionError: The type has no end.
+    """
+    match shape:
+        case Structure():
+            fields: list[Any] = [(name, Literal[value]) for name, value in constants.items()]
+            others = ((name, each) for name, each in shape.fields() if name not in constants)
+            fields += [(name, type_of_shape(each) | UnsetType, UNSET) for name, each in others]
+            return defstruct(shape.name, fields, forbid_unknown_fields=True, kw_only=True, gc=False)
+        case MapOf():
+            return GenericAlias(dict, (str, type_of_shape(shape.item)))
+        case ListOf():
+            return GenericAlias(list, type_of_shape(shape.item))
+        case Scalar():
+            return _SCALARS.get(shape.kind, str)
+        case _:
+            return bool | int | float | str | list[Any] | dict[str, Any]
+
+
+_SCALARS: Final[Mapping[str, Any]] = {
+    BOOLEAN: bool,
+    INTEGER: int | float,
+    NUMBER: int | float,
+    QUANTITY: str | int | float,
+    INT_OR_STRING: str | int | float,
+}
+"""The types of scalars that are not strings."""
+
 Parts = tuple["Extent | Parts", ...]
 
 """What a value may be: parts of the variable, and lists made of such."""
@@ -78,6 +136,15 @@ def extend(extent: Extent, name: str, expressions: Iterable[Expression], variabl
     reader = _Reader(extent, name, variables)
     for expression in expressions:
         reader.read(expression)
+
+
+def extend_written(extent: Extent, configuration: Expression) -> None:
+    """Add what merging reads of an object, which are the fields that the configuration sets."""
+    if isinstance(configuration, StructExpression):
+        for entry in configuration.entries:
+            extend_written(extent.part(entry.key), entry.value)
+    else:
+        extent.whole = True
 
 
 class _Reader:
@@ -169,7 +236,7 @@ class _Reader:
         return _union(map(self._parts, nodes))
 
     def _indexed(self, value: Expression, key: Expression) -> Parts:
-        if isinstance(key, Literal) and isinstance(key.value, str):
+        if isinstance(key, ast.Literal) and isinstance(key.value, str):
             return _below(self._parts(value), key.value)
         self.read(key)
         return _below(self._parts(value), ITEMS)
@@ -187,7 +254,7 @@ class _Reader:
 
 
 def _is_null(node: Expression) -> bool:
-    return isinstance(node, Literal) and node.value is None
+    return isinstance(node, ast.Literal) and node.value is None
 
 
 def _union(several: Iterable[Parts]) -> Parts:

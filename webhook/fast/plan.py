@@ -22,11 +22,12 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct
-from webhook.schema.declarations import Declared
+from webhook.schema.declarations import Declared, Rule
 from webhook.schema.fields import CompiledField, Field, Format
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 from webhook.schema.target import Target
+from webhook.schema.view import View
 
 _T = TypeVar("_T", bound=Hashable)
 
@@ -51,6 +52,8 @@ NAME: Final = Annotated[str, Meta(max_length=_NAME_MAX)]
 """The type of names; those that are too long for any format need a closer look."""
 _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
+_FIELDS_MAX: Final = 512
+"""The most bytes of fields that are remembered."""
 _STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
 _REMEMBERED: Final = 1024
@@ -65,6 +68,20 @@ class Decoded(Struct, gc=False, omit_defaults=True):
 
     get = object.__getattribute__
     """Returns the value of a field; rules read no others."""
+
+
+class _ReadsOthersError(Exception):
+    """A rule reads more fields than it was given."""
+
+
+class _Alone(Struct, gc=False):
+    """Some fields of a decoded map."""
+
+    def get(self, name: str) -> Any:
+        """Return the value of a field; a view would take an AttributeError for that of a missing field."""
+        if name not in self.__struct_fields__:
+            raise _ReadsOthersError
+        return getattr(self, name)
 
 
 class Source:
@@ -286,6 +303,8 @@ def _examination(
     if not checked and not unions and not rules:
         return None
 
+    small = () if any(plan.inner for plan in plans.values()) else sorted(plans)
+
     def write(source: Source, value: str) -> None:
         held = {name: f"{value}.{name}" for name in plans}
         for name, plan in checked:
@@ -293,14 +312,49 @@ def _examination(
             _write(source, held[name], plan, known, may_be_absent=name not in needed)
         for members in unions:
             source.refuse(f"({' '.join(f'{held[name]},' for name in members)}).count(None) != {len(members) - 1}")
-        owners = {id(part): part for part, _ in rules}
-        views = {key: source.local(f"{source.given(part.view)}({value})") for key, part in owners.items()}
+        views: dict[int, str] = {}
         for part, rule in rules:
             given = sorted(rule.given & plans.keys())
+            if names := given or small:
+                finds = f"{source.given(_remembering(part.view, rule.rule, names))}({value})"
+            else:
+                if id(part) not in views:
+                    views[id(part)] = source.local(f"{source.given(part.view)}({value})")
+                finds = f"any({source.given(rule.rule)}({views[id(part)]}))"
             is_given = f"({' or '.join(f'{held[name]} is not None' for name in given)}) and " if given else ""
-            source.refuse(f"{is_given}any({source.given(rule.rule)}({views[id(part)]}))")
+            source.refuse(f"{is_given}{finds}")
 
     return write
+
+
+def _remembering(view: Callable[[Any], View], rule: Rule, names: Sequence[str]) -> Wrong:
+    """Make the check of a rule, which remembers fields in which it finds nothing, if it reads no others.
+
+    Args:
+        view: Makes the view of a struct.
+        names: The fields.
+    """
+    alone = defstruct("Alone", names, bases=(_Alone,), gc=False)
+    get, known, reads_others = attrgetter(*names, names[0]), set[bytes](), False  # of one name it makes no tuple
+
+    def finds(value: Any) -> bool:
+        nonlocal reads_others
+        if reads_others:
+            return any(rule(view(value)))
+        *fields, _ = get(value)
+        key = encode(fields)
+        if key in known:
+            return False
+        try:
+            found = any(rule(view(alone(*fields))))
+        except (_ReadsOthersError, AttributeError):
+            reads_others = True
+            return any(rule(view(value)))
+        if not found and len(key) <= _FIELDS_MAX:
+            remember(key, known)
+        return found
+
+    return finds
 
 
 def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, *, may_be_absent: bool) -> None:

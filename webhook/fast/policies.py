@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.json import encode
 
+from webhook.admission.responses import assuming
+from webhook.api.shapes import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
 from webhook.cel.runtime.meter import look
-from webhook.fast.extents import Extent
+from webhook.cel.syntax.ast import Expression
+from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
+from webhook.policy.change.mutate import DUPLICATES_SINCE
 from webhook.policy.evaluation.activation import STEP, own_value, place_value
 from webhook.policy.evaluation.matcher import Matched
 from webhook.policy.evaluation.plan import Hook, Invocation, keep
@@ -29,6 +33,7 @@ from webhook.policy.evaluation.session import Session
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import MUTATING
 from webhook.policy.manifest.programs import NamedExpression
+from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.plan import Plan
@@ -62,12 +67,13 @@ class Quick:
     Args:
         joint: The policy's conditions and validations.
         needs: The variables that it needs beside the objects and parameters.
+        merged: The configuration that is all that the policy merges into objects; None for other policies.
     """
 
-    __slots__ = ("_missing", "evaluate", "joint", "needs")
+    __slots__ = ("_missing", "evaluate", "joint", "merged", "needs")
 
-    def __init__(self, joint: Joint, needs: frozenset[str]) -> None:
-        self.joint, self.needs = joint, needs
+    def __init__(self, joint: Joint, needs: frozenset[str], merged: Expression | None) -> None:
+        self.joint, self.needs, self.merged = joint, needs, merged
         self._missing = OFTEN
         """How many evaluations are missing before the function is made."""
         self.evaluate = self._not_yet
@@ -89,6 +95,8 @@ class Quick:
                 self.joint.extend(extent, variable)
         except (BudgetExceededError, RecursionError):
             extent.whole = True
+        if self.merged and variable == "object":
+            extend_written(extent, self.merged)
 
     def _not_yet(self, meter: Meter, left: int, mark: int, bindings: Mapping[str, Any], /) -> tuple[int, int, bool]:
         self._missing -= 1
@@ -108,8 +116,11 @@ def quick_of(hook: Hook) -> Quick | None:
     says_more = policy.annotations or (
         any(programs.messages) and len(programs.messages) + len(programs.variables) > _SKIPPED_MESSAGES
     )
+    merges = [each.patch_type for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
+    # A configuration is not true: the policy is evaluated one by one where its conditions are.
     conditions, validations, values = map(
-        _compiled, (programs.conditions, programs.validations, programs.variables.values())
+        _compiled,
+        (programs.conditions, programs.mutations if merges else programs.validations, programs.variables.values()),
     )
     if says_more or not hook.uses <= _VARIABLES or conditions is None or validations is None or values is None:
         return None
@@ -118,7 +129,7 @@ def quick_of(hook: Hook) -> Quick | None:
     if not conditions and not validations:
         return None
     joint = Joint(conditions, validations, dict(zip(programs.variables, values, strict=True)), _SKIPPED_CONDITIONS)
-    return Quick(joint, hook.uses)
+    return Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
 
 
 def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
@@ -220,29 +231,42 @@ class QuickPolicies:
         Args:
             read: What policies read of the request, and nothing else: what passed once is not evaluated again.
         """
-        if place.plan is None:
-            return None
-        steps = place.steps or (
-            self._steps_in_namespace(place.plan, place, request)
-            if place.by_namespace
-            else self._steps(place.plan, request)
-        )
+        steps = self._steps_of(place, request)
         if steps is None:
             return None
         if not steps.policies:
             return 0, steps.notes
         if read is None:
             return self._evaluate(steps, request, deadline)
-        seen = steps, encode(read)
-        cost = self._passed.get(seen)
+        seen = encode(read)
+        cost = self._passed.get((steps, seen))
         if cost is not None:
             return cost, steps.notes
         passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
-        if passed and len(seen[1]) <= _LONGEST:
+        if passed:
+            self._keep(steps, seen, passed[0])
+        return passed
+
+    def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
+        """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
+        steps = self._steps_of(place, request)
+        if steps and response == assuming(steps.notes):
+            self._keep(steps, encode(read), cost)
+
+    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
+        if len(seen) <= _LONGEST:
             if len(self._passed) >= _MOST:
                 self._passed.clear()
-            self._passed[seen], _ = passed
-        return passed
+            self._passed[steps, seen] = cost
+
+    def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
+        if place.plan is None:
+            return None
+        return place.steps or (
+            self._steps_in_namespace(place.plan, place, request)
+            if place.by_namespace
+            else self._steps(place.plan, request)
+        )
 
     def _evaluate(self, steps: _Steps, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
         meter = Meter(CALL_LIMIT, deadline)
@@ -287,6 +311,17 @@ class QuickPolicies:
                 else:
                     quick.extend(extent, variable)
         return extents
+
+    def merging(self, review: Mapping[str, Any]) -> Structure | None:
+        """Return the shape of the objects of requests like one if a policy does nothing but merge into them.
+
+        A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
+        """
+        request = request_of_review(review)
+        quick = [self._quick_of(part.hook) for part in self._plans.find(request)]
+        if len(quick) != 1 or not quick[0] or not quick[0].merged or self._policies.release < DUPLICATES_SINCE:
+            return None
+        return schema_of(request.kind.api_version, request.kind.kind)
 
     def place_of(self, review: Mapping[str, Any]) -> Place:
         """Return the place of the request of an AdmissionReview."""

@@ -7,6 +7,7 @@ policies do. A request that may have another answer is left to be read and answe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from types import UnionType
@@ -22,7 +23,7 @@ from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
 from webhook.budget import INLINE, REVIEW, Budget, BudgetExceededError, DeadlineExceededError, enter, leave
 from webhook.engine import prescheduled
-from webhook.fast.extents import Extent, type_of
+from webhook.fast.extents import Extent, type_of, type_of_shape
 from webhook.fast.plan import planned_decoding, remember
 from webhook.fast.policies import Passed, Place, QuickPolicies, is_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING
@@ -62,9 +63,10 @@ class _Usual:
         is_fine: Recognizes requests that need no look at more of the object.
         place: Their place among policies; None without policies.
         read_for_policies: Reads what policies do; None if `read` has.
+        merges: Whether objects stay as they are if others with the same in that did.
     """
 
-    __slots__ = ("is_fine", "misses", "place", "read", "read_for_policies")
+    __slots__ = ("is_fine", "merges", "misses", "place", "read", "read_for_policies")
 
     def __init__(
         self,
@@ -72,8 +74,11 @@ class _Usual:
         is_fine: Callable[[Mapping[str, Any], Any], bool],
         place: Place | None,
         read_for_policies: Callable[[bytes], Any] | None,
+        *,
+        merges: bool = False,
     ) -> None:
         self.read, self.is_fine, self.place, self.read_for_policies = read, is_fine, place, read_for_policies
+        self.merges = merges
         self.misses = 0
         """How many more requests had to be read again than were admitted."""
 
@@ -164,7 +169,7 @@ class Shortcut:
         """
         return self._policies[endpoint].evaluate(request, deadline) if self._policies else None
 
-    def learn(self, body: bytes, record: Record) -> None:
+    def learn(self, body: bytes, response: Mapping[str, Any], record: Record) -> None:
         """Note a request that was answered as a whole.
 
         If such are admitted often, a decoder is made for them; if most of these must be read again, all are read as a
@@ -172,7 +177,8 @@ class Shortcut:
 
         Args:
             body: The request.
-            record: The record of its answer.
+            response: Its answer.
+            record: The record of that.
         """
         kind = self._kind_in(body, record.endpoint)
         if kind is None or record.decision != ALLOWED or record.found or record.warnings:
@@ -182,6 +188,10 @@ class Shortcut:
             usual.misses += 1
             if usual.misses > _MOST_MISSES:
                 self._usual[kind] = None
+            elif usual.merges and usual.place and usual.read_for_policies and self._policies:
+                with suppress(ValueError):
+                    read = usual.read(body), usual.read_for_policies(body)["request"]
+                    self._policies["mutate"].note(usual.place, *read, response, record.cost)
         if record.patched or kind in self._usual or len(self._usual) >= _MOST:
             return
         if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
@@ -210,39 +220,52 @@ class Shortcut:
         def is_fine(request: Mapping[str, Any], obj: Any) -> bool:
             if not is_valid(obj):
                 return False
-            name, namespace = obj.metadata.name, obj.metadata.namespace
+            namespace = obj.metadata.namespace
             if namespace not in namespaces:
                 if namespace_refusals(struct, obj):
                     return False
                 remember(namespace, namespaces)
-            return not name or bool(request.get("name"))  # API servers send it, too
+            return _is_named(request, obj)
 
         place = read = None
         if self._policies:
             place = self._policies["validate"].place_of(request)
-            of_object, own = self._policies["validate"].read(request)
-            parts = {
-                name: Any if own.whole else type_of(own.part(name)) for name in _OWN if own.whole or name in own.parts
-            }
-            review = _map("Review", {"request": _map("Request", parts | {"object": type_of(of_object)})})
-            read = msgspec.json.Decoder(review).decode
+            read = _reading_for_policies(*self._policies["validate"].read(request))
         return _Usual(_reading_like(request, type_), is_fine, place, read)
 
     def _mutating(self, request: Mapping[str, Any]) -> _Usual:
         """Make the decoder for requests like one."""
-        extent, place = Extent(), None
-        if self._policies:
-            place = self._policies["mutate"].place_of(request)
-            extent, _ = self._policies["mutate"].read(request)
-        kind = request["object"].get("apiVersion"), request["object"].get("kind")
-        for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
-            reduce(Extent.part, path, extent)
+        policies = self._policies and self._policies["mutate"]
+        place = policies.place_of(request) if policies else None
+        extents = policies.read(request) if policies else (Extent(), Extent())
         names_nodes = prescheduled.is_of_new_pod(request)
+        kind = request["object"].get("apiVersion"), request["object"].get("kind")
+        if policies and not names_nodes and (shape := policies.merging(request)):
+            read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
+            return _Usual(read, _is_named, place, _reading_for_policies(*extents), merges=True)
+        for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
+            reduce(Extent.part, path, extents[0])
 
         def is_fine(_: object, obj: Any) -> bool:
             return is_of(obj, kind) and not (names_nodes and prescheduled.named_node(obj))
 
-        return _Usual(_reading_like(request, type_of(extent)), is_fine, place, None)
+        return _Usual(_reading_like(request, type_of(extents[0])), is_fine, place, None)
+
+
+def _is_named(request: Mapping[str, Any], obj: Any) -> bool:
+    """Tell whether a request has the name of its object; API servers send it, too."""
+    return bool(request.get("name") or not getattr(obj.metadata, "name", None))
+
+
+def _reading_for_policies(of_object: Extent, own: Extent) -> Callable[[bytes], Any]:
+    """Make a function that reads some of an AdmissionReview's object and request."""
+    parts = (
+        dict.fromkeys(_OWN, Any)
+        if own.whole
+        else {name: type_of(own.parts[name]) for name in _OWN if name in own.parts}
+    )
+    review = _map("Review", {"request": _map("Request", parts | {"object": type_of(of_object)})})
+    return msgspec.json.Decoder(review).decode
 
 
 def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], dict[str, Any]]:

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
 from webhook.inventory.claims import Blocked, allocation_of
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
-from webhook.objects import JSONObject, condition_of, full_name_of, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import (
+    JSONObject,
+    condition_of,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    text,
+    texts,
+)
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.simulation import binding
@@ -40,6 +52,7 @@ _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason of nodes without devices for a pod; it looks at all else before."""
 _NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
 """The words in its reasons that are not simulated."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -257,21 +270,47 @@ class _Pending:
         volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
         yield from volumes
         if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
-            yield Cause(f"the scheduler finds no node: {words}", (ref_of(self.pod),))
+            what, refs = self._of_other_pods(words)
+            yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
+
+    def _of_other_pods(self, words: str) -> tuple[str, tuple[Ref, ...]]:
+        """Say what of the pod the scheduler's words are about that the simulation does not know, and what is there."""
+        affinity, running = mapping(self.pod, "spec", "affinity"), self.scene.inventory.running()
+        if "anti-affinity rules" in words:
+            is_theirs = "existing pods anti-affinity" in words
+            pairs = [(each, self.pod) if is_theirs else (self.pod, each) for each in running]
+            found = [other if one is self.pod else one for one, other in pairs if _avoids(one, other)]
+            who = listed(f"pod {name_of(each)} on {text(each, 'spec', 'nodeName')}" for each in found)
+            what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
+            what = what or f"its required pod anti-affinity keeps it from {who}"
+            return (what, tuple(map(ref_of, found[:NAMED_MAX]))) if found else ("", ())
+        terms = items(affinity, "podAffinity", _REQUIRED) if "pod affinity rules" in words else []
+        if keys := sorted({text(each, "topologyKey") for each in terms}):
+            return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", ()
+        terms = items(self.pod, "spec", "topologySpreadConstraints") if "topology spread" in words else []
+        if keys := sorted({text(each, "topologyKey") for each in terms}):
+            return f"its topology spread constraints ({' and '.join(keys)}) allow no node", ()
+        if "volume" in words.lower() and (volumes := list(self._volumes())):
+            names = listed(str(ref) for _, ref in volumes)
+            return f"its volume {volumes[0][0]} ({names}) allows no node", tuple(ref for _, ref in volumes)
+        return "", ()
+
+    def _volumes(self) -> Iterator[tuple[str, Ref]]:
+        """Yield the volumes of the pod that are claimed, with their PersistentVolumeClaims."""
+        for volume in items(self.pod, "spec", "volumes"):
+            entry, name = text(volume, "name"), text(volume, "persistentVolumeClaim", "claimName")
+            if mapping(volume, "ephemeral"):
+                name = f"{name_of(self.pod)}-{entry}"
+            if name:
+                yield entry, Ref("PersistentVolumeClaim", name, namespace_of(self.pod))
 
     def _of_volumes(self) -> Iterator[Cause]:
         """Say which volumes of the pod do not exist, or cannot be provided."""
         inventory, namespace, said = self.scene.inventory, namespace_of(self.pod), self._said()
         is_known = inventory.knows("PersistentVolumeClaim")
-        for volume in items(self.pod, "spec", "volumes"):
-            entry = text(volume, "name")
-            name = text(volume, "persistentVolumeClaim", "claimName")
-            if mapping(volume, "ephemeral"):
-                name = f"{name_of(self.pod)}-{entry}"
-            if not name:
-                continue
+        for entry, ref in self._volumes():
+            name = ref.name
             claim = inventory.find("PersistentVolumeClaim", name, namespace)
-            ref = Ref("PersistentVolumeClaim", name, namespace)
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
             if claim is None and not is_known:
                 if f'persistentvolumeclaim "{name}"' in said or "PersistentVolumeClaims" in said:
@@ -500,10 +539,11 @@ class _Pending:
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
+        what, refs = self._of_other_pods(words)
         return Cause(
-            f"the scheduler finds no node: {_words(words)}; by devices and "
+            f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
-            (*self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
+            (*refs, *self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
             (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
 
@@ -515,6 +555,18 @@ _OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
 def _words(said: str) -> str:
     """Shorten the scheduler's words to those about nodes."""
     return brief(said.partition(" preemption: ")[0].rstrip(". ,"))
+
+
+def _avoids(pod: JSONObject, other: JSONObject) -> bool:
+    """Tell whether a pod's required anti-affinity is about another pod, unless it selects namespaces by labels."""
+    for term in items(pod, "spec", "affinity", "podAntiAffinity", _REQUIRED):
+        labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
+        wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
+        wanted += items(term, "labelSelector", "matchExpressions")
+        is_there = namespace_of(other) in (spaces or [namespace_of(pod)])
+        if is_there and term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
+            return True
+    return False
 
 
 def _vendor(resource: str) -> str:

@@ -30,8 +30,9 @@ _MENTIONED: Final = (
 )
 """The kinds that are looked for in the words of components."""
 _QUOTED: Final = re.compile(
-    r"(?i)\b(serviceaccount|configmap|secret|PriorityClass with name|webhook|ValidatingAdmissionPolicy|"
-    r"MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? [\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
+    r"(?i)\b(serviceaccount|namespace(?= \S+ because)|configmap|secret|PriorityClass with name|webhook|"
+    r"ValidatingAdmissionPolicy|MutatingAdmissionPolicy|PodSecurity|storageclass(?:\.storage\.k8s\.io)?)s? "
+    r"[\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
 )
 """An object that the words of a component name with its kind."""
 _AS_QUOTED: Final = {
@@ -42,6 +43,7 @@ _AS_QUOTED: Final = {
     "storageclass": ("StorageClass", False),
     "storageclass.storage.k8s.io": ("StorageClass", False),
     "webhook": ("Webhook", False),
+    "namespace": ("Namespace", False),
 }
 """The kinds of such objects, and whether they are in namespaces."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")

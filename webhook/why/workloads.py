@@ -143,6 +143,9 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
             (),
             NO_POD,
         )
+    if at(workload, "spec", "paused") is True:
+        said = "has no pod, and is paused (spec.paused): its template makes none"
+        return Cause(said, (ref_of(workload),), (), NO_POD)
     return Cause(
         "has no pod, and no event says why: does kube-controller-manager run?", (ref_of(workload),), (), NO_POD
     )

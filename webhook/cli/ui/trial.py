@@ -125,7 +125,7 @@ class Snapshot:
             raise UsageError(not_found("ResourceSlices", self._stated.cluster))
         release = self._stated.kubernetes_version or release_in(self.inventory.all("Node"))
         self.arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = simulate.settings_of(self.arguments)
+        self.settings = simulate.settings_of(self.arguments, self.inventory)
         catalog = Catalog(self.inventory.all("ResourceSlice"))
         self._fleet = Fleet(catalog, self.settings.release, self.settings.gates)
         cluster = Cluster(inventory=self.inventory, settings=self.settings)

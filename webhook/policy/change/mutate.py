@@ -40,7 +40,7 @@ from webhook.schema.derive.shape import Structure
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
 
-_DUPLICATES_SINCE: Final = 35
+DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
 _OBJECTS_IN_LISTS_SINCE: Final = 37
 """The first release whose JSON Patches surely can have objects in lists and maps (kubernetes/kubernetes#140419)."""
@@ -410,7 +410,7 @@ def _merged(
     obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
 ) -> JSONObject:
     try:
-        changed = apply(obj, configuration, schema, duplicates=release >= _DUPLICATES_SINCE)
+        changed = apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
     except MergeError as error:
         raise MutationError(f"error applying patch: {error}") from None
     if is_custom:
