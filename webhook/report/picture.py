@@ -414,7 +414,7 @@ class Picture:
             row.why,
             f"given to {given} in this simulation" if given else "",
             left_of(row),
-            *(f"taint {each}" for each in row.taints if not row.why.startswith("taint")),
+            *(f"taint {each}" for each in row.taints if row.reason != "taint"),
             row.health,
         )
         return f"{row.device}: {'; '.join(filter(None, parts))}"
