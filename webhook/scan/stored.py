@@ -36,6 +36,8 @@ KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
 """The kinds that rules are about; others only tell more of these."""
 
+STORED: Final = "Stored"
+"""The reason of findings about clusters."""
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
 
@@ -170,6 +172,10 @@ class Cluster:
 
     def located(self, problem: Problem, obj: JSONObject) -> Finding:
         """Return a finding about an object, with its line if the text is short."""
+        if (driver := text(obj, "spec", "driver")) and obj["kind"] == "ResourceSlice" and problem.reason != STORED:
+            # The hints of others are for those who write a manifest.
+            hint = f"driver {driver} writes the slice, and would undo a change of it: mend or update the driver"
+            problem = problem._replace(hint="; ".join(filter(None, (problem.hint, hint))), fix=None)
         release = f"1.{self.settings.release}"
         if obj and (document := self._documents.get(_key(obj))):
             return found(problem, document, release)._replace(rendered=True)

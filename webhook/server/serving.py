@@ -52,7 +52,6 @@ class Server:
         limits: The limits of connections.
         beside: Pages without TLS, and their listening socket, which the server closes.
         reloaded: What is made anew in a thread when its files change.
-        tick: Called each second, with the number of open connections.
         ready: Called once connections are accepted, with the URL.
     """
 
@@ -66,7 +65,6 @@ class Server:
         limits: Limits = Limits(),  # noqa: B008 - immutable
         beside: tuple[Pages, socket.socket] | None = None,
         reloaded: Sequence[Reloaded[Any]] = (),
-        tick: Callable[[int], None] = lambda _connections: None,
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
         self._app, self._certificate, self._shutdown_delay = app, certificate, shutdown_delay
@@ -80,7 +78,6 @@ class Server:
             self._ports.append(Port(*beside, _of_probes(limits), Connection))
         self._reloaded = certificate, *reloaded
         self._following: threading.Thread | None = None
-        self._tick = tick
         self._ready = ready
         self._end: float | None = None
 
@@ -141,7 +138,6 @@ class Server:
             self._following.start()
         if self._app.lane:
             self._app.lane.forks.look()
-        self._tick(len(self.port.crowd))
 
     def _follow(self) -> None:
         for each in self._reloaded:

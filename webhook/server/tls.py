@@ -57,18 +57,6 @@ class Secure(Connection):
         super().connection_lost(exc)
         self._port.half_read.leave(self)
 
-    def expire(self) -> None:
-        """Close the connection, if its handshake takes too long, or do what else follows."""
-        if self.phase == "handshake":
-            self.abort()
-        else:
-            super().expire()
-
-    def shutdown(self) -> None:
-        """Close it when the server stops, unless a handshake or a request is on its way."""
-        if self.phase != "handshake":
-            super().shutdown()
-
     # What arrives
 
     def data_received(self, data: bytes) -> None:
