@@ -360,3 +360,11 @@ def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pyte
         time.sleep(0.1)
     else:
         pytest.fail("it runs")
+
+
+def test_profiles_are_written_of_a_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl(tmp_path, monkeypatch, cluster())
+    done = draguard("driver", "from-cluster", "--live")
+    assert (done.code, "driver: gpu.example.com" in done.out, done.err) == (0, True, "")
+    without = draguard("driver", "from-cluster")
+    assert (without.code, "no cluster is given" in without.err) == (2, True)

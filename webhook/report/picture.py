@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -486,6 +486,6 @@ def _classes(tags: Sequence[str]) -> str:
     return f" class={tags[0]}" if tags else ""
 
 
-@cache
+@lru_cache(4096)
 def _text(given: str) -> str:
     return as_markup(printable(given))
