@@ -74,8 +74,8 @@ def tried(page: Page) -> None:
 def main() -> None:
     """Take all of them."""
     PICTURES.mkdir(exist_ok=True)
-    file = PICTURES / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster())}))
+    file = "cluster.json"
+    (PICTURES / file).write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(cluster())}))
     draguard = Path(sys.executable).with_name("draguard")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -86,21 +86,22 @@ def main() -> None:
             ("scan", ["scan"], "with findings", "light"),
         ):
             command = [draguard, *arguments, "--cluster", file, "--quiet", "--output", "html"]
-            done = subprocess.run(command, capture_output=True, check=False)
+            done = subprocess.run(command, capture_output=True, check=False, cwd=PICTURES)
             (PICTURES / "page.html").write_bytes(done.stdout)
             page = opened(browser, (PICTURES / "page.html").as_uri(), scheme)
             if look:
                 page.locator("label", has_text=look).first.locator("input").check()
             page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=PICTURES / f"{name}.png")
-        with subprocess.Popen([draguard, "ui", "-q", "--cluster", file], stdout=subprocess.PIPE, text=True) as ui:
+        command = [draguard, "ui", "--quiet", "--cluster", file]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PICTURES) as ui:
             try:
                 page = opened(browser, ui.stdout.readline().strip() if ui.stdout else "", "light")
                 tried(page)
                 page.screenshot(path=PICTURES / "ui.png")
             finally:
                 ui.terminate()
-    for each in ("cluster.json", "page.html"):
+    for each in (file, "page.html"):
         (PICTURES / each).unlink()
 
 
