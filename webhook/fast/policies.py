@@ -129,7 +129,10 @@ def quick_of(hook: Hook) -> Quick | None:
     if not conditions and not validations:
         return None
     joint = Joint(conditions, validations, dict(zip(programs.variables, values, strict=True)), _SKIPPED_CONDITIONS)
-    return Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
+    quick = Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
+    if merges and not conditions:
+        quick.evaluate = _never
+    return quick
 
 
 def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
