@@ -1,4 +1,4 @@
-"""Draw the output of a command as docs/simulate.svg: python -m tests.terminal."""
+"""Draw the output of commands as pictures in docs: python -m tests.terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Final
 
 from tests.command import ROOT, draguard
 
-PICTURE: Final = ROOT / "docs" / "simulate.svg"
-COMMAND: Final = (
-    "simulate",
-    "examples/simulate/deployment.yaml",
-    "--cluster",
-    "examples/simulate/cluster.yaml",
-)
+PICTURES: Final = {
+    ROOT / "docs" / "why.svg": (
+        "draguard why says what keeps a pod from its devices, what would help, and by what that is known",
+        "why notebook -n ml --cluster examples/why/cluster.yaml",
+    ),
+    ROOT / "docs" / "simulate.svg": (
+        "draguard simulate says why pods stay pending, and what would help",
+        "simulate examples/simulate/deployment.yaml --cluster examples/simulate/cluster.yaml",
+    ),
+}
+"""The title and the command of each picture."""
 _COLUMNS, _LINE, _CHARACTER, _MARGIN = 112, 19, 7.85, 16
 _CLASSES: Final = {"1;32": "good", "1;31": "bad", "1;36": "help"}
 _STYLE: Final = """
@@ -30,11 +34,11 @@ text { fill: #f0f6fc } rect { fill: #151b23; stroke: #3d444d }
 _SEQUENCE: Final = re.compile(r"\x1b\[([0-9;]*)m")
 
 
-def picture() -> str:
-    """Return the picture of a terminal in which the command was run; dark where the reader's screen is."""
-    arguments = [ROOT / each if "/" in each else each for each in COMMAND]
+def picture(title: str, command: str) -> str:
+    """Return the picture of a terminal in which a command was run; dark where the reader's screen is."""
+    arguments = [ROOT / each if "/" in each else each for each in command.split()]
     printed = draguard(*arguments, "--color", "always", columns=_COLUMNS).out.splitlines()
-    lines = ['<tspan class="prompt">$</tspan> ' + escape(" ".join(["draguard", *COMMAND]))]
+    lines = ['<tspan class="prompt">$</tspan> ' + escape(f"draguard {command}")]
     lines += [*map(_spans, printed)]
     height = len(lines) * _LINE + 2 * _MARGIN
     width = round(_COLUMNS * _CHARACTER) + 2 * _MARGIN
@@ -44,8 +48,7 @@ def picture() -> str:
     ]
     box = f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="6"/>'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">'
-    title = "<title>draguard simulate says why pods stay pending, and what would help</title>"
-    return "\n".join([head, title, f"<style>{_STYLE}</style>", box, *rows, "</svg>", ""])
+    return "\n".join([head, f"<title>{title}</title>", f"<style>{_STYLE}</style>", box, *rows, "</svg>", ""])
 
 
 def _spans(line: str) -> str:
@@ -64,4 +67,5 @@ def _spans(line: str) -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
+    for path, told in PICTURES.items():
+        path.write_text(picture(*told), encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard
-from tests.terminal import PICTURE, picture
+from tests.terminal import PICTURES, picture
 
 pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
@@ -66,8 +66,9 @@ def test_readme_shows_what_draguard_says() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     said = draguard("validate", ROOT / "examples" / "mistakes" / "flat-request.yaml").out.split("\n\n")[0]
     assert said.replace(f"{ROOT}/", "") in readme
-    assert "(docs/simulate.svg)" in readme
-    assert PICTURE.read_text(encoding="utf-8") == picture(), "python -m tests.terminal draws it anew"
+    for path, told in PICTURES.items():
+        assert f"(docs/{path.name})" in readme
+        assert path.read_text(encoding="utf-8") == picture(*told), "python -m tests.terminal draws it anew"
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,13 @@ class TestObjects:
             with_values(scan={"enabled": True, "reports": False}, monitoring={"enabled": False})
 
 
+def test_the_notes_tell_what_reports_need() -> None:
+    assert "It scans the cluster every 5m" in rendered("scanned").notes
+    assert "CustomResourceDefinitions of openreports.io" in rendered("scanned").notes
+    assert "openreports.io" not in rendered("only metrics").notes
+    assert "It scans" not in rendered().notes
+
+
 def test_the_reports_are_listed_where_the_role_allows_it() -> None:
     (rule,) = (each for each in rendered("scanned").one("ClusterRole", "scan")["rules"] if "delete" in each["verbs"])
     assert [f"/apis/{rule['apiGroups'][0]}/v1alpha1"] == [REPORTS]

@@ -94,3 +94,13 @@ class TestRun:
         monkeypatch.setenv("PATH", str(tmp_path))
         done = draguard("snapshot", "--run")
         assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
+
+
+def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:
+    odd = "\x1b[31m\x7f\x9b1m\u2028\u202e"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"a": odd}}}
+    (tmp_path / "c.json").write_text(json.dumps(node), encoding="utf-8")
+    out = draguard("snapshot", "--cluster", tmp_path / "c.json").out
+    assert all(each.isprintable() for each in out.splitlines())
+    assert json.loads(out)["items"] == [node]
+    assert all(each.isprintable() for each in draguard("snapshot", "--context", odd).out.splitlines())

@@ -183,6 +183,19 @@ class TestPods:
             assert said in text
             assert len(page.cells) == 8
 
+    def test_what_takes_too_long_is_told(self) -> None:
+        ui = Ui("--cluster", str(CLUSTER), "--timeout=0.000001")
+        for fields, said in (
+            (
+                {"manifest": STORY.replace("replicas: 3", "replicas: 3000")},
+                r"\d+ of 3000 pods are not simulated: 1e-06",
+            ),
+            ({"manifest": STORY, "fit": "1"}, "1 pod like|more may fit: 1e-06 seconds have passed"),
+        ):
+            text, page = ui.show(**fields)
+            assert re.search(said, text)
+            assert len(page.cells) == 8
+
 
 class TestChanges:
     def test_a_node_is_drained_and_its_pods_look_for_another(self, ui: Ui) -> None:

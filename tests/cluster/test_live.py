@@ -18,6 +18,7 @@ from tests.kubectl import answers_of, kubectl
 from tests.simulation.clusters import claim, device_class, devices, node, pod, requests
 from webhook.cli import kubectl as plugin
 from webhook.cluster import live
+from webhook.cluster.errors import ClusterError
 from webhook.objects import JSONObject
 
 pytestmark = pytest.mark.process
@@ -343,3 +344,27 @@ def test_help_of_the_plugin_calls_it_as_users_do(
     assert out.startswith("usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n")
     assert "kubectl dra why node/gpu-2" in out
     assert "draguard " not in out
+
+
+def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "kubectl"
+    program.write_text(f"#!/bin/sh\nsleep 60 >/dev/null 2>&1 &\necho $! > {tmp_path}/pid\nwait\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(live, "SECONDS", 1.0)
+    with pytest.raises(ClusterError, match="kubectl took longer"):
+        live.Kubectl(str(program), "", print).get("/version")
+    child = int((tmp_path / "pid").read_text())
+    for _ in range(50):
+        if not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]:
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("it runs")
+
+
+def test_profiles_are_written_of_a_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl(tmp_path, monkeypatch, cluster())
+    done = draguard("driver", "from-cluster", "--live")
+    assert (done.code, "driver: gpu.example.com" in done.out, done.err) == (0, True, "")
+    without = draguard("driver", "from-cluster")
+    assert (without.code, "no cluster is given" in without.err) == (2, True)

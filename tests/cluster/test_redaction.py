@@ -359,3 +359,65 @@ def test_a_file_is_redacted(tmp_path: Path) -> None:
     broken = draguard("snapshot", "--cluster", tmp_path / "none.json", "--redact")
     assert (broken.code, broken.out, "none.json" in broken.err) == (2, "", True)
     assert draguard("snapshot", "--redact").code == 2
+
+
+def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
+    resources = {"requests": {"acme.corp/fpga": "1", "cpu": "1"}}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "finalizers": ["acme.corp/keep"]},
+        "spec": {"schedulerName": "acme-sched", "containers": [{"name": "c", "resources": resources}]},
+    }
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"requests.acme.corp/fpga": "2"}}}
+    words = "0/1 nodes are available: 1 Insufficient acme.corp/fpga."
+    about = {"kind": "Pod", "name": "p"}
+    event = {
+        "kind": "Event",
+        "metadata": {},
+        "involvedObject": about,
+        "message": words,
+        "reportingComponent": "acme-sched",
+    }
+    device_class = {
+        "kind": "DeviceClass",
+        "metadata": {"name": "f"},
+        "spec": {"extendedResourceName": "acme.corp/fpga"},
+    }
+    hidden = redacted(pod, quota, event, device_class)
+    assert "acme" not in json.dumps(hidden)
+    (resource,) = hidden[0]["spec"]["containers"][0]["resources"]["requests"].keys() - {"cpu"}
+    assert hidden[1]["spec"]["hard"] == {f"requests.{resource}": "2"}
+    assert resource in hidden[2]["message"]
+    assert hidden[2]["reportingComponent"] == hidden[0]["spec"]["schedulerName"]
+    assert hidden[3]["spec"]["extendedResourceName"] == resource
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'failed calling webhook "w": Post "https://hook.acme.svc:443/mutate": dial tcp: lookup hook.acme.svc: no host',
+        "pull failed: Bearer acme-eyJhbGciOi, token=acme&x",
+        "the token is eyJhbGciOiJacme.acme.acme now",
+        "admission webhook denied the request: talk to the acme team",
+    ],
+)
+def test_hosts_tokens_and_what_policies_say_are_hidden(said: str) -> None:
+    (hidden,) = redacted({"kind": "Event", "metadata": {}, "message": said})
+    assert "acme" not in hidden["message"]
+
+
+def test_the_text_of_policies_and_serials_that_are_numbers_are_hidden() -> None:
+    rule = {"expression": "has(object.spec)", "message": "ask the acme team"}
+    policy = {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "v"}, "spec": {"validations": [rule]}}
+    attributes = {"serial": {"int": 8812345}, "index": {"int": 8812345}, "memory": {"int": 7}}
+    devices = [{"name": "d", "attributes": attributes}]
+    request = {"selectors": [{"cel": {"expression": "device.attributes['d'].serial == 8812345"}}]}
+    claim = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"exactly": request}]}},
+    }
+    hidden = redacted(policy, {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {"devices": devices}}, claim)
+    assert "acme" not in json.dumps(hidden)
+    assert "8812345" not in json.dumps(hidden)
+    assert hidden[1]["spec"]["devices"][0]["attributes"]["memory"] == {"int": 7}

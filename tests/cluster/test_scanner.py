@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import threading
 import time
@@ -29,8 +30,9 @@ pytestmark = pytest.mark.process
 
 ZOMBIE = claim("gpu", "a", pods=("gone",))
 COMMAND = ("scan", "--live", "--every", "10s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
+STRANDED = 'draguard_stranded_devices{"class":"","driver":"gpu.example.com","reason":"no-class"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-scan"
-NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", ""): 2}, {"gpu.example.com": 0})
+NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", "", "taint"): 2}, {"gpu.example.com": 0})
 
 
 def objects(*more: Json) -> list[Json]:
@@ -78,7 +80,7 @@ class TestProcess:
             metrics = running.metrics()
             assert metrics['draguard_pending_pods{"cause":"claim"}'] == 1
             assert metrics['draguard_pending_pods{"cause":"devices-in-use"}'] == 0
-            assert metrics['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 1
+            assert metrics[STRANDED] == 1
             assert metrics['draguard_incomplete_pools{"driver":"gpu.example.com"}'] == 0
             assert metrics["draguard_scan_successful"] == 1
             assert eventually(lambda: "3 reports, 3 written, 0 deleted" in running.said)
@@ -86,9 +88,7 @@ class TestProcess:
             scanned.set(objects())
             assert eventually(lambda: "default/draguard" not in scanned.reports)
             assert scanned.writes == [("delete", f"{REPORTS}/namespaces/default/reports/draguard")]
-            assert eventually(
-                lambda: running.metrics()['draguard_stranded_devices{"class":"","driver":"gpu.example.com"}'] == 2
-            )
+            assert eventually(lambda: running.metrics()[STRANDED] == 2)
             assert running.ends() == 0
         assert "Traceback" not in (tmp_path / "log").read_text()
 
@@ -185,7 +185,8 @@ class TestLease:
                     assert "draguard_" not in second.page("/metrics")[1]
                     assert scanned.server.objects[LEASE]["spec"]["holderIdentity"].startswith("scan-1_")
                     assert first.ends() == 0
-                    assert eventually(lambda: "draguard_pending_pods" in second.page("/metrics")[1])
+                    # On a busy machine, requests may time out, which makes pauses longer.
+                    assert any(eventually(lambda: "draguard_pending" in second.page("/metrics")[1]) for _ in range(3))
                     assert scanned.server.objects[LEASE]["spec"]["holderIdentity"].startswith("scan-2_")
 
 
@@ -251,8 +252,9 @@ class TestWriter:
                 raise Refusal(403, "namespace b is being terminated")
 
         scanned.server.before = refuse
-        with pytest.raises(ClusterError, match="403 Forbidden, namespace b is being terminated"):
-            writer.write(reports([finding(each) for each in "abc"]))
+        done = writer.write(reports([finding(each) for each in "abc"]))
+        assert done.startswith("4 reports, 2 written, 0 deleted, 1 refused, such as: cannot patch report ")
+        assert "403 Forbidden, namespace b is being terminated" in done
         assert scanned.reports.keys() == {"/draguard", "c/draguard"}
 
     def test_an_api_server_that_refuses_all_is_not_asked_for_long(self, scanned: Scanned, writer: Writer) -> None:
@@ -365,19 +367,53 @@ def test_a_scan_that_is_stuck_makes_the_process_unhealthy(monkeypatch: pytest.Mo
         ("--live --every nonsense", "'nonsense' is not a positive number of seconds, minutes (5m) or hours (1h)"),
     ],
 )
-def test_options_that_do_not_fit(options: str, said: str) -> None:
+def test_options_that_do_not_fit(options: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "localhost")
     done = draguard("scan", *options.split())
     assert (done.code, said in done.err) == (2, True), done.err
 
 
-def test_reports_are_written_once_without_every(
-    scanned: Scanned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_reports_are_written_in_pods_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
+    assert done.code == 2
+    assert "elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
+
+
+@pytest.fixture
+def in_pod(scanned: Scanned, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let this process be in a pod of the cluster."""
     host, _, port = scanned.server.address.partition(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
     monkeypatch.setattr("webhook.cluster.options.SERVICE_ACCOUNT", scanned.server.account)
     monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_it_ends_as_it_should_when_it_is_interrupted(
+    scanned: Scanned, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def interrupt(_: str, path: str) -> None:
+        if path == "/version" and "/draguard" in scanned.reports:
+            signal.raise_signal(signal.SIGINT)
+        if path == "/api/v1/resourcequotas":
+            raise Refusal(403, "no")
+
+    monkeypatch.setattr("webhook.logs.configure", lambda *_: None)
+    monkeypatch.setattr("webhook.cluster.scanner._RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("webhook.cli.scan._SHORTEST", 0.0)
+    scanned.server.before = interrupt
+    done = draguard("scan", "--live", "--every", "0.2", "--write-reports", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert scanned.reports.keys() == {"/draguard", "default/draguard", "ml/draguard"}
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        "resourcequotas not read: forbidden: no"
+    ]
+
+
+@pytest.mark.usefixtures("in_pod")
+def test_reports_are_written_once_without_every(scanned: Scanned) -> None:
     done = draguard("scan", "--live", "--write-reports")
     assert "claim-zombie" in done.out
     assert "3 reports, 3 written, 0 deleted" in done.out

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from webhook.documents import Document, Selection, Unreadable, read, stored
+from webhook.documents import Document, Selection, Unreadable, parse, read, stored
 from webhook.documents.limits import MAX_DEPTH
 from webhook.objects import JSONObject
 
@@ -107,3 +107,59 @@ def test_an_object_that_is_nested_too_deeply_is_reported(tmp_path: Path) -> None
     assert [type(each) for each in found] == [Unreadable, Document]
     assert isinstance(found[0], Unreadable)
     assert found[0].message == f"nested more than {MAX_DEPTH} levels deep"
+
+
+BLOCKS = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Node
+  metadata:
+    name: a
+    annotations:
+      text: |
+        - one
+          kind: Pod
+
+        two
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: b}
+- apiVersion: v1
+  kind: Node
+  metadata:
+    name: c
+    finalizers:
+    - "x
+      y"
+kind: List
+metadata:
+  resourceVersion: ""
+"""
+
+
+def read_in_pieces(text: str, monkeypatch: pytest.MonkeyPatch) -> list[Document | Unreadable]:
+    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(stored, "_PART", 7)
+    return list(stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) or ())
+
+
+def test_large_lists_in_yaml_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read_in_pieces(BLOCKS, monkeypatch)
+    whole = [each for each in parse(BLOCKS) if isinstance(each, Document) and each.data["kind"] == "Node"]
+    assert [each.data for each in found if isinstance(each, Document)] == [each.data for each in whole]
+    assert [each.index for each in found if isinstance(each, Document)] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "text", [f"{BLOCKS}---\n{BLOCKS}", BLOCKS.replace("kind: List", "kind: NodeList"), "items:\n- "]
+)
+def test_other_texts_in_yaml_are_left_to_the_careful_reader(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_in_pieces(text, monkeypatch) == []
+
+
+def test_an_item_in_yaml_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read_in_pieces(BLOCKS.replace("name: a", "name: [a"), monkeypatch)
+    assert [type(each) for each in found] == [Unreadable, Document]
+    assert isinstance(found[0], Unreadable)
+    assert found[0].line == 0

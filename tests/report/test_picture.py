@@ -35,7 +35,10 @@ class Picture(Page):
         super().__init__(text)
         found = re.findall(r'id="l(\d+)".*?<span>(.*?)</span></label>', text)
         self.looks = {label: int(number) for number, label in found}
-        self.lit = dict(re.findall(r"body:has\(#l(\d+):checked\) \.map \S+?:not\((.*?)\)\{opacity", text))
+        self.lit = {
+            looks[0]: re.findall(r"\.map (\S+?)[,{]", f"{looks[1]}{{")
+            for looks in re.findall(r"^body:has\(#l(\d+):checked\)(.*?)\{opacity:1\}", text, re.MULTILINE)
+        }
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         super().handle_starttag(tag, attrs)
@@ -50,11 +53,9 @@ class Picture(Page):
     def shown(self, label: str) -> int:
         """Count the cells, or nodes, that do not fade with a look."""
         lit = self.lit[str(self.looks[label])]
-        if lit in {"b", "i"}:
-            return sum(tag == lit for tag, *_ in self.cells)
-        wanted = set(re.findall(r"\.(\w+)", lit))
-        what = self.nodes if lit.startswith(".o") else [classes for _, classes, _ in self.cells]
-        return sum(bool(wanted & each) for each in what)
+        cells = [{tag, *(f".{each}" for each in classes)} for tag, classes, _ in self.cells]
+        nodes = [{f".{each}" for each in classes} for classes in self.nodes]
+        return sum(bool(each & set(lit)) for each in (nodes if lit[0].startswith(".o") else cells))
 
 
 def drawn(command: str, *arguments: str, stdin: bytes = b"") -> tuple[str, Picture]:

@@ -817,3 +817,10 @@ def test_the_page_shows_what_the_command_prints(monkeypatch: pytest.MonkeyPatch)
     assert f"{command[0]}\n{draguard(*command[1].split()).out}" in page
     listed = set(re.findall(r"`([a-z]+(?:-[a-z]+)+)`", page.partition("| about |")[2].partition("\n\n")[0]))
     assert every_rule().keys() <= listed
+
+
+def test_what_is_wrong_with_a_slice_is_mended_in_its_driver() -> None:
+    (found,) = [
+        each for each in scanned(node(), slices(device("GPU_0")), device_class()) if each["kind"] == "ResourceSlice"
+    ]
+    assert f"driver {DRIVER} writes the slice" in found["hint"]

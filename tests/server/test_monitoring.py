@@ -236,7 +236,7 @@ def metrics() -> Metrics:
 def test_the_page_of_metrics_shows_what_happened(metrics: Metrics) -> None:
     metrics.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
     metrics.refused(413)
-    metrics.tick(2)
+    metrics.connections = lambda: 2
     result = metrics.page(Request(b"GET", "/metrics", b"", {})).body.decode()
     assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in result
     assert 'draguard_http_requests_refused_total{status="413"} 1.0' in result

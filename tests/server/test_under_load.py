@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import json
 import ssl
 from pathlib import Path
 
 import pytest
 
+from benchmarks.reviews import reviews
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
-from tests.serving import SOON
+from tests.serving import JSON, SOON
 from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
@@ -70,6 +72,27 @@ class TestFiles:
             assert load.goes_on()
         assert load.failures == []
         assert set(load.answers) == {ADMITTED, REFUSED}
+
+    def test_new_policies_are_those_of_heavy_reviews_too(self, tmp_path: Path) -> None:
+        trust, policies = certificate(tmp_path), tmp_path / "policies"
+        policies.mkdir()
+        mount(policies, names=POLICY.format(expression="'true'"))
+        review = reviews()["resourceclaims"]
+        review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
+        with serving(tmp_path, "--policies", policies) as server:
+
+            def admits() -> bool:
+                connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=SOON, context=trust)
+                connection.request("POST", "/validate?timeout=30s", json.dumps(review), JSON)
+                response = json.loads(connection.getresponse().read())["response"]
+                connection.close()
+                return bool(response["allowed"])
+
+            assert admits()
+            for generation, expression in ((2, "'false'"), (3, "'true'")):
+                mount(policies, names=POLICY.format(expression=expression))
+                assert server.says(f"the new policies are in use, generation {generation}")
+                assert admits() is (expression == "'true'")
 
 
 def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:

@@ -592,7 +592,7 @@ PENDING: list[Case] = [
                 "status": {"phase": "Pending", "resourceClaimStatuses": [{"name": "x", "resourceClaimName": "p-x-1"}]},
             },
         ],
-        "ResourceClaim default/p-x-1, which was made from ResourceClaimTemplate t-1, does not exist any more",
+        "ResourceClaim default/p-x-1, which was made from ResourceClaimTemplate t-1, .* unless ResourceClaims were not",
         ("ResourceClaim", "p-x-1"),
     ),
     (

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
@@ -25,6 +25,9 @@ from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from webhook.cluster.live import Server
 
 _Selected = tuple[str, JSONObject]
 
@@ -109,7 +112,9 @@ def run(arguments: Namespace) -> int:
     """Run the action."""
     if arguments.action == "show":
         return _show(arguments.name)
-    return _check(arguments.paths) if arguments.action == "check" else _from_cluster(arguments.paths)
+    if arguments.action == "check":
+        return _check(arguments.paths)
+    return _from_cluster([*arguments.paths, *arguments.cluster])
 
 
 def _show(name: str | None) -> int:
@@ -144,9 +149,11 @@ def _check(files: list[str]) -> int:
     return 0
 
 
-def _from_cluster(paths: list[str]) -> int:
+def _from_cluster(sources: list[str | Server]) -> int:
+    if not sources:
+        raise UsageError("no cluster is given: give files with what `draguard snapshot` collects, --live or --context")
     report = Report()
-    inventory = read_cluster(paths, report, (_CLASS, _SLICE), tell=tell)
+    inventory = read_cluster(sources, report, (_CLASS, _SLICE), tell=tell)
     for line in as_text(report.findings):
         print(line, file=sys.stderr)
     if report.findings:

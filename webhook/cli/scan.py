@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-from contextlib import ExitStack
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
-    from webhook.cluster.reports import Writer
     from webhook.cluster.scanner import Numbers
     from webhook.findings import Finding
     from webhook.scan.stored import Cluster
@@ -47,11 +46,14 @@ def run(arguments: Namespace) -> int:
     check_outputs(arguments)
     report, _ = _scan(arguments, tell)
     if arguments.write_reports:
-        from webhook.cluster.errors import ClusterError  # few scans write
+        from webhook.cluster.api import Api  # few scans write
+        from webhook.cluster.errors import ClusterError
+        from webhook.cluster.options import SERVICE_ACCOUNT
+        from webhook.cluster.reports import Writer
         from webhook.report.openreports import reports
 
         try:
-            report.asides.append(_writer().write(reports(report.findings)))
+            report.asides.append(Writer(Api(SERVICE_ACCOUNT)).write(reports(report.findings)))
         except ClusterError as error:
             raise UsageError(str(error)) from error
     return show(report, arguments)
@@ -96,25 +98,21 @@ def _check_together(arguments: Namespace) -> None:
             message = f"--lease: {arguments.lease!r}: give NAMESPACE/NAME"
     elif arguments.lease or arguments.monitoring_port is not None:
         message = "--lease and --monitoring-port are for scans that are repeated: give --every, too"
+    if not message and arguments.write_reports and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        by_hand = "`draguard scan --live --output openreports | kubectl apply --server-side -f -`"
+        message = f"--write-reports needs the service account of a pod, and this is none: elsewhere, {by_hand}"
     if message:
         raise UsageError(message)
 
 
-def _writer(may_write: Callable[[], bool] = lambda: True) -> Writer:
-    from webhook.cluster.api import Api  # few scans write
-    from webhook.cluster.options import SERVICE_ACCOUNT
-    from webhook.cluster.reports import Writer
-
-    return Writer(Api(SERVICE_ACCOUNT), may_write)
-
-
 def _again(arguments: Namespace) -> int:
     """Scan until SIGTERM or SIGINT."""
-    import time  # few scans are repeated
+    from time import monotonic  # few scans are repeated
 
     from webhook.cluster.api import Api, lease
     from webhook.cluster.election import Election
     from webhook.cluster.options import SERVICE_ACCOUNT, identity
+    from webhook.cluster.reports import Writer
     from webhook.cluster.scanner import Scanner
     from webhook.logs import configure
     from webhook.server import ServerError, listen
@@ -124,27 +122,20 @@ def _again(arguments: Namespace) -> int:
     suppressions(arguments, [])
     configure(arguments.log_format, arguments.log_level)
     return_freed()
-    election = None
-    if arguments.lease:
-        account = Api(SERVICE_ACCOUNT)
-        election = Election(account, lease(*arguments.lease.split("/")), identity(), time.monotonic)
-    leads = (lambda: election.leading) if election else (lambda: True)
-    writer = _writer(leads) if arguments.write_reports else None
+    api = Api(SERVICE_ACCOUNT)
+    where = arguments.lease and lease(*arguments.lease.split("/"))
+    election = Election(api, where, identity(), monotonic) if where else None
+    writer = Writer(api, lambda: election is None or election.leading) if arguments.write_reports else None
     scanner = Scanner(_Look(arguments), arguments.every, writer, election)
-    with ExitStack() as stack:
+    try:
         if arguments.monitoring_port is not None:
-            try:
-                listener = stack.enter_context(
-                    listen(arguments.monitoring_host or "0.0.0.0", arguments.monitoring_port, "--monitoring-")  # noqa: S104 - in its pod
-                )
-            except ServerError as error:
-                raise UsageError(str(error)) from error
-            serve_pages(scanner.pages(), listener)
-        try:
-            scanner.run()
-        except KeyboardInterrupt:
-            return 0
-    return 0
+            host = arguments.monitoring_host or "0.0.0.0"  # noqa: S104 - in its pod
+            serve_pages(scanner.pages(), listen(host, arguments.monitoring_port, "--monitoring-"))
+        scanner.run()
+    except ServerError as error:
+        raise UsageError(str(error)) from error
+    except KeyboardInterrupt:  # a signal
+        return 0
 
 
 class _Look:

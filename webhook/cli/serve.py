@@ -120,7 +120,7 @@ def _serve(arguments: Namespace) -> int:
     try:
         with ExitStack() as stack:
             # Before there are keys, threads and connections: the processes that judge heavy reviews need none of them.
-            forks = server.Forks(review, answering.follow, lambda: answering.generation)
+            forks = server.Forks(review, answering.renew, lambda: answering.generation)
             stack.callback(forks.close)
             clients = _clients(arguments)
             manager = stack.enter_context(managing(arguments))
@@ -156,7 +156,7 @@ def _serve(arguments: Namespace) -> int:
                 pages = {"/": lambda _request: server.OVERVIEW, "/metrics": metrics.page, **server.probes(app.reasons)}
                 where = arguments.monitoring_host or host, arguments.monitoring_port
                 beside = server.Pages(pages), stack.enter_context(server.listen(*where, "--monitoring-"))
-            server.Server(
+            serving = server.Server(
                 app,
                 listener,
                 certificate,
@@ -164,9 +164,11 @@ def _serve(arguments: Namespace) -> int:
                 limits=server.Limits(connections_per_address=arguments.connections_per_address),
                 beside=beside,
                 reloaded=[answering],
-                tick=metrics.tick if metrics else lambda _connections: None,
                 ready=ready,
-            ).run()
+            )
+            if metrics:
+                metrics.connections = serving.port.crowd.__len__
+            serving.run()
     except server.ServerError as error:
         raise UsageError(str(error)) from error
     return 0

@@ -14,12 +14,14 @@ from webhook.cli.console.lines import show_lines
 from webhook.cli.console.reading import tell
 from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
+from webhook.report.excerpt import as_json, printable
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Part
 
 _INCOMPLETE: Final = 1
+_DELETE: Final = b"\x7f"
 _UNREAD: Final = 2
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
@@ -40,7 +42,7 @@ def run(arguments: Namespace) -> int:
     context = ["--context", arguments.context] if arguments.context else []
     scope = ["-n", arguments.namespace] if arguments.namespace else ["-A"]
     asked = ",".join(each for each in wanted if each not in OPTIONAL)
-    print(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "json"]))
+    print(printable(shlex.join(["kubectl", *context, "get", asked, *scope, "-o", "json"])))
     return 0
 
 
@@ -69,6 +71,8 @@ def _print(wanted: list[str], arguments: Namespace) -> int:
         sys.stdout.buffer.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
         for line in kept:
             each = json.encode(redaction.hidden(json.decode(line))) if redaction else line.rstrip()
+            if not each.isascii() or _DELETE in each:  # characters that could rewrite a terminal
+                each = as_json(json.decode(each)).encode()
             sys.stdout.buffer.write(separator + each)
             separator = b",\n"
         sys.stdout.buffer.write(b"\n]}\n")

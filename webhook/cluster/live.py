@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from shutil import which
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -117,28 +119,31 @@ class Kubectl:
         return self._output(["get", "--raw", path], most or MAX_RESPONSE)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
+        # Of a group of its own, it could not ask at the terminal how to log in.
+        is_asking = bool(sys.stdin and sys.stdin.isatty())
         with held_interrupts() as deliver:
             try:
                 process = subprocess.Popen(  # noqa: S603 - no shell
                     [*self._command, *arguments],
-                    stdin=None if sys.stdin and sys.stdin.isatty() else subprocess.DEVNULL,  # a login may ask for it
+                    stdin=None if is_asking else subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
+                    process_group=None if is_asking else 0,  # so that its plugins end with it
                 )
             except OSError as error:
                 raise ClusterError(f"{self._command[0]}: {error.strerror}") from error
+        end = process.kill if is_asking else lambda: os.killpg(process.pid, signal.SIGKILL)
         with process:
             try:
                 deliver()
                 out, errors = output_of(process, self._tick, most=most, seconds=SECONDS, hear=self._hear)
-            except TooLongError as error:
-                process.kill()
-                raise TooLong("the answer is too long") from error
-            except ProgramError as error:
-                process.kill()
-                raise ClusterError(f"kubectl {error}") from error
-            except BaseException:
-                process.kill()
+            except BaseException as error:
+                with suppress(ProcessLookupError):
+                    end()
+                if isinstance(error, TooLongError):
+                    raise TooLong("the answer is too long") from error
+                if isinstance(error, ProgramError):
+                    raise ClusterError(f"kubectl {error}") from error
                 raise
         if process.returncode:
             raise _fault(errors.decode(errors="replace"), process.returncode)

@@ -7,6 +7,7 @@ seen in names: which begin or end alike, which is a slip of which, and their ord
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
@@ -45,22 +46,20 @@ _SOURCES: Final = frozenset(
 _KEPT: Final = frozenset(
     (
         *("apiVersion", "kind", "apiGroup", "apiGroups", "type", "reason", "status", "phase", "effect", "operator"),
-        *("resource", "uid", "schedulerName", "driver", "matchAttribute", "distinctAttribute", "extendedResourceName"),
-        *(
-            "resourceVersion",
-            "reportingComponent",
-            "component",
-            "fieldPath",
-            "subresource",
-            "protocol",
-            "scopeName",
-        ),
+        *("resource", "uid", "driver", "matchAttribute", "distinctAttribute"),
+        *("resourceVersion", "fieldPath", "subresource", "protocol", "scopeName"),
     )
 )
 """Fields whose values are words of Kubernetes, or names of drivers and of what these define."""
 _NAMING: Final = re.compile(r"(?:name|namespace|Name|host|hostname|subdomain|image|pool)\Z")
 _LABELS: Final = frozenset({"labels", "matchLabels", "nodeSelector"})
 _KEYS: Final = frozenset({"key", "topologyKey"})
+_OWNED: Final = _KEYS | {"extendedResourceName", "finalizers"}
+"""Fields whose values begin with a domain, which may tell the owner."""
+_RESOURCES: Final = frozenset({"requests", "limits", "allocatable", "capacity", "hard", "used", "allocated"})
+"""Fields whose keys are resources; those of quotas have a prefix."""
+_COMPONENTS: Final = frozenset({"component", "reportingComponent"})
+"""Fields with what a component calls itself: a scheduler by its name in pods."""
 _EXPRESSION: Final = re.compile(r"xpression\Z")
 _POLICY: Final = "AdmissionPolicy"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -74,7 +73,7 @@ _DRIVER: Final = re.compile(r"""driver\s*==\s*["']([^"']+)["']""")
 _OF_CLUSTERS: Final = frozenset(
     (
         *("default", "kube-system", "kube-public", "kube-node-lease"),
-        *("system-node-critical", "system-cluster-critical"),
+        *("system-node-critical", "system-cluster-critical", "default-scheduler"),
     )
 )
 _PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|")
@@ -92,6 +91,19 @@ _OF_KUBELET: Final = re.compile(r"([/:@_])")
 """Also joins name and namespace of a pod (``pkg/kubelet/util/format``, Pod)."""
 _QUOTED: Final = re.compile(r"""(?<=["'])[^"']+(?=["'])""")
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
+_HOST: Final = re.compile(r"(?<=//)[^\s\"'/:]+|(?<=lookup )[\w.-]+\w")
+"""Hosts in messages."""
+_TOKENS: Final = re.compile(
+    r"(?i)\beyj[\w-]+\.[\w.-]+|(?<=bearer )\S+|(?:(?<=token=)|(?<=password=)|(?<=key=)|(?<=secret=))[^\s&\"']+"
+)
+"""What lets its bearer in, in messages."""
+_DENIED: Final = re.compile(r"(?<=denied request: ).+|(?<=denied the request: ).+", re.DOTALL)
+"""What the author of a policy or a webhook says, in messages of the API server."""
+_NUMBER: Final = re.compile(r"(?<![\w.:\"'-])\d{4,18}(?![\w.:\"'-])")
+"""A number in an expression that may identify a device."""
+_SHORT: Final = 1000
+"""Smaller numbers, such as indices, identify nothing."""
+_REQUESTS: Final = "requests."
 _LETTERS: Final = 23
 """A prime number, for :func:`_code`."""
 _MOST_SLIPS: Final = 200
@@ -113,9 +125,13 @@ class Redaction:
         """Words that tell no more than which drivers a cluster has."""
         self._drivers: set[str] = set()
         self._domains: set[str] = set()
-        """Domains of labels."""
+        """Domains of labels, resources and finalizers."""
+        self._numbers: set[int] = set()
+        """Those that identify devices."""
+        self._schedulers: set[str] = set()
         self._codes: dict[str, str] = {}
         self._replaced: dict[str, str] = {}
+        self._ordered: list[int] = []
         self._events = count(1)
         texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in COMPONENTS for each in one.sayings)
         self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(texts)))
@@ -135,6 +151,9 @@ class Redaction:
         for device in items(obj, "spec", "devices"):
             for name, value in {**mapping(device, "attributes"), **mapping(device, "basic", "attributes")}.items():
                 if _IDENTITY.search(name.rpartition("/")[2]) and isinstance(value, dict):
+                    self._numbers.update(
+                        each for each in [value.get("int")] if isinstance(each, int) and each >= _SHORT
+                    )
                     found = [value.get("string"), *(value["strings"] if isinstance(value.get("strings"), list) else ())]
                     self._identities.update(each for each in found if isinstance(each, str) and each)
         self._learn(obj, "")
@@ -144,8 +163,8 @@ class Redaction:
             for each in value:
                 self._learn(each, key)
         elif isinstance(value, dict):
-            if key in _LABELS:
-                self._domains.update(each.partition("/")[0] for each in value if "/" in each)
+            if key in _LABELS or key in _RESOURCES:
+                self._domains.update(_parts_of_key(each)[1] for each in value if "/" in each)
             is_taint = key in {"taints", "tolerations"} or not {"effect", "operator"}.isdisjoint(value)
             for inner, each in value.items():
                 if (key in _LABELS and isinstance(each, str)) or (is_taint and inner in {"value", "values"}):
@@ -160,8 +179,11 @@ class Redaction:
             self._drivers.add(value)
         elif _EXPRESSION.search(key):
             self._drivers.update(_DRIVER.findall(value))
-        elif key in _KEYS and "/" in value:
+        elif key in _OWNED and "/" in value:
             self._domains.add(value.partition("/")[0])
+        elif key == "schedulerName":
+            self._schedulers.add(value)
+            self._words.add(value)
         elif key not in _KEPT and _NAMING.search(key) and _is_word(value, is_name=key != "image"):
             self._words.add(value)
 
@@ -193,10 +215,13 @@ class Redaction:
                 return self._replaced[word]
             return "".join(self._replaced.get(part, part) for part in parts(word))
 
-        found = _WORD.sub(replaced, value)
-        return _ADDRESS.sub("0.0.0.0", found) if is_prose else found  # noqa: S104 - no address to bind to
+        if not is_prose:
+            return _WORD.sub(replaced, value)
+        value = _TOKENS.sub("x", _HOST.sub("host", _DENIED.sub(lambda match: self._known(match[0]), value)))
+        return _ADDRESS.sub("0.0.0.0", _WORD.sub(replaced, value))  # noqa: S104 - no address to bind to
 
     def _settle(self) -> None:
+        self._ordered = sorted(self._numbers)
         domains = {_domain(each) for each in self._drivers}
         self._words.update(each for each in self._domains if not self._is_public(each))
         self._public |= {*self._drivers, *(each for each in self._classes if _domain(each) in domains and "." in each)}
@@ -230,13 +255,15 @@ class Redaction:
                 for inner, each in value.items()
                 if inner not in _DROPPED
             }
-        if not isinstance(value, str) or key in _KEPT:
-            return value
-        if _EXPRESSION.search(key):
-            return _QUOTED.sub(lambda match: self.text(match[0]), value)
-        if key in _KEYS:
+        if not isinstance(value, str) or key in _KEPT or (key in _COMPONENTS and value not in self._schedulers):
+            return self._number(value) if key == "int" else value
+        if key in _OWNED:
             return self._key(value, "labels")
-        return value if is_policy else self.text(value)
+        if _EXPRESSION.search(key):
+            value = _NUMBER.sub(lambda match: str(self._number(int(match[0]))), value)
+            return _QUOTED.sub(lambda match: self.text(match[0]), value)
+        said = self._known(value) if key == "message" else value
+        return said if is_policy else self.text(value)
 
     def _inner(self, name: str, value: Any, around: JSONObject, *, is_policy: bool) -> Any:
         if name == "parameters" and "driver" in around:
@@ -258,6 +285,10 @@ class Redaction:
             value = self._known(value)
         return self._walk(value, name, is_policy=is_policy and name != "metadata")
 
+    def _number(self, value: Any) -> Any:
+        """Return what stands for a number that identifies a device; the number itself if it does not."""
+        return bisect_left(self._ordered, value) + 1 if value in self._numbers else value
+
     def _known(self, said: str) -> str:
         """Return a text of anyone's without words that no component uses; a text of a component as it is."""
         if any(one.head.search(said) for one in COMPONENTS):
@@ -271,15 +302,22 @@ class Redaction:
         """Return the key of a label or taint, whose domain may tell the owner, or of a resource."""
         if (of_class := _OF_CLASS.fullmatch(name)) and (of_class[1] or of_class[3]):
             return f"{of_class[1] or ''}{self.text(of_class[2])}{of_class[3] or ''}"
-        domain, slash, rest = name.partition("/")
-        if of not in _LABELS or not slash or self._is_public(domain):
+        prefix, domain, rest = _parts_of_key(name)
+        if not (of in _LABELS or of in _RESOURCES) or not rest or self._is_public(domain):
             return name
-        return f"{self.text(domain)}/{rest}"
+        return f"{prefix}{self.text(domain)}/{rest}"
 
 
 def _is_word(value: Any, *, is_name: bool = False) -> bool:
     """Tell whether a value is to be replaced as a whole; names with slashes and colons are made of others."""
     return isinstance(value, str) and not _PLAIN.fullmatch(value) and not (is_name and _JOINED.search(value))
+
+
+def _parts_of_key(key: str) -> tuple[str, str, str]:
+    """Split a key into the prefix that quotas have, its domain, and the rest; empty without a domain."""
+    before, slash, rest = key.partition("/")
+    prefix = before[: len(_REQUESTS)] if before.startswith(_REQUESTS) else ""
+    return (prefix, before.removeprefix(prefix), rest) if slash else ("", key, "")
 
 
 def _domain(name: str) -> str:

@@ -6,13 +6,14 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from webhook.cluster.api import Api, Ref
-from webhook.cluster.errors import ClusterError, Conflict, NotFound
+from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
 from webhook.objects import JSONObject
 from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
@@ -63,8 +64,8 @@ class Writer:
 
     def __init__(self, api: Api, may_write: Callable[[], bool] = lambda: True) -> None:
         self._api, self._may_write = api, may_write
-        self._known: dict[str, tuple[str, str]] = {}
-        """What was written last, and the version that it became, by path."""
+        self._known: dict[str, tuple[bytes, str]] = {}
+        """The hash of what was written last, and the version that it became, by path."""
         self._is_served = True
 
     def write(self, reports: Iterable[JSONObject]) -> str:
@@ -87,30 +88,34 @@ class Writer:
             self._is_served = False
             return "no reports: not served"
         self._is_served = True
-        known, faults, written = self._known, list[str](), 0
+        known, faults, refused, written = self._known, list[str](), list[str](), 0
         wanted = {_path(each): each for each in reports}
         self._known = {path: each for path, each in known.items() if path in wanted}
         obsolete = [path for path, each in stored.items() if path not in wanted and _is_own(each)]
         for path, report in wanted.items():
-            text = json.dumps(report)
-            if path in stored and self._known.get(path) == (text, stored[path].version):
+            digest = sha256(json.dumps(report).encode()).digest()
+            if path in stored and self._known.get(path) == (digest, stored[path].version):
                 continue
-            if answer := self._try(faults, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
+            if answer := self._try(faults, refused, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
                 written += 1
-                self._known[path] = text, str(answer["metadata"]["resourceVersion"])
+                self._known[path] = digest, str(answer["metadata"]["resourceVersion"])
         for path in obsolete:
-            self._try(faults, path, self._api.delete)
+            self._try(faults, refused, path, self._api.delete)
         if faults:
             raise ClusterError("; ".join(faults))
-        return f"{counted(len(wanted), 'report')}, {written} written, {len(obsolete)} deleted"
+        more = f", {len(refused)} refused, such as: {refused[0]}" if refused else ""
+        return f"{counted(len(wanted), 'report')}, {written} written, {len(obsolete)} deleted{more}"
 
-    def _try(self, faults: list[str], path: str, act: Callable[[Ref], Any]) -> Any:
-        """Write or delete a report; note why it fails, unless it is gone."""
+    def _try(self, faults: list[str], refused: list[str], path: str, act: Callable[[Ref], Any]) -> Any:
+        """Write or delete a report; note why it fails, or is refused, as in a namespace that is being deleted."""
         if not self._may_write():
             raise Conflict("the lead was lost before all reports were written")
         try:
             return act(Ref(f"report {path.removeprefix(_ROOT)}", path, "its namespace is gone"))
         except NotFound:
+            return None
+        except Forbidden as error:
+            refused.append(str(error))
             return None
         except ClusterError as error:
             faults.append(str(error))

@@ -7,8 +7,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NoReturn
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
@@ -16,14 +17,14 @@ from webhook.cluster.api import TIMEOUT
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.reports import Writer
 from webhook.cluster.tasks import Task
-from webhook.devices import STRANDED, Table
+from webhook.devices import REASONS, Table
 from webhook.findings import Finding
 from webhook.problem import ERROR, WARNING
 from webhook.records import NamedTuple
 from webhook.report.excerpt import counted
 from webhook.report.openreports import reports
 from webhook.scan.stored import Cluster
-from webhook.server.app import OVERVIEW, Pages, probes
+from webhook.server.app import Pages, probes
 from webhook.server.messages import Page, Request
 from webhook.server.metrics import Exported
 from webhook.why import Scene, pending_by_sort
@@ -42,21 +43,21 @@ class Numbers(NamedTuple):
 
     Args:
         pending: The pending pods that want devices, by the sort of their cause.
-        stranded: The free devices that no claim can get, by driver and class.
+        stranded: The free devices that no claim can get, by driver, class and reason.
         incomplete: The pools that lack slices, by driver.
     """
 
     pending: Mapping[str, int]
-    stranded: Mapping[tuple[str, str], int]
+    stranded: Mapping[tuple[str, str, str], int]
     incomplete: Mapping[str, int]
 
     @classmethod
     def of(cls, cluster: Cluster) -> Numbers:
         """Count what a cluster has; the simulation of pending pods changes it."""
-        stranded = Counter[tuple[str, str]]()
+        stranded = Counter[tuple[str, str, str]]()
         for row in Table(cluster).rows():
-            for name in row.classes or ("",):
-                stranded[row.driver, name] += row.state == STRANDED
+            for name, reason in product(row.classes or ("",), REASONS):
+                stranded[row.driver, name, reason] += row.reason == reason
         incomplete = Counter({driver: 0 for driver, _ in cluster.current})
         incomplete.update(driver for driver, _ in cluster.incomplete)
         scene = Scene(cluster.inventory, str(cluster.settings), dict(cluster.settings.stated))
@@ -89,7 +90,7 @@ class Scanner(Exported):
         self._successful: bool | None = None
         self._numbers: Numbers | None = None
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         """Scan until an exception ends it, such as that of a signal; then let another replica lead."""
         thread = Thread(target=self._campaign, name="lease", daemon=True)
         if self._campaigning:
@@ -127,8 +128,7 @@ class Scanner(Exported):
 
     def pages(self) -> Pages:
         """Return the pages of metrics and probes."""
-        found = {"/": lambda _: OVERVIEW, "/metrics": self.page, **probes(self.unready), "/healthz": self._healthz}
-        return Pages(found)
+        return Pages({"/metrics": self.page, **probes(self.unready), "/healthz": self._healthz})
 
     def unready(self) -> Iterator[str]:
         """Yield why the last scan has no result; nothing for a replica that waits for the lead."""
@@ -138,13 +138,9 @@ class Scanner(Exported):
             yield self._scanning.error or "the first scan has not ended yet"
 
     def _healthz(self, _request: Request) -> Page:
-        began = self._began
-        is_stuck = began and time.monotonic() - began > _LONGEST_SCAN
-        return (
-            Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
-            if is_stuck
-            else Page(200, b"ok\n")
-        )
+        if (began := self._began) and time.monotonic() - began > _LONGEST_SCAN:
+            return Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
+        return Page(200, b"ok\n")
 
     def collect(self) -> Iterator[Metric]:
         """Return all metrics: those of the cluster once it was scanned, and only while this replica scans."""
@@ -156,7 +152,7 @@ class Scanner(Exported):
                 {(cause,): count for cause, count in numbers.pending.items()},
             )
             about = "Free devices that no claim can get."
-            yield _gauges("stranded_devices", about, ["driver", "class"], numbers.stranded)
+            yield _gauges("stranded_devices", about, ["driver", "class", "reason"], numbers.stranded)
             counts = {(driver,): count for driver, count in numbers.incomplete.items()}
             yield _gauges("incomplete_pools", "Pools of devices that lack ResourceSlices.", ["driver"], counts)
         if self._successful is not None:

@@ -803,13 +803,14 @@ COMMANDS: Final = {
                 Option("name", "DRIVER", "a driver, such as gpu.nvidia.com (default: list all)", number="?"),
             ),
             "from-cluster": Command(
-                "write profiles of the drivers whose ResourceSlices a snapshot has",
+                "write profiles of the drivers whose ResourceSlices a cluster has",
                 Option(
                     "paths",
                     "PATH",
                     "files, directories, globs or - with what `draguard snapshot` collects",
-                    number="+",
+                    number="*",
                 ),
+                *LIVE,
             ),
             "check": Command(
                 "check profiles of your own",

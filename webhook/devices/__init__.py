@@ -21,6 +21,10 @@ NONE: Final = ""
 """Groups what has no class, or no namespace."""
 
 
+REASONS: Final = ("pool", "no-class", "counters", "taint")
+"""Why no claim can get a free device: its pool is not used, no class selects it, other devices use its counters up."""
+
+
 class Row(NamedTuple):
     """A device.
 
@@ -37,6 +41,7 @@ class Row(NamedTuple):
         taints: The taints, those of DeviceTaintRules among them.
         health: What its driver or kubelet says of its health; empty if nothing.
         attributes: Its attributes, without their types.
+        reason: Why no claim can get it, as one of `REASONS`; empty for others.
     """
 
     node: str
@@ -55,6 +60,7 @@ class Row(NamedTuple):
     taints: Sequence[str]
     health: str
     attributes: Mapping[str, Any]
+    reason: str = ""
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -215,7 +221,7 @@ class Table:
         taints = [*content.taints, *(rule.taint for rule in self._rules if _is_for(rule, device, pool))]
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
-        why = "" if is_held else self._why(device, classes, taints, left)
+        reason, why = ("", "") if is_held else self._why(device, classes, taints, left)
         return Row(
             node=own or EVERYWHERE,
             driver=pool[0],
@@ -238,18 +244,21 @@ class Table:
                 name: next((value for value in each.values() if value is not None), None)
                 for name, each in content.attributes.items()
             },
+            reason=reason,
         )
 
-    def _why(self, device: Device, classes: Sequence[str], taints: Sequence[JSONObject], left: Counters) -> str:
-        """Return why no claim can get a free device; empty if one can."""
+    def _why(
+        self, device: Device, classes: Sequence[str], taints: Sequence[JSONObject], left: Counters
+    ) -> tuple[str, str]:
+        """Return why no claim can get a free device: one of `REASONS`, and in words; empty if one can."""
         if (why := self._unused.get(device.slice.order)) is not None:
-            return f"its pool is {why.partition(':')[0]}"
+            return "pool", f"its pool is {why.partition(':')[0]}"
         if not classes:
-            return "no class"
+            return "no-class", "no class"
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
-            return "counters used up"
+            return "counters", "counters used up"
         keeping = [each for each in taints if text(each, "effect") in {"NoSchedule", "NoExecute"}]
-        return f"taint {text(keeping[0], 'key')}" if keeping else ""
+        return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
 
     def _counters(self, pool: PoolId) -> Counters:
         """Return what is left of a pool's counters."""

@@ -38,6 +38,11 @@ _PART: Final = 1 << 20
 """The bytes that are read at a time."""
 _START: Final = re.compile(rb'(\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"\w*"\s*,)*\s*"items"\s*:\s*\[)(\s*\n\s*)\{')
 """The start of a list whose items begin on lines of their own, and what stands before each of them."""
+_YAML: Final = re.compile(rb"(?:(?:apiVersion|kind): \w+\n)*items:\n- ")
+_LARGE: Final = 1 << 23
+"""The bytes from which on a list in YAML is read in pieces; places in it are no longer told."""
+_END: Final = re.compile(rb"\n(?=[^ \n#-])")
+_KIND: Final = re.compile(rb"^kind: (\w+)$", re.MULTILINE)
 
 
 class _List(msgspec.Struct):
@@ -138,7 +143,16 @@ def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unr
     Returns:
         The documents; None if it is not such a list, or one that a careful reader has to look at.
     """
-    if not file.read(_SPACES).lstrip().startswith(b"{") or file.seek(0, SEEK_END) > MAX_STORED:
+    begin, size = file.read(_SPACES), file.seek(0, SEEK_END)
+    if size > MAX_STORED:
+        return None
+    if size > _LARGE and (start := _YAML.match(begin)):
+        blocks = _Blocks(file, start.end())
+        kinds = list(map(_kind_of, blocks))
+        return (
+            _of_yaml(zip(blocks, kinds, strict=False), name, wanted) if blocks.is_list and "---" not in kinds else None
+        )
+    if not begin.lstrip().startswith(b"{"):
         return None
     try:
         pieces = _Pieces(file)
@@ -176,6 +190,42 @@ class _Pieces:
                 yield b"{%b}" % each
         last, self.kind = _split(b"%b{%b" % (head, ahead))
         yield from last
+
+
+class _Blocks:
+    """The items of a list in YAML, as kubectl prints it, read one after the other."""
+
+    def __init__(self, file: BinaryIO, start: int) -> None:
+        self._file, self._start = file, start
+        self.is_list = False
+        """Whether it is a List, once its items were read."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._file.seek(0)
+        head, ahead = self._file.read(self._start), b""
+        while part := self._file.read(_PART):
+            *whole, ahead = (ahead + part).split(b"\n- ")
+            for each in whole:
+                yield each.replace(b"\n  ", b"\n") + b"\n"
+        last, *_ = _END.split(ahead, maxsplit=1)
+        yield last.replace(b"\n  ", b"\n") + b"\n"
+        self.is_list = b"\nkind: List\n" in b"\n%b%b" % (head, ahead[len(last) :])
+
+
+def _kind_of(block: bytes) -> str:
+    """Return the kind of an item in YAML; ``---`` if another document begins in it."""
+    found = _KIND.search(block)
+    return "---" if b"\n---" in block else found[1].decode() if found else ""
+
+
+def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:
+    origin = Origin(Source(name, ""), 0, 0, is_json=True)
+    for index, (content, kind) in enumerate(blocks):
+        for each in wanted.as_read(parse(content, name)) if kind in wanted.kinds else ():
+            if isinstance(each, Document):
+                yield Document(each.data, index, origin, ())
+            else:
+                yield each._replace(line=0, column=0)
 
 
 def _split(content: bytes) -> tuple[list[bytes], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -121,8 +121,8 @@ class Picture:
         self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
         self._slices = {each.name: each for several in cluster.current.values() for each in several}
         self._is_detailed = len(rows) <= DETAILED_MAX
-        self._looks: list[str] = []
-        """What does not fade with each radio button, as a selector."""
+        self._looks: list[Sequence[str]] = []
+        """The selectors of what does not fade with each radio button."""
         self._spaces = grouped(rows, "namespace")
         by_held = sorted(self._spaces.keys() - {NONE}, key=lambda name: (-self._spaces[name].held, name))
         self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
@@ -210,35 +210,38 @@ class Picture:
     @property
     def style(self) -> str:
         """The stylesheet of what :meth:`lines` has returned."""
-        fades = (
-            f"body:has(#l{number}:checked) .map {'.n' if lit[:2] == '.o' else ':is(b,i)'}:not({lit}){{opacity:.12}}"
-            f"body:has(#only:checked):has(#l{number}:checked) .n:not({lit},:has({lit})){{display:none}}"
-            for number, lit in enumerate(self._looks)
-            if lit
-        )
+        looks = []
+        for number, lit in enumerate(self._looks):
+            is_on = f":has(#l{number}:checked)"
+            cells = ",".join(f"body{is_on} .map {each}" for each in lit)
+            nodes = ",".join(f"body:has(#only:checked){is_on} .n.{each.removeprefix('.')}" for each in lit)
+            looks.append(f"{cells}{{opacity:1}}{nodes}{{display:block}}" if lit else "")
         hues = (f".{letter}{{--c:var(--h{place % _HUES})}}" for place, letter in enumerate(_LETTERS))
         bars = (f".l{each}{{--left:{each * 100 / _BARS:g}%}}" for each in range(_BARS + 1))
         widths = (f".w{each} .n{{--cells:{each}}}" for each in range(6, _WIDEST + 1))
-        return "\n".join((Path(__file__).with_suffix(".css").read_text("utf-8"), *hues, *bars, *widths, *fades, ""))
+        return "\n".join((Path(__file__).with_suffix(".css").read_text("utf-8"), *hues, *bars, *widths, *looks, ""))
 
-    def _look(self, label: str, lit: str, sample: str = "") -> str:
+    def _look(self, label: str, *lit: str, sample: str = "", kind: str = "cells") -> str:
         """Return a radio button.
 
         Args:
-            lit: The selector of what does not fade; empty for all.
+            lit: The selectors of what does not fade.
+            kind: What fades: ``cells``, ``nodes``, or ``none``.
         """
         self._looks.append(lit)
-        name = f'<input type="radio" name="look" id="l{len(self._looks) - 1}"{"" if lit else " checked"}>'
+        name = (
+            f'<input type="radio" name="look" id="l{len(self._looks) - 1}" class="{kind}"{"" if lit else " checked"}>'
+        )
         return f"<label>{name} {sample} <span>{label}</span></label>"
 
     def _legend(self) -> Iterator[str]:
         sums = summed(self.rows)
-        yield f"<fieldset><legend>Devices</legend>{self._look(f'all {sums.total:,}', '')}"
-        yield self._look(f"{sums.held:,} held", "b", "<b></b>")
-        yield self._look(f"{sums.free:,} free", "i", "<i></i>")
+        yield f"<fieldset><legend>Devices</legend>{self._look(f'all {sums.total:,}', kind='none')}"
+        yield self._look(f"{sums.held:,} held", "b", sample="<b></b>")
+        yield self._look(f"{sums.free:,} free", "i", sample="<i></i>")
         if sums.stranded:
             said = f"{sums.stranded:,} of the free stranded: no claim can get them"
-            yield self._look(said, ".s", '<i class="s"></i>')
+            yield self._look(said, ".s", sample='<i class="s"></i>')
         marks = {
             "t": ("tainted", sum(bool(row.taints) for row in self.rows)),
             "u": ("unhealthy", sum(map(_is_ill, self.rows))),
@@ -248,10 +251,10 @@ class Picture:
         }
         for mark, (what, number) in marks.items():
             if number:
-                yield self._look(f"{number:,} {what}", f".{mark}", f'<i class="{mark}"></i>')
+                yield self._look(f"{number:,} {what}", f".{mark}", sample=f'<i class="{mark}"></i>')
         if shared := sum(any(_bar(row)) for row in self.rows):
-            lit = f":is({','.join(f'.l{each}' for each in range(_BARS + 1))})"
-            yield self._look(f"{shared:,} shared: the bar is what is left", lit, '<b class="l4"></b>')
+            bars = [f".l{each}" for each in range(_BARS + 1)]
+            yield self._look(f"{shared:,} shared: the bar is what is left", *bars, sample='<b class="l4"></b>')
         only = '<input type="checkbox" id="only"> <span>only nodes with some of these</span>'
         yield f'<label class="only">{only}</label></fieldset>'
         if self._letters:
@@ -264,7 +267,7 @@ class Picture:
                 held = sum(self._spaces[name].held for name in names)
                 said = _text(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
                 sample = f'<b class="{letter}">{letter}</b>'
-                yield self._look(f"{held:,} {said}", f".{letter}", sample)
+                yield self._look(f"{held:,} {said}", f".{letter}", sample=sample)
             yield "</fieldset>"
         yield "<details><summary>By class</summary><table><tr><th>Class<th>total<th>held<th>free<th>stranded"
         for name, each in grouped(self.rows, "class").items():
@@ -283,7 +286,9 @@ class Picture:
             yield "<fieldset><legend>What would help</legend>"
             for label, nodes in story.helps:
                 place = next((at for at, each in enumerate(self._opening) if each is nodes), None)
-                yield f"<p>{_text(label)}</p>" if place is None else self._look(_text(label), f".o{place}")
+                yield (
+                    f"<p>{_text(label)}</p>" if place is None else self._look(_text(label), f".o{place}", kind="nodes")
+                )
             yield "</fieldset>"
         yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
         yield "</article>"
@@ -300,10 +305,10 @@ class Picture:
             number = sum(depth >= stage for depth in reached)
             whole = whole or number
             if stage <= _OF_REQUEST or number != before:  # others rule out nothing
-                passing = ",".join(f".{begin}{each}" for each in range(stage, len(stages) + 1))
+                passing = [f".{begin}{each}" for each in range(stage, len(stages) + 1)]
                 bar = f'<u class="l{round(_BARS * number / whole) if whole else 0}"></u>'
                 said = _text(label or "on nodes that take the pod but for devices")
-                yield self._look(f"{number:,} {said}", passing, bar)
+                yield self._look(f"{number:,} {said}", *passing, sample=bar)
             before = number
         for key, what in (("constrained", request["constraint"]), ("together", "the counters that they share")):
             if request[key] is not None:
@@ -342,7 +347,9 @@ class Picture:
     def _node(self, box: _Box) -> str:
         rows, name, brief = self._boxes[box], _text(box[-1]), _text(self._brief(box[-1]))
         tags = ["n", *(f"o{place}" for place, nodes in enumerate(self._opening) if box[0] in nodes)]
-        tags += [*("f" * (box[0] in self._marks)), *("m" * (box[0] in self._meant))]
+        tags += ["marked"] * (box[0] in self._marks or box[0] in self._meant)
+        # What its cells have: `:has()` would look through all cells of all nodes.
+        tags += dict.fromkeys(tag for row in rows for tag in (_element(row), *self._tags(row)))
         cells = "".join(self._cells(rows))
         if not self._is_detailed:
             return f"<div{_classes(tags)}><p>{brief}</p>{cells}</div>"
@@ -374,9 +381,19 @@ class Picture:
         yield "</span>" * bool(frame)
 
     def _cell(self, row: Row) -> str:
-        key, letters = _id(row), [*{self._letters[each.partition("/")[0]]: None for each in row.claims}]
-        tags = [
-            *letters,
+        letters, key, tag = self._letters_of(row), _id(row), _element(row)
+        sign = f"{'+' if len(letters) > 1 else ''.join(letters)}{'!' * _is_ill(row)}"
+        number = f" data-i={self.numbers[key]}" if key in self.numbers else ""
+        return f'<{tag}{_classes(self._tags(row))}{number} title="{_text(self._said(row))}">{sign}</{tag}>'
+
+    def _letters_of(self, row: Row) -> Sequence[str]:
+        return list(dict.fromkeys(self._letters[each.partition("/")[0]] for each in row.claims))
+
+    def _tags(self, row: Row) -> Sequence[str]:
+        """Return the classes of a device's cell."""
+        key = _id(row)
+        return [
+            *self._letters_of(row),
             *("s" * (row.state == STRANDED)),
             *("t" * bool(row.taints)),
             *("u" * _is_ill(row)),
@@ -386,10 +403,6 @@ class Picture:
             *_bar(row),
             *(f"{begin}{depths[key]}" for begin, (_, depths) in self._drawn.items() if depths.get(key)),
         ]
-        tag, sign = "b" if row.state == HELD else "i", "+" if len(letters) > 1 else "".join(letters)
-        number = f" data-i={self.numbers[key]}" if key in self.numbers else ""
-        said = f'{_classes(tags)}{number} title="{_text(self._said(row))}"'
-        return f"<{tag}{said}>{sign}{'!' * _is_ill(row)}</{tag}>"
 
     def _said(self, row: Row) -> str:
         """Say in short what a device is, and who has it."""
@@ -401,7 +414,7 @@ class Picture:
             row.why,
             f"given to {given} in this simulation" if given else "",
             left_of(row),
-            *(f"taint {each}" for each in row.taints if not row.why.startswith("taint")),
+            *(f"taint {each}" for each in row.taints if row.reason != "taint"),
             row.health,
         )
         return f"{row.device}: {'; '.join(filter(None, parts))}"
@@ -441,6 +454,10 @@ def _beginning(names: Sequence[str]) -> str:
     return first[: next((at for at, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), None)]
 
 
+def _element(row: Row) -> str:
+    return "b" if row.state == HELD else "i"
+
+
 def _is_ill(row: Row) -> bool:
     return row.health.casefold() not in _WELL
 
@@ -469,6 +486,6 @@ def _classes(tags: Sequence[str]) -> str:
     return f" class={tags[0]}" if tags else ""
 
 
-@cache
+@lru_cache(4096)
 def _text(given: str) -> str:
     return as_markup(printable(given))

@@ -15,6 +15,7 @@ from webhook.objects import JSONObject, full_name_of, mapping, name_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.lookup import look
+from webhook.scan.stored import STORED
 
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
@@ -104,7 +105,7 @@ def findings(cluster: Cluster) -> Iterator[Finding]:
 
 def _of_rule(stated: Rule, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
     for obj, message, hint, path, level in stated.check(cluster):
-        yield Problem(level or stated.level, stated.name, "Stored", Path(path), message, hint), obj
+        yield Problem(level or stated.level, stated.name, STORED, Path(path), message, hint), obj
 
 
 def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:

@@ -14,17 +14,19 @@ from webhook.allocation.devices import Catalog, Device, PoolId, Slice
 from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.usage import Usage
 from webhook.api.judgement import judge_admitted
+from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import allocation_of, is_pod, source
 from webhook.inventory.objects import DRA
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
 from webhook.simulation.binding import TIMED, newest, time_of
+from webhook.simulation.workloads import is_suspended, replicas_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document
@@ -36,6 +38,8 @@ KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
 """The kinds that rules are about; others only tell more of these."""
 
+STORED: Final = "Stored"
+"""The reason of findings about clusters."""
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
 
@@ -170,6 +174,10 @@ class Cluster:
 
     def located(self, problem: Problem, obj: JSONObject) -> Finding:
         """Return a finding about an object, with its line if the text is short."""
+        if (driver := text(obj, "spec", "driver")) and obj["kind"] == "ResourceSlice" and problem.reason != STORED:
+            # The hints of others are for those who write a manifest.
+            hint = f"driver {driver} writes the slice, and would undo a change of it: mend or update the driver"
+            problem = problem._replace(hint="; ".join(filter(None, (problem.hint, hint))), fix=None)
         release = f"1.{self.settings.release}"
         if obj and (document := self._documents.get(_key(obj))):
             return found(problem, document, release)._replace(rendered=True)
@@ -356,20 +364,16 @@ def claims_named(pod: JSONObject) -> Iterator[str]:
 
 def template_of(workload: JSONObject) -> JSONObject:
     """Return the specification of a workload's pods, or of a pod."""
-    spec = mapping(workload, "spec")
-    if workload["kind"] == "Pod":
-        return spec
-    return mapping(spec, "jobTemplate", "spec", "template", "spec") or mapping(spec, "template", "spec")
+    return mapping(workload, *(pod_template(workload) or ()), "spec")
 
 
 def makes_pods(workload: JSONObject) -> bool:
     """Tell whether a workload, or a pod, will still need what its pods refer to."""
-    kind, spec = workload["kind"], mapping(workload, "spec")
-    if kind == "Pod":
+    if workload["kind"] == "Pod":
         return not has_ended(workload)
-    if at(spec, "suspend") is True or 0 in {number(spec, "replicas"), number(spec, "parallelism")}:
+    if is_suspended(workload) or replicas_of(workload) == 0:
         return False
-    if kind == "DaemonSet":
+    if workload["kind"] == "DaemonSet":
         return number(workload, "status", "desiredNumberScheduled") != 0
     conditions = items(workload, "status", "conditions")
     return not any(

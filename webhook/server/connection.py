@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
 from webhook.logs import BoundedLog
-from webhook.server.messages import Page, Request, fault_of, refusal
+from webhook.server.messages import Head, Page, Request, fault_of, head_of, refusal
 from webhook.server.port import Port
 
 UNSENT = 1 << 14
@@ -48,6 +48,8 @@ class Connection(asyncio.Protocol):
     """The part of a request that the client sends, or ``""`` between two requests."""
     _received = 0
     """The bytes of the present request that have arrived."""
+    _head: Head | None = None
+    """That of a request before, which the next one probably has, too."""
     _url = b""
     _fields = _small = 0
     _incoming: Request | None = None
@@ -107,16 +109,16 @@ class Connection(asyncio.Protocol):
             return
         port = self._port
         port.crowd.stir(self)
-        is_free = not (self.phase or self._complete or self.is_busy)
-        if is_free and (request := port.heads.find(data)):
+        head = None if self.phase or self._complete or self.is_busy else self._head
+        if head and (request := head.request_in(data, port.app.body_limit)):
             self._complete.append(request)
             self._go_on()
         else:
             self._parse(data)
 
     def _parse(self, data: bytes) -> None:
-        port, limits, is_new = self._port, self._port.limits, not self.phase
-        if is_new:
+        port, limits, is_new = self._port, self._port.limits, not self._received
+        if not self.phase:
             self.phase, self.due, self._fields, self._small = "header", 0.0, 0, 0  # even an empty line counts
         self._received += len(data)
         try:
@@ -136,7 +138,7 @@ class Connection(asyncio.Protocol):
             self._refuse(self._fault)
         else:
             if is_new and len(self._complete) == 1:
-                port.heads.learn(data, self._complete[0])
+                self._head = head_of(data, self._complete[0])
             self._go_on()
 
     def _await_phase(self) -> None:
@@ -373,7 +375,7 @@ class Connection(asyncio.Protocol):
 
     def expire(self) -> None:
         """Say what did not come in time, or close the connection."""
-        if self._is_stuck or self._is_closed:
+        if self._is_stuck or self._is_closed or self.phase == "handshake":
             self.abort()
         elif self.is_busy or self._complete:
             self._await_phase()
@@ -383,10 +385,10 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def shutdown(self) -> None:
-        """Close it when the server stops, unless a request is on its way."""
+        """Close it when the server stops, unless a request is on its way, or its handshake."""
         if not (self.phase or self.is_busy or self._complete):
             self._close()
-        elif not self._received:  # the client has connected for a request that follows
+        elif self.phase == "header" and not self._received:  # the client has connected for a request that follows
             self._wait(self._port.limits.closing_seconds)
 
 

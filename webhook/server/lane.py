@@ -50,7 +50,7 @@ _NICE = 10
 _LONGEST = 1000
 """The characters of a request's text that metrics and the log may need."""
 _LENGTHS = struct.Struct("!II")
-_FORK, _FOLLOW = b"f", b"r"
+_FORK, _RENEW = b"f", b"r"
 _log = logging.getLogger(__name__)
 
 
@@ -167,14 +167,14 @@ class Forks:
 
     Args:
         review: Answers the body of a review, given how the webhook was called.
-        follow: Reloads changed files, in the process that calls it.
+        renew: Reads the files again, in the process that calls it.
         generation: Returns a number that changes whenever this process has reloaded files.
     """
 
     def __init__(
         self,
         review: Callable[[bytes, Call], Answer],
-        follow: Callable[[], None] = lambda: None,
+        renew: Callable[[], object] = lambda: None,
         generation: Callable[[], int] = lambda: 0,
     ) -> None:
         self.generation = generation
@@ -186,7 +186,7 @@ class Forks:
             self._nursery = os.fork()
             if self._nursery == 0:
                 self._control.close()
-                _as_child(lambda: _fork_on_request(theirs, review, follow))
+                _as_child(lambda: _fork_on_request(theirs, review, renew))
         self._control.settimeout(0)
 
     def fork(self) -> socket.socket:
@@ -196,7 +196,7 @@ class Forks:
             OSError: The nursery has ended, or is too busy.
         """
         if (now := self.generation()) != self._forked_at:
-            self._control.send(_FOLLOW)
+            self._control.send(_RENEW)
             self._forked_at = now
         ours, theirs = socket.socketpair()
         try:
@@ -243,15 +243,15 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
 
 
 def _fork_on_request(
-    control: socket.socket, review: Callable[[bytes, Call], Answer], follow: Callable[[], None]
+    control: socket.socket, review: Callable[[bytes, Call], Answer], renew: Callable[[], object]
 ) -> None:
     """Fork until the other end is closed, then kill all."""
     os.setsid()  # a group of its own, which a terminal's signals do not reach
     _warm_up(review)
     while True:
         command, files, _, _ = socket.recv_fds(control, 1, 1)
-        if command == _FOLLOW:
-            follow()
+        if command == _RENEW:
+            renew()
             _warm_up(review)
         elif command == _FORK:
             with socket.socket(fileno=files[0]) as connection:

@@ -8,8 +8,10 @@ from http import HTTPStatus
 
 import msgspec
 
-_HEADS = 64
-"""How many heads are remembered; each API server sends two or three."""
+_LONGEST_HEAD = 1 << 11
+"""The longest head that is remembered, in bytes; those of API servers have some hundred."""
+_DIGITS = 9
+"""The digits of a length, and one more."""
 PLAIN = "text/plain; charset=utf-8"
 _OF_HOSTS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!$%&'()*+,-./:;=@[]_~"  # as httpguts has it
 
@@ -111,50 +113,54 @@ class Request(msgspec.Struct, eq=False):
         return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
 
-class Heads:
-    """The heads of plain requests that were parsed.
+class Head(msgspec.Struct, frozen=True):
+    """The head of a plain request that was parsed.
 
     A client sends the same one with each request, but for the body's length; parsing it again takes longer than
     everything else that HTTP needs.
 
     Args:
-        body_limit: The longest body that is read, in bytes.
+        before: Its bytes before the length of the body.
+        after: Its bytes after the length.
+        parsed: The method, path, query and headers of the request.
     """
 
-    def __init__(self, body_limit: int) -> None:
-        self._limit = body_limit
-        self._known: dict[tuple[bytes, bytes], tuple[bytes, str, bytes, dict[bytes, bytes]]] = {}
-        """By what comes before and after the length."""
+    before: bytes
+    after: bytes
+    parsed: tuple[bytes, str, bytes, dict[bytes, bytes]]
 
-    def find(self, data: bytes) -> Request | None:
-        """Return the request that came in one piece, if its head is known; None if it must be parsed."""
-        before, length, after, body = _parts(data)
-        known = self._known.get((before, after))
-        if known is None or length != b"%d" % len(body) or len(body) > self._limit:
-            return None
-        return Request(*known, pieces=[body], arrived=time.monotonic())
-
-    def learn(self, data: bytes, request: Request) -> None:
-        """Remember the head of a request that was parsed, if it came in one piece.
+    def request_in(self, data: bytes, limit: int) -> Request | None:
+        """Return the request that has come in one piece, if it has this head; None if it must be parsed.
 
         Args:
             data: What has arrived since the request before.
-            request: The first of the requests in it.
+            limit: The most bytes of the body.
         """
-        before, length, after, body = _parts(data)
-        is_whole = request.pieces == [body] and request.headers.get(b"content-length") == length == b"%d" % len(body)
-        if is_whole and request.keeps and b"expect" not in request.headers:
-            if len(self._known) >= _HEADS:
-                self._known.clear()
-            self._known[before, after] = request.method, request.path, request.query, request.headers
+        begin = len(self.before)
+        end = data.find(b"\r", begin, begin + _DIGITS)
+        if not (data.startswith(self.before) and data.startswith(self.after, end)):
+            return None
+        body = data[end + len(self.after) :]
+        if len(body) > limit or data[begin:end] != b"%d" % len(body):
+            return None
+        return Request(*self.parsed, pieces=[body], arrived=time.monotonic())
 
 
-def _parts(data: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return of a request what comes before the length of its body, the length, the rest of its head, and its body."""
-    head, _, body = data.partition(b"\r\n\r\n")
-    before, _, rest = head.partition(b"\r\nContent-Length: ")
-    length, _, after = rest.partition(b"\r\n")
-    return before, length, after, body
+def head_of(data: bytes, request: Request) -> Head | None:
+    """Return the head of a request that was parsed; None if others with this head may be treated otherwise.
+
+    Args:
+        data: What has arrived since the request before.
+        request: The first of the requests in it.
+    """
+    head, end, body = data.partition(b"\r\n\r\n")
+    before, name, rest = head.partition(b"\r\nContent-Length: ")
+    length = rest.partition(b"\r\n")[0]
+    is_whole = request.pieces == [body] and request.headers.get(b"content-length") == length == b"%d" % len(body)
+    if not (is_whole and request.keeps) or b"expect" in request.headers or len(head) > _LONGEST_HEAD:
+        return None
+    parsed = request.method, request.path, request.query, request.headers
+    return Head(before + name, rest[len(length) :] + end, parsed)
 
 
 def refusal(status: HTTPStatus, reason: str, headers: str = "", *, is_last: bool = False) -> Page:

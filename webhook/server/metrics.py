@@ -119,7 +119,9 @@ class Metrics(Exported):
         self._took = {endpoint: [0] * (len(_BUCKETS) + 1) for endpoint in get_args(Endpoint)}
         """How many reviews are in each bucket."""
         self._seconds = dict.fromkeys(self._took, 0.0)
-        self._cost = self._connections = 0
+        self._cost = 0
+        self.connections: Callable[[], int] = int
+        """Returns the number of open connections."""
         self._build = {
             "version": version,
             "python": platform.python_version(),
@@ -158,10 +160,6 @@ class Metrics(Exported):
         """Count a request that is refused before it is reviewed."""
         self._events["http_requests_refused"][str(status),] += 1
 
-    def tick(self, connections: int) -> None:
-        """Note the number of open connections, each second."""
-        self._connections = connections
-
     def collect(self) -> Iterator[Metric]:
         """Return all metrics."""
         certificate, answering = self._certificate, self._answering
@@ -192,7 +190,7 @@ class Metrics(Exported):
             "policies": policies,
             "policy_set_generation": answering.generation,
             "policies_last_reload_successful": not answering.fault,
-            "open_connections": self._connections,
+            "open_connections": self.connections(),
         }
         for name, text in _STATES.items():
             yield GaugeMetricFamily(f"draguard_{name}", text, states[name])

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from webhook.server.app import Pages
 from webhook.server.certificate import Certificate, ServerError
 from webhook.server.crowd import Crowd
-from webhook.server.messages import Heads, Limits
+from webhook.server.messages import Limits
 
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
@@ -92,8 +92,7 @@ class Port:
         self.half_read = Crowd(limits.half_read, limits.half_read // 2)
         """The connections with a message of their handshake half read."""
         self.certificate = certificate
-        self.heads = Heads(app.body_limit)
-        self._answers: dict[tuple[int, str, str, bool], bytes] = {}
+        self._heads: dict[tuple[int, str, str, bool], bytes] = {}
         """The heads of answers, as of the last look at the clock."""
         self.is_closed = False
         self.url = url_of(listener, "https" if certificate else "http")
@@ -106,7 +105,7 @@ class Port:
 
     def look(self) -> None:
         """Look at all deadlines and at the clock, and accept connections; called some times a second."""
-        self._answers.clear()
+        self._heads.clear()
         self.crowd.expire()
         if not self.is_closed:
             asyncio.get_running_loop().add_reader(self._listener, self._accept)
@@ -114,10 +113,10 @@ class Port:
     def head(self, status: int, content_type: str, headers: str, keeps: bool) -> bytes:  # noqa: FBT001 - as in Page
         """Return the head of an answer, up to the value of its last line, the length of the body."""
         key = status, content_type, headers, keeps
-        if (found := self._answers.get(key)) is None:
+        if (found := self._heads.get(key)) is None:
             date = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime())
             close = "" if keeps else "connection: close\r\n"
-            found = self._answers[key] = (
+            found = self._heads[key] = (
                 f"HTTP/1.1 {status:d} {HTTPStatus(status).phrase}\r\ndate: {date}\r\nserver: draguard\r\n"
                 f"content-type: {content_type}\r\n{headers}{close}content-length: "
             ).encode()
@@ -173,12 +172,7 @@ def is_open(connection: socket.socket) -> bool:
     A client may connect and close thousands of times a second; the kernel drops new connections once it keeps too many
     that are not accepted, so those must cost little (the attack ``crowds-reconnecting``).
     """
-    if _TCP_INFO is None:
-        return True
-    try:
-        return connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
-    except OSError:
-        return False
+    return _TCP_INFO is None or connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
 
 
 def url_of(listener: socket.socket, scheme: str = "https") -> str:

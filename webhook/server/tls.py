@@ -57,18 +57,6 @@ class Secure(Connection):
         super().connection_lost(exc)
         self._port.half_read.leave(self)
 
-    def expire(self) -> None:
-        """Close the connection, if its handshake takes too long, or do what else follows."""
-        if self.phase == "handshake":
-            self.abort()
-        else:
-            super().expire()
-
-    def shutdown(self) -> None:
-        """Close it when the server stops, unless a handshake or a request is on its way."""
-        if self.phase != "handshake":
-            super().shutdown()
-
     # What arrives
 
     def data_received(self, data: bytes) -> None:
@@ -178,9 +166,7 @@ class Secure(Connection):
 
     def _put(self, data: bytes) -> None:
         try:
-            sent = self._tls.write(data)
-            while sent < len(data):  # a record is full
-                sent += self._tls.write(memoryview(data)[sent:])
+            self._tls.write(data)
         except ssl.SSLError:  # OpenSSL writes nothing while part of a message of the client's TLS is still to come
             self.abort()
         else:

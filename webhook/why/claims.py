@@ -79,9 +79,10 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
     claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
     if claim is None:
         if template:
+            is_sure = scene.inventory.knows(_CLAIM)
             yield Cause(
                 f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the "
-                "pod waited",
+                f"pod waited{'' if is_sure else ', unless ResourceClaims were not collected: there is none'}",
                 (ref, Ref(_TEMPLATE, template, namespace)),
                 ("create the pod again: its claim is not made a second time",),
             )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from contextlib import ExitStack
 from hmac import compare_digest
 from importlib import resources
 from secrets import token_urlsafe
@@ -20,15 +19,15 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.cli.console.lines import show_lines
-from webhook.cli.ui.page import page
+from webhook.cli.ui.form import page
 from webhook.cli.ui.trial import Snapshot, Trial
 from webhook.usage import UsageError
 
 HOST: Final = "127.0.0.1"
 _BODY: Final = 1 << 20
 """The bytes of a request, most of which are those of a manifest."""
-_WORK: Final = 8 * DOCUMENT
-"""The work that the selectors of an answer may take."""
+_WORK: Final = DOCUMENT
+"""The work that a selector may take while it is typed: seconds."""
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -83,22 +82,15 @@ class Pages:
         if not compare_digest((request.view_args or {}).get("token", "").encode(), self.token.encode()):
             abort(404)
 
-    def _alone(self) -> ExitStack:
-        """Answer one request after another, each in bounded time."""
-        stack = ExitStack()
-        stack.enter_context(self._lock)
-        stack.enter_context(limited(Budget(_WORK, monotonic() + self._timeout, is_offline=True)))
-        return stack
-
     def _page(self, token: str) -> str:  # noqa: ARG002 - it is compared before
-        with self._alone():
+        with self._lock:
             if "again" in request.form:
                 self._snapshot.read()
             return page(self._snapshot, Trial.of(request.form))
 
     def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
         try:
-            with self._alone():
+            with self._lock, limited(Budget(_WORK, monotonic() + self._timeout, is_offline=True)):
                 return self._snapshot.match(request.form.get("selector", ""))
         except (BudgetExceededError, DeadlineExceededError):
             return {"error": "the selector takes more work than is done while it is typed", "line": 1, "column": 1}

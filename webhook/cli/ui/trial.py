@@ -201,16 +201,16 @@ def _drain(inventory: Inventory, name: str) -> Iterator[str]:
     for each in inventory.all("ResourceSlice"):
         if text(each, "spec", "nodeName") == name:
             inventory.discard("ResourceSlice", name_of(each))
-    for pod in inventory.all("Pod"):
-        if text(pod, "spec", "nodeName") != name or has_ended(pod):
-            continue
+    gone = [pod for pod in inventory.all("Pod") if text(pod, "spec", "nodeName") == name and not has_ended(pod)]
+    users = {full_name_of(pod) for pod in gone}
+    for claim in inventory.all("ResourceClaim"):
+        reserved = items(claim, "status", "reservedFor")
+        if any(f"{namespace_of(claim)}/{text(each, 'name')}" in users for each in reserved):
+            inventory.put({**claim, "status": {}})
+    for pod in gone:
         inventory.discard("Pod", name_of(pod), namespace_of(pod))
         if any(text(each, "kind") in {"DaemonSet", "Node"} for each in items(pod, "metadata", "ownerReferences")):
             continue
-        for claim in inventory.all("ResourceClaim"):
-            users = items(claim, "status", "reservedFor")
-            if namespace_of(claim) == namespace_of(pod) and any(text(one, "name") == name_of(pod) for one in users):
-                inventory.put({**claim, "status": {}})
         spec = {key: value for key, value in mapping(pod, "spec").items() if key != "nodeName"}
         kept = {key: value for key, value in mapping(pod, "status").items() if key == "resourceClaimStatuses"}
         inventory.put({**pod, "spec": spec, "status": {**kept, "phase": "Pending"}})

@@ -34,7 +34,8 @@ function suggest() {
   let shown = 0;
   for (const each of names) {
     const text = each.textContent.toLowerCase();
-    each.hidden = !last || text === word || !(text.startsWith(word) || text.split(".").pop().startsWith(last)) || ++shown > 6;
+    const fits = word && text !== word && (text.startsWith(word) || (last && text.split(".").pop().startsWith(last)));
+    each.hidden = !fits || ++shown > 6;
     each.onclick = () => {
       const end = selector.selectionStart;
       selector.setRangeText(each.textContent, end - word.length, end, "end");

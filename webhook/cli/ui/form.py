@@ -8,7 +8,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
-from webhook.budget import DeadlineExceededError
+from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli import simulate
 from webhook.cli.ui.trial import Change, Snapshot, Trial
 from webhook.devices import summary
@@ -39,11 +39,13 @@ _NOTHING: Final = {"without": (), "release": (), "namespace": None, "allow_empty
 def page(snapshot: Snapshot, trial: Trial) -> str:
     """Return the page, with the result of a trial."""
     changes, complaint = list[Change](), ""
+    timeout = snapshot.arguments.timeout
     try:
-        inventory, changes, evicted = snapshot.changed(trial)
-        found = _Result(snapshot, inventory, trial, evicted)
+        with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
+            inventory, changes, evicted = snapshot.changed(trial)
+            found = _Result(snapshot, inventory, trial, evicted)
     except (UsageError, DeadlineExceededError) as error:
-        complaint = str(error) or f"{snapshot.arguments.timeout:g} seconds have passed: try less, or --timeout"
+        complaint = str(error) or _passed(timeout)
         found = _Result(snapshot, snapshot.inventory, Trial(), [])
     picture = found.page.picture(found.answers)
     picture.numbers = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
@@ -54,6 +56,10 @@ def page(snapshot: Snapshot, trial: Trial) -> str:
     form = [*said, *_form(snapshot, trial, changes)]
     title = found.summary or summary(picture.rows)
     return "\n".join(pictured(picture, title, found.level, told, form=form, script="ui.js"))
+
+
+def _passed(timeout: float) -> str:
+    return f"{timeout:g} seconds have passed; try less, or give a longer --timeout"
 
 
 class _Result:
@@ -86,18 +92,20 @@ class _Result:
     def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
         scheduler, pods, notes = ready
         self.said += notes
-        limit = simulate.Limit(monotonic() + arguments.timeout, "there was no more time")
+        limit = simulate.Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
         text = simulate.Text(color=False)
         if arguments.fit:
             pod, found, last = simulate.fitted(
                 scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True
             )
             self.summary, *more = text.fit(pod, found, last)
-            self.said.append("\n".join(more))
+            self.said += ["\n".join(more), f"more may fit: {limit.passed}" if found.is_cut else ""]
             return
         answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
         self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
+        if left := len(pods.reported) - len(self.answers):
+            self.said.append(f"{left} of {len(pods.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 
 
 def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:

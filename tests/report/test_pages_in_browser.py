@@ -1,0 +1,219 @@
+"""The picture and ``draguard ui`` in a browser: they are quick, all of it is reached and read, and nothing leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.command import ROOT, SCRIPT, draguard
+from tests.conftest import BROWSERS
+from tests.scan.clusters import DRIVER, claim, device, device_class, node, pod, request, slices
+
+pytestmark = [pytest.mark.tools, pytest.mark.slow]
+
+OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync")
+TIMES = """() => {
+  const [page] = performance.getEntriesByType("navigation");
+  return [performance.getEntriesByName("first-contentful-paint")[0].startTime, page.loadEventEnd];
+}"""
+CONTRAST = """() => {
+  const channels = (color) => color.match(/[\\d.]+/g).map(Number);
+  const linear = (value) => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const [r, g, b, alpha = 1] = channels(getComputedStyle(element).backgroundColor);
+      if (alpha === 1) return [r, g, b];
+    }
+    return matchMedia("(prefers-color-scheme: dark)").matches ? [0, 0, 0] : [255, 255, 255];
+  };
+  const found = {};
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
+    const [one, other] = [light(channels(getComputedStyle(element).color)), light(ground(element))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) found[`${element.tagName}.${element.className} ${texts.currentNode.data.trim()}`] = ratio;
+  }
+  return found;
+}"""
+"""The texts whose contrast with what is behind them is too low (WCAG 2, AA)."""
+
+
+def large(nodes: int) -> bytes:
+    """Return a cluster of nodes with eight devices each, half of them held."""
+    objects: list[Any] = [device_class()]
+    for number in range(nodes):
+        name = f"node-{number:05}"
+        attributes = {"productName": "NVIDIA H100 80GB HBM3", "uuid": f"GPU-{number}"}
+        gpus = (device(f"gpu-{place}", attributes, capacity={"memory": {"value": "80Gi"}}) for place in range(8))
+        objects += (node(name), slices(*gpus, on=name))
+        for place in range(4):
+            held = claim(f"train-{number}-{place}", f"gpu-{place}", pool=name)
+            held["metadata"]["namespace"] = f"team-{(number + place) % 30}"
+            objects.append(held)
+    late = pod("late", ["wanted"], "Pending", "")
+    wanted = claim("wanted", requests=[request(count=8)])
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*objects, wanted, late]}).encode()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        program = next(filter(None, map(shutil.which, BROWSERS)))
+        browser = playwright.chromium.launch(executable_path=program, args=OPTIONS)
+        yield browser
+        browser.close()
+
+
+class Seen:
+    """A page, and what it has done: lines of its console, and addresses that it has asked."""
+
+    def __init__(self, browser: Browser, address: str, scheme: Any = "light") -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page: Page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(address)
+
+    @property
+    def is_wide(self) -> bool:
+        return bool(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def drawn(command: str, directory: Path, *options: str | Path, stdin: bytes = b"") -> str:
+    """Draw a page; return its address."""
+    file = directory / f"{command}.html"
+    file.write_text(draguard(command, *options, "--output=html", "--quiet", stdin=stdin).out)
+    return file.as_uri()
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("command", ["devices", "simulate"])
+def test_ten_thousand_nodes_are_seen_at_once(command: str, chromium: Browser, tmp_path: Path) -> None:
+    address = drawn(command, tmp_path, "--cluster", "-", stdin=large(10_000))
+    assert (tmp_path / f"{command}.html").stat().st_size <= 6_000_000
+    paints, loads = set(), set()
+    for _ in range(5):
+        seen = Seen(chromium, address)
+        paint, load = seen.page.evaluate(TIMES)
+        paints.add(paint)
+        loads.add(load)
+        assert seen.page.locator(".map :is(b, i)").count() == 80_000
+        assert not seen.is_wide
+        assert (seen.said, seen.asked) == ([], [address])
+        seen.page.close()
+    assert min(paints) < 500
+    assert min(loads) < 1_500
+
+
+STORIES = {
+    "devices": ("--cluster", "examples/simulate/cluster.yaml"),
+    "simulate": ("examples/simulate/deployment.yaml", "--cluster", "examples/simulate/cluster.yaml"),
+    "why": ("chat-7d9b-c3", "--cluster", "examples/why/cluster.yaml"),
+    "scan": ("--cluster", "examples/scan/cluster.yaml"),
+}
+
+
+@pytest.mark.parametrize("command", STORIES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_text_has_enough_contrast(command: str, scheme: str, chromium: Browser, tmp_path: Path) -> None:
+    seen = Seen(chromium, drawn(command, tmp_path, *STORIES[command]), scheme)
+    for each in seen.page.locator("details").all():
+        each.evaluate("each => each.open = true")
+    assert seen.page.evaluate(CONTRAST) == {}
+    assert not seen.is_wide
+    assert seen.said == []
+
+
+def test_the_keyboard_reaches_everything(chromium: Browser, tmp_path: Path) -> None:
+    page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
+    wanted = page.locator("a, summary, input[type=checkbox]").count()
+    reached = set()
+    for _ in range(3 * wanted):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
+    assert len(reached) >= wanted + 1  # and one of the radio buttons, from which arrows reach the others
+    page.locator("[name=look]:checked").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate("document.activeElement.name") == "look"
+    page.locator("#n2 summary").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#n2 table").is_visible()
+
+
+def test_a_stage_fades_what_it_rules_out(chromium: Browser, tmp_path: Path) -> None:
+    page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
+    page.get_by_label("4 with memory >= 80Gi").check()
+    opacities = page.locator(".map :is(b, i)").evaluate_all("all => all.map(each => getComputedStyle(each).opacity)")
+    assert opacities == ["0.12"] * 4 + ["1"] * 4
+    page.get_by_label("only nodes with some of these").check()
+    assert [page.locator(f"#n{number}").is_visible() for number in range(4)] == [True, True, False, False]
+
+
+def test_it_prints_what_it_shows(chromium: Browser, tmp_path: Path) -> None:
+    page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
+    page.emulate_media(media="print")
+    assert page.locator("#n3").is_visible()
+    assert page.locator(".key").evaluate("each => getComputedStyle(each).position") == "static"
+    assert len(page.pdf()) > 10_000
+
+
+class TestUi:
+    """``draguard ui``."""
+
+    @pytest.fixture
+    def address(self, tmp_path: Path) -> Iterator[str]:
+        file = tmp_path / "cluster.json"
+        file.write_bytes(large(1_000))
+        command = [str(SCRIPT), "ui", "--quiet", "--cluster", str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            assert process.stdout
+            yield process.stdout.readline().strip()
+            process.terminate()
+
+    @pytest.mark.alone
+    def test_what_is_typed_lights_devices_up_at_once(self, address: str, chromium: Browser) -> None:
+        seen = Seen(chromium, address)
+        page, took = seen.page, []
+        for wanted in ("80Gi", "81Gi", "79Gi"):
+            selector = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("{wanted}")) >= 0'
+            with page.expect_response("**/match") as answer:
+                page.fill("#selector", selector)
+            took.append(answer.value.request.timing["responseStart"] - answer.value.request.timing["requestStart"])
+        page.wait_for_function("document.getElementById('said').textContent.startsWith('8000 of 8000')")
+        assert min(took) < 150
+        page.fill("#selector", "device.driver == ")
+        page.wait_for_selector("#selector[aria-invalid]")
+        assert str(page.locator("#said").text_content()).startswith("1:18: Syntax error")
+        page.fill("#selector", "device.attributes[")
+        page.locator("#names button", has_text="productName").click()
+        assert page.locator("#selector").input_value() == f'device.attributes["{DRIVER}"].productName'
+        assert seen.said == []
+        assert {each.split("/")[2] for each in seen.asked} == {address.split("/")[2]}
+
+    def test_a_form_that_is_sent_comes_back_filled_in(self, address: str, chromium: Browser) -> None:
+        seen = Seen(chromium, address)
+        page = seen.page
+        page.get_by_text("Which pods fit?").click()
+        page.fill("[name=pods]", "default/late")
+        page.get_by_text("What if?").click()
+        page.fill("[name=add]", "node-00001*1")
+        page.get_by_label("all 8,000").check()
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_selector("h1:has-text('1 pod: 1 scheduled')")
+        assert page.locator("[name=add][type=checkbox]").is_checked()
+        assert "default/late → node-00001-copy-1" in page.locator("article.fine li").inner_text()
+        assert seen.said == []
+        assert not seen.is_wide
