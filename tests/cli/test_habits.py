@@ -179,7 +179,7 @@ class TestCompletion:
         """
         file = tmp_path / "script"  # an argument may not be that long
         file.write_text(draguard("completion", "bash").out + script, encoding="utf-8")
-        command = ["bash", file, *completed]
+        command = ["bash", str(file), *completed]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert {
