@@ -37,7 +37,7 @@ class Served:
 
     @property
     def port(self) -> int:
-        return int(self.server.url.rpartition(":")[2])
+        return int(self.server.port.url.rpartition(":")[2])
 
     @property
     def connections(self) -> int:

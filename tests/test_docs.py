@@ -23,7 +23,7 @@ from webhook.cli.parser import make_parser
 pytestmark = pytest.mark.no_cover
 
 PAGES = sorted([ROOT / "README.md", ROOT / "policies/README.md", *(ROOT / "docs").glob("*.md")])
-SERVES = ("serve", "--watch", "--write-reports")
+SERVES = ("serve", "ui", "--watch", "--write-reports")
 """Commands that do not end, or need a pod: only their options are checked."""
 REFUSAL = b'The ResourceClaim "gpu" is invalid: spec.devices.requests: Too many: 33: must have at most 32 items'
 SNAPSHOT = ROOT / "examples/simulate/cluster.yaml"

@@ -295,6 +295,14 @@ def test_objects_of_other_kinds_take_no_shortcut(obj: Any, rules: ReviewOptions)
     assert not is_short(body, rules)
 
 
+def test_objects_of_another_kind_than_the_request_take_no_shortcut_past_policies() -> None:
+    options = ReviewOptions(policies=load([*LIBRARY, *IMAGES]))
+    body = changed("request", "object", to=DEPLOYMENT["request"]["object"])
+    for _ in range(OFTEN + 2):
+        compare(body, options)
+    assert not any(is_short(body, options, endpoint) for endpoint in ENDPOINTS)
+
+
 def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
     options = ReviewOptions()
     body = changed("request", "kind", to=POD["request"]["kind"] | {"more": [{}]})

@@ -104,6 +104,17 @@ class TestProtocol:
         assert served.get("/healthz")[0] == 200
 
 
+@pytest.mark.parametrize("sent", [b"", GET])
+def test_a_client_that_closes_its_side_sees_the_server_close_its_own(served: Served, sent: bytes) -> None:
+    connection = served.socket()
+    if sent:
+        connection.sendall(sent)
+        assert statuses(answered(connection)) == [200]
+    with connection.unwrap() as plain:  # which waits for the server's alert
+        assert plain.recv(100) == b""
+    assert eventually(lambda: not served.connections)
+
+
 class TestFiles:
     def test_unusable_files_are_named(self, tmp_path: Path) -> None:
         certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"

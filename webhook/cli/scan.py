@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from copy import copy
 from typing import TYPE_CHECKING, Final
@@ -97,6 +98,9 @@ def _check_together(arguments: Namespace) -> None:
             message = f"--lease: {arguments.lease!r}: give NAMESPACE/NAME"
     elif arguments.lease or arguments.monitoring_port is not None:
         message = "--lease and --monitoring-port are for scans that are repeated: give --every, too"
+    if not message and arguments.write_reports and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        by_hand = "`draguard scan --live --output openreports | kubectl apply --server-side -f -`"
+        message = f"--write-reports needs the service account of a pod, and this is none: elsewhere, {by_hand}"
     if message:
         raise UsageError(message)
 

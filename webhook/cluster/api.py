@@ -102,27 +102,27 @@ class _Limited(ssl.SSLSocket):
 
     until, seconds = math.inf, TIMEOUT
     """The deadline, by the monotonic clock, and the time before it."""
-    ended: Event | None = None
-    """Ends what is read within a second."""
+    ended = Event()
+    """Ends within a second what is read."""
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the base's name
         while True:
-            self._hurry()
+            self._hurry(1.0)
             with suppress(TimeoutError):
                 return super().read(len, buffer)
 
     def send(self, data: Any, flags: int = 0) -> int:
-        self._hurry()
+        self._hurry(self.seconds)
         return super().send(data, flags)
 
-    def _hurry(self) -> None:
-        """Leave the next operation no more than the rest of the time."""
+    def _hurry(self, most: float) -> None:
+        """Leave the next operation some seconds, and no more than the rest of the time."""
         left = self.until - time.monotonic()
         if left <= 0:
             raise TimeoutError(f"it took more than {self.seconds:g} seconds")
-        if self.ended and self.ended.is_set():
+        if self.ended.is_set():
             raise ConnectionAbortedError("reading was ended")
-        self.settimeout(min(left, 1.0) if self.ended else left)
+        self.settimeout(min(left, most))
 
 
 class Api:

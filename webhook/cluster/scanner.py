@@ -24,7 +24,7 @@ from webhook.records import NamedTuple
 from webhook.report.excerpt import counted
 from webhook.report.openreports import reports
 from webhook.scan.stored import Cluster
-from webhook.server.app import OVERVIEW, Pages, probes
+from webhook.server.app import Pages, probes
 from webhook.server.messages import Page, Request
 from webhook.server.metrics import Exported
 from webhook.why import Scene, pending_by_sort
@@ -128,8 +128,7 @@ class Scanner(Exported):
 
     def pages(self) -> Pages:
         """Return the pages of metrics and probes."""
-        found = {"/": lambda _: OVERVIEW, "/metrics": self.page, **probes(self.unready), "/healthz": self._healthz}
-        return Pages(found)
+        return Pages({"/metrics": self.page, **probes(self.unready), "/healthz": self._healthz})
 
     def unready(self) -> Iterator[str]:
         """Yield why the last scan has no result; nothing for a replica that waits for the lead."""
@@ -139,13 +138,9 @@ class Scanner(Exported):
             yield self._scanning.error or "the first scan has not ended yet"
 
     def _healthz(self, _request: Request) -> Page:
-        began = self._began
-        is_stuck = began and time.monotonic() - began > _LONGEST_SCAN
-        return (
-            Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
-            if is_stuck
-            else Page(200, b"ok\n")
-        )
+        if (began := self._began) and time.monotonic() - began > _LONGEST_SCAN:
+            return Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
+        return Page(200, b"ok\n")
 
     def collect(self) -> Iterator[Metric]:
         """Return all metrics: those of the cluster once it was scanned, and only while this replica scans."""

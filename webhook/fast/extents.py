@@ -78,10 +78,8 @@ def type_of_shape(shape: Shape, **constants: str) -> Any:
     """Return the type of values without unknown fields, nulls, and what else merging would remove or refuse.
 
     Args:
+        shape: The shape, of a type of Kubernetes': none holds itself.
         constants: The values of fields.
-
-    Raises:
-        RecursionError: The type has no end.
     """
     match shape:
         case Structure():

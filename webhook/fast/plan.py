@@ -54,6 +54,8 @@ _NONE: Final = Annotated[str, Meta(min_length=1, max_length=0)]
 """A type without values."""
 _FIELDS_MAX: Final = 512
 """The most bytes of fields that are remembered."""
+_MOST_MISSES: Final = 256
+"""How many more values of such fields may be new than are not."""
 _STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
 _REMEMBERED: Final = 1024
@@ -335,20 +337,22 @@ def _remembering(view: Callable[[Any], View], rule: Rule, names: Sequence[str]) 
         names: The fields.
     """
     alone = defstruct("Alone", names, bases=(_Alone,), gc=False)
-    get, known, reads_others = attrgetter(*names, names[0]), set[bytes](), False  # of one name it makes no tuple
+    get, known, misses = attrgetter(*names, names[0]), set[bytes](), 0  # of one name it makes no tuple
 
     def finds(value: Any) -> bool:
-        nonlocal reads_others
-        if reads_others:
+        nonlocal misses
+        if misses > _MOST_MISSES:
             return any(rule(view(value)))
         *fields, _ = get(value)
         key = encode(fields)
         if key in known:
+            misses -= misses > 0
             return False
+        misses += 1
         try:
             found = any(rule(view(alone(*fields))))
         except (_ReadsOthersError, AttributeError):
-            reads_others = True
+            misses = _MOST_MISSES + 1
             return any(rule(view(value)))
         if not found and len(key) <= _FIELDS_MAX:
             remember(key, known)

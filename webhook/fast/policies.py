@@ -129,7 +129,10 @@ def quick_of(hook: Hook) -> Quick | None:
     if not conditions and not validations:
         return None
     joint = Joint(conditions, validations, dict(zip(programs.variables, values, strict=True)), _SKIPPED_CONDITIONS)
-    return Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
+    quick = Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
+    if merges and not conditions:
+        quick.evaluate = _never
+    return quick
 
 
 def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
@@ -244,17 +247,17 @@ class QuickPolicies:
             return cost, steps.notes
         passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
         if passed:
-            self._keep(steps, seen, passed[0])
+            self._keep(place, steps, seen, passed[0])
         return passed
 
     def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
         """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
         steps = self._steps_of(place, request)
         if steps and response == assuming(steps.notes):
-            self._keep(steps, encode(read), cost)
+            self._keep(place, steps, encode(read), cost)
 
-    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
-        if len(seen) <= _LONGEST:
+    def _keep(self, place: Place, steps: _Steps, seen: bytes, cost: int) -> None:
+        if len(seen) <= _LONGEST and (place.steps or place.by_namespace):  # others are matched one by one
             if len(self._passed) >= _MOST:
                 self._passed.clear()
             self._passed[steps, seen] = cost

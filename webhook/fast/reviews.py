@@ -227,19 +227,21 @@ class Shortcut:
                 remember(namespace, namespaces)
             return _is_named(request, obj)
 
-        place = read = None
-        if self._policies:
-            place = self._policies["validate"].place_of(request)
-            read = _reading_for_policies(*self._policies["validate"].read(request))
-        return _Usual(_reading_like(request, type_), is_fine, place, read)
+        policies = self._policies and self._policies["validate"]
+        if not policies:
+            return _Usual(_reading_like(request, type_), is_fine, None, None)
+        place, read = policies.place_of(request), _reading_for_policies(*policies.read(request))
+        return _Usual(_reading_like(request, type_), is_fine, place, read) if place.kind == (version, kind) else None
 
-    def _mutating(self, request: Mapping[str, Any]) -> _Usual:
-        """Make the decoder for requests like one."""
+    def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
+        """Make the decoder for requests like one; None if all of their objects is read."""
         policies = self._policies and self._policies["mutate"]
         place = policies.place_of(request) if policies else None
         extents = policies.read(request) if policies else (Extent(), Extent())
         names_nodes = prescheduled.is_of_new_pod(request)
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
+        if place and place.kind != kind:
+            return None
         if policies and not names_nodes and (shape := policies.merging(request)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
             return _Usual(read, _is_named, place, _reading_for_policies(*extents), merges=True)

@@ -89,6 +89,11 @@ def plugins(
     return [each._replace(drivers=named[place]) for place, each in enumerate(found)]
 
 
+def is_ready(node: JSONObject) -> bool:
+    """Tell whether kubelet reports that a node is ready; also if it reports nothing."""
+    return text(condition_of(node, "Ready"), "status") in {"", "True"}
+
+
 def home_of(pod: JSONObject) -> str:
     """Return the node of a DaemonSet's pod, also of one that waits to be bound to it."""
     if node := text(pod, "spec", "nodeName"):

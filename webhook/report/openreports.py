@@ -1,7 +1,7 @@
 """Reports of openreports.io/v1alpha1: a Report for each namespace, and a ClusterReport for all that is in none.
 
-Long ones are split, as an object has at most 1.5 MiB. ``kubectl apply -f -`` writes them into a cluster that has these
-kinds.
+Long ones are split, as an object has at most 1.5 MiB. ``kubectl apply --server-side -f -`` writes them into a cluster
+that has these kinds; without server-side apply, an annotation would hold them again, which has a lower limit.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from webhook.problem import NOTE, WARNING
 from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
+from webhook.simulation.binding import CONSUMERS_MAX
 
-_RESERVED_MAX: Final = 256
-"""The most consumers of a claim (ResourceClaimReservedForMaxSize)."""
 _RESERVED_MANY: Final = 230
 _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
@@ -155,8 +154,8 @@ def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
     """
     for claim in cluster.all("ResourceClaim"):
         if (many := len(items(claim, "status", "reservedFor"))) >= _RESERVED_MANY:
-            is_full = many >= _RESERVED_MAX
-            message = f"reserved for {many} pods, and the limit is {_RESERVED_MAX}"
+            is_full = many >= CONSUMERS_MAX
+            message = f"reserved for {many} pods, and the limit is {CONSUMERS_MAX}"
             hint = "spread the pods over several claims"
             yield Found(claim, message, hint, ("status", "reservedFor"), WARNING if is_full else "")
 

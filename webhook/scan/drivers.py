@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory.plugins import Plugin, trouble_of
+from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.plugins import plugins as found
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, condition_of, items, mapping, name_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
@@ -71,7 +71,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
         for node in cluster.all("Node"):
             name = name_of(node)
             pod = each.pods.get(name)
-            if not _is_ready(node):
+            if not is_ready(node):
                 continue
             is_old = cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING)
             if pod is None:
@@ -91,10 +91,6 @@ def silent(cluster: Cluster) -> set[tuple[str, str]]:
     }
     found |= {(driver, node) for _, driver, nodes in _unpublished(cluster) for node in nodes}
     return found
-
-
-def _is_ready(node: JSONObject) -> bool:
-    return text(condition_of(node, "Ready"), "status") in {"", "True"}
 
 
 def _crashes(pod: JSONObject) -> bool:
@@ -134,7 +130,7 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
             for each in running
             if not trouble_of(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
         }
-        ready = [name for name, node in nodes.items() if node and _is_ready(node)]
+        ready = [name for name, node in nodes.items() if node and is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.slices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]

@@ -14,17 +14,19 @@ from webhook.allocation.devices import Catalog, Device, PoolId, Slice
 from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.usage import Usage
 from webhook.api.judgement import judge_admitted
+from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import allocation_of, is_pod, source
 from webhook.inventory.objects import DRA
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
 from webhook.simulation.binding import TIMED, newest, time_of
+from webhook.simulation.workloads import is_suspended, replicas_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document
@@ -362,20 +364,16 @@ def claims_named(pod: JSONObject) -> Iterator[str]:
 
 def template_of(workload: JSONObject) -> JSONObject:
     """Return the specification of a workload's pods, or of a pod."""
-    spec = mapping(workload, "spec")
-    if workload["kind"] == "Pod":
-        return spec
-    return mapping(spec, "jobTemplate", "spec", "template", "spec") or mapping(spec, "template", "spec")
+    return mapping(workload, *(pod_template(workload) or ()), "spec")
 
 
 def makes_pods(workload: JSONObject) -> bool:
     """Tell whether a workload, or a pod, will still need what its pods refer to."""
-    kind, spec = workload["kind"], mapping(workload, "spec")
-    if kind == "Pod":
+    if workload["kind"] == "Pod":
         return not has_ended(workload)
-    if at(spec, "suspend") is True or 0 in {number(spec, "replicas"), number(spec, "parallelism")}:
+    if is_suspended(workload) or replicas_of(workload) == 0:
         return False
-    if kind == "DaemonSet":
+    if workload["kind"] == "DaemonSet":
         return number(workload, "status", "desiredNumberScheduled") != 0
     conditions = items(workload, "status", "conditions")
     return not any(

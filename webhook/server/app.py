@@ -89,7 +89,7 @@ class Pages:
         self.body_limit = body_limit
         self.refused = refused
         self.is_closing = False
-        """Whether each answer is the last of its connection."""
+        """Whether it is shutting down, so that each answer is the last of its connection."""
 
     def admit(self, request: Request) -> Page | None:  # noqa: ARG002 - some do
         """Return why a request is refused whose body has not come yet; None if it is not."""
@@ -148,8 +148,6 @@ class Reviews(Pages):
         self._observe = observe
         self._unready = unready
         self.lane = lane
-        self.is_stopping = False
-        """Whether the webhook is shutting down, so that requests should go elsewhere."""
         self._new: deque[tuple[Request, Waiting]] = deque()
         self._slow: deque[tuple[Request, Waiting]] = deque()
         """Those of slow connections, of which one is answered in a turn of the event loop (the attacks ``answers``)."""
@@ -159,7 +157,7 @@ class Reviews(Pages):
 
     def reasons(self) -> Iterator[str]:
         """List the reasons why requests should go elsewhere."""
-        if self.is_stopping:
+        if self.is_closing:
             yield "it is shutting down"
         yield from self._unready()
 

@@ -67,11 +67,10 @@ class Server:
         reloaded: Sequence[Reloaded[Any]] = (),
         ready: Callable[[str], object] = lambda _url: None,
     ) -> None:
-        self._app, self._certificate, self._shutdown_delay = app, certificate, shutdown_delay
+        self._app, self._shutdown_delay = app, shutdown_delay
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if files != resource.RLIM_INFINITY:
             limits = replace(limits, connections=max(1, min(limits.connections, files - _OTHER_FILES)))
-        self._limits = limits
         self.port = Port(app, listener, limits, Secure, certificate)
         self._ports = [self.port]
         if beside:  # limits of its own: a client that fills up one port leaves the other open
@@ -80,11 +79,6 @@ class Server:
         self._following: threading.Thread | None = None
         self._ready = ready
         self._end: float | None = None
-
-    @property
-    def url(self) -> str:
-        """Its URL, without a path."""
-        return self.port.url
 
     def run(self) -> None:
         """Serve until :meth:`stop` is called or a signal comes; a second signal ends the process at once."""
@@ -107,17 +101,16 @@ class Server:
         Args:
             delay: Seconds for which connections are still accepted.
         """
-        self._app.is_stopping = True
         for port in self._ports:
             port.app.is_closing = True
         self._end = time.monotonic() + delay
 
     async def _serve(self) -> None:
         self._look()
-        self._ready(self.url)  # before the log lines, which another thread writes
+        self._ready(self.port.url)  # before the log lines, which another thread writes
         for port in self._ports[1:]:
             _log.info("metrics and probes on %s", port.url)
-        _log.info("listening on %s", self.url)
+        _log.info("listening on %s", self.port.url)
         second = 0.0
         while self._end is None or time.monotonic() < self._end:
             self._look()
@@ -147,7 +140,7 @@ class Server:
         """Accept nothing more, and wait for the requests in flight, and for handshakes."""
         for port in self._ports:
             port.close()
-        end = time.monotonic() + self._limits.grace_seconds
+        end = time.monotonic() + self.port.limits.grace_seconds
         while any(len(port.crowd) for port in self._ports) and time.monotonic() < end:
             self._look()
             await asyncio.sleep(_TICK / 4)

@@ -166,9 +166,7 @@ class Secure(Connection):
 
     def _put(self, data: bytes) -> None:
         try:
-            sent = self._tls.write(data)
-            while sent < len(data):  # a record is full
-                sent += self._tls.write(memoryview(data)[sent:])
+            self._tls.write(data)
         except ssl.SSLError:  # OpenSSL writes nothing while part of a message of the client's TLS is still to come
             self.abort()
         else:

@@ -11,7 +11,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.deviceselectors.reads import reads
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory.plugins import Plugin, home_of
+from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.inventory.plugins import plugins as plugins_of
 from webhook.objects import (
     JSONObject,
@@ -264,11 +264,6 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
                 *(Ref("Device", p.rpartition("/")[2]) for p in places[:4]),
             ),
         )
-
-
-def is_ready(node: JSONObject) -> bool:
-    """Tell whether kubelet reports that a node is ready; also if it reports nothing."""
-    return text(condition_of(node, "Ready"), "status") in {"", "True"}
 
 
 def not_ready(node: JSONObject) -> Cause:

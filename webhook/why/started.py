@@ -9,6 +9,7 @@ from typing import Final
 
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of
+from webhook.inventory.plugins import is_ready
 from webhook.objects import (
     JSONObject,
     at,
@@ -136,7 +137,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
     unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not drivers.is_ready(node):
+    if node is not None and not is_ready(node):
         found = drivers.not_ready(node)
         return found._replace(
             text=f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
@@ -314,7 +315,7 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         name = text(pod, "spec", "nodeName")
         yield Cause(f"its node {name} does not exist", (Ref("Node", name), ref_of(pod)))
         return
-    if node is not None and not drivers.is_ready(node):
+    if node is not None and not is_ready(node):
         found = drivers.not_ready(node)
         yield found._replace(text=f"its node {name_of(node)} {found.text}, so that kubelet does not start it")
     unprepared = scene.events(pod, PREPARE)
@@ -430,7 +431,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
                 (Ref("Container", name),),
             )
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not drivers.is_ready(node):
+    if node is not None and not is_ready(node):
         found = drivers.not_ready(node)
         yield found._replace(
             text=f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
