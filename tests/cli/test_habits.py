@@ -177,8 +177,8 @@ class TestCompletion:
             echo "${COMPREPLY[*]}"
         done
         """
-        command = ["bash", "-c", draguard("completion", "bash").out + script, "-", *completed]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        text = draguard("completion", "bash").out + script  # too long for an argument
+        done = subprocess.run(["bash", "-s", *completed], input=text, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert {
             line: words.split() for line, words in zip(completed, done.stdout.split("\n"), strict=False)
