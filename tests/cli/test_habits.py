@@ -178,7 +178,8 @@ class TestCompletion:
         done
         """
         text = draguard("completion", "bash").out + script  # too long for an argument
-        done = subprocess.run(["bash", "-s", *completed], input=text, capture_output=True, text=True, check=True)
+        command = ["bash", "-s", *completed]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert {
             line: words.split() for line, words in zip(completed, done.stdout.split("\n"), strict=False)
