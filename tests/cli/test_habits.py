@@ -143,7 +143,7 @@ class TestHelp:
 
 class TestCompletion:
     @pytest.mark.process
-    def test_bash_completes_what_follows_the_last_break_of_the_line(self) -> None:
+    def test_bash_completes_what_follows_the_last_break_of_the_line(self, tmp_path: Path) -> None:
         completed = {
             "draguard vali": ["validate"],
             "draguard validate --helm": ["--helm-values", "--helm-set"],
@@ -177,9 +177,10 @@ class TestCompletion:
             echo "${COMPREPLY[*]}"
         done
         """
-        text = draguard("completion", "bash").out + script  # too long for an argument
-        command = ["bash", "-s", *completed]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        file = tmp_path / "script"  # an argument may not be that long
+        file.write_text(draguard("completion", "bash").out + script, encoding="utf-8")
+        command = ["bash", str(file), *completed]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr == ""
         assert {
             line: words.split() for line, words in zip(completed, done.stdout.split("\n"), strict=False)

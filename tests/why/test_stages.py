@@ -1356,3 +1356,9 @@ def test_a_paused_deployment_without_pods() -> None:
     made = workload("Deployment", replicas=1, paused=True)
     said = answer_of("deployment/w", [*AROUND, made])["cause"]
     assert said == "deployment/w: has no pod, and is paused (spec.paused): its template makes none"
+
+
+def test_a_cron_job_between_its_times() -> None:
+    answer = answer_of("cronjob/w", [*AROUND, workload("CronJob", schedule="0 3 * * *")])
+    assert answer["cause"].endswith("has no Job now: it makes one at the times of its schedule, 0 3 * * *")
+    assert answer["isWell"]

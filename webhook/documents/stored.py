@@ -27,10 +27,8 @@ SHARED: Final[Mapping[str, Any]] = {"": {}}
 Shape = Mapping[str, Any]
 """What to do with fields of an object, by their names; what is in a list has the shape of the list."""
 
-_LONG: Final = 4096
-"""The bytes from which on a value is not compared with others."""
-_MANY: Final = 10_000
-"""The values that others are compared with."""
+_MANY: Final = 1 << 21
+"""The bytes of the values that others are compared with."""
 _SPACES: Final = 64
 MAX_STORED: Final = 1 << 30
 """The bytes of a file with objects."""
@@ -72,6 +70,8 @@ class Reader:
         self._known: dict[bytes | str, Any] = {}
         self._before: dict[bytes | str, Any] = {}
         """Those that were known until there were too many."""
+        self._size = 0
+        """The bytes of those that are known."""
         self._nulls = 0
         """How many null values an object has; no more than that."""
 
@@ -103,12 +103,11 @@ class Reader:
 
     def _shared(self, value: Any) -> Any:
         key = value if isinstance(value, str) else msgspec.json.encode(value)
-        if len(key) > _LONG:
-            return value
         if (found := self._known.get(key)) is None:
             found = self._known[key] = self._before.get(key, value)
-            if len(self._known) > _MANY:
-                self._before, self._known = self._known, {}
+            self._size += len(key)
+            if self._size > _MANY:
+                self._before, self._known, self._size = self._known, {}, 0
         return found
 
 

@@ -143,6 +143,9 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
             (),
             NO_POD,
         )
+    if text(workload, "kind") == "CronJob":
+        said = f"has no Job now: it makes one at the times of its schedule, {text(workload, 'spec', 'schedule')}"
+        return Cause(said, (ref_of(workload),), (), NO_POD, is_well=True)
     if at(workload, "spec", "paused") is True:
         said = "has no pod, and is paused (spec.paused): its template makes none"
         return Cause(said, (ref_of(workload),), (), NO_POD)
