@@ -151,8 +151,8 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
     for each in changes:
         yield _check(each.field, each.value, each.said, is_on=True)
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
-    for name, (label, options) in _FIELDS.items():
-        yield from _field(name, label, options, () if changes else getattr(trial, name))
+    for name, (label, suggested) in _FIELDS.items():
+        yield from _field(name, label, suggested, () if changes else getattr(trial, name))
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
     yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"
