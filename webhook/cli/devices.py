@@ -57,6 +57,8 @@ def _show(arguments: Namespace) -> int:
             pass  # draguard scan tells what the API server would refuse today
         if code := show_refusals(report):
             return code
+        notes = [f"note: not read: {why}" for _, why in cluster.unread]
+        show_lines(notes, sys.stderr)
         if not cluster.all("ResourceSlice"):
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
         tell_missing(cluster, ("ResourceClaim",), "all devices look free", arguments)
@@ -68,7 +70,8 @@ def _show(arguments: Namespace) -> int:
         from webhook.report.html import pictured  # few lists are pages
         from webhook.report.picture import Picture
 
-        show_escaped(pictured(Picture(rows, cluster), summary(rows), "fine", [f"as Kubernetes {cluster.settings}"]))
+        told = [f"as Kubernetes {cluster.settings}", *notes]
+        show_escaped(pictured(Picture(rows, cluster), summary(rows), "warning" if notes else "fine", told))
         return 0
     if arguments.output == "json":
         found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}

@@ -250,13 +250,14 @@ class Server:
     Args:
         name: What messages call the cluster.
         transport: Sends the requests.
+        context: The stated context of kubectl's configuration; empty for none.
 
     Raises:
         ClusterError: It does not answer.
     """
 
-    def __init__(self, name: str, transport: Transport) -> None:
-        self.name, self._transport = name, transport
+    def __init__(self, name: str, transport: Transport, context: str = "") -> None:
+        self.name, self._transport, self.context = name, transport, context
         self._ended = getattr(transport, "ended", Event())
         found = decoded(transport.get("/version"), _Info).gitVersion
         match = _VERSION.match(found)
@@ -268,6 +269,10 @@ class Server:
         """The objects that were read so far."""
         self.is_strict = False
         """Whether a kind that cannot be read is an error, unless that is forbidden."""
+
+    def __str__(self) -> str:
+        """Name the cluster."""
+        return self.name
 
     @property
     def namespace(self) -> str:
@@ -475,7 +480,7 @@ def connect(live: Live, tell: Callable[[str], None]) -> Server:
         ClusterError: It cannot be reached.
     """
     if program := which("kubectl"):
-        return Server(str(live), Kubectl(program, live.context, tell))
+        return Server(str(live), Kubectl(program, live.context, tell), live.context)
     if live.context or not os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise ClusterError("kubectl is not installed here: install it, or give a file with --cluster")
     return Server("this pod's cluster", InPod())
