@@ -303,7 +303,8 @@ def test_the_cluster_is_read_again(tmp_path: Path) -> None:
 
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     refused = claim("held", "gpu-0", requests=[{**request(), "name": "R_r"}])
-    text, _ = opened(tmp_path, node(), slices(device()), device_class(), refused).show()
+    text, page = opened(tmp_path, node(), slices(device()), device_class(), refused).show()
+    assert page.shown("1 held") == 1
     assert "note: not read: ResourceClaim held: spec.devices.requests[0].name" in text.partition("</header>")[0]
     (tmp_path / "cut.json").write_text("{")
     for file, said in (("gone.json", "no such file"), ("cut.json", "error unreadable")):
