@@ -143,8 +143,9 @@ class Secure(Connection):
             raise ssl.SSLError(f"more than {_BARREN} TLS records without data")
         if self._barren_bytes > _BARREN_BYTES:
             raise ssl.SSLError(f"more than {_BARREN_BYTES >> 10} KiB of TLS records without data")
-        if self.phase == "handshake" and not self._outgoing.pending:  # a message goes on (``crowds-stopped``)
-            self._port.half_read.enter(self)
+        if self.phase == "handshake":  # a message goes on if OpenSSL has nothing to say (``crowds-stopped``)
+            half_read = self._port.half_read
+            (half_read.leave if self._outgoing.pending else half_read.enter)(self)
 
     def _shake_hands(self) -> None:
         """Go on with the handshake.
