@@ -81,9 +81,9 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
                 parser.print_help(sys.stderr)
                 return USAGE
             if argv is None and arguments.command not in _SERVING:
-                from signal import SIGTERM, signal
+                import signal
 
-                signal(SIGTERM, _terminate)
+                signal.signal(signal.SIGTERM, _terminate)
             code = _run(arguments, everywhere=everywhere)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -102,7 +102,10 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
     return code
 
 
-def _terminate(*_: object) -> None:
+def _terminate(number: int, _frame: object) -> None:
+    import signal
+
+    signal.signal(number, signal.SIG_IGN)  # a second one, such as that of timeout to its group, would break the end
     raise TerminatedError
 
 

@@ -250,13 +250,14 @@ class Server:
     Args:
         name: What messages call the cluster.
         transport: Sends the requests.
+        context: The context of kubectl that it was named by; empty for the current one.
 
     Raises:
         ClusterError: It does not answer.
     """
 
-    def __init__(self, name: str, transport: Transport) -> None:
-        self.name, self._transport = name, transport
+    def __init__(self, name: str, transport: Transport, context: str = "") -> None:
+        self.name, self.context, self._transport = name, context, transport
         self._ended = getattr(transport, "ended", Event())
         found = decoded(transport.get("/version"), _Info).gitVersion
         match = _VERSION.match(found)
@@ -475,7 +476,7 @@ def connect(live: Live, tell: Callable[[str], None]) -> Server:
         ClusterError: It cannot be reached.
     """
     if program := which("kubectl"):
-        return Server(str(live), Kubectl(program, live.context, tell))
+        return Server(str(live), Kubectl(program, live.context, tell), live.context)
     if live.context or not os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise ClusterError("kubectl is not installed here: install it, or give a file with --cluster")
     return Server("this pod's cluster", InPod())
