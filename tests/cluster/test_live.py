@@ -386,9 +386,7 @@ def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     assert "    kubectl --context prod delete resourceclaim --namespace default u\n" in why.out
 
 
-def test_a_watched_table_stays_when_the_cluster_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_watched_table_stays_when_the_cluster_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl(tmp_path, monkeypatch, cluster())
     rounds = iter(range(3))
 
@@ -405,3 +403,9 @@ def test_a_watched_table_stays_when_the_cluster_cannot_be_read(
     kubectl(tmp_path, monkeypatch, cluster(), {"/apis/": {"error": "error: no route"}})
     done = draguard("devices", "--live", "--watch")
     assert (done.code, "not read: no route" in done.err) == (2, True)
+
+
+def test_errors_of_the_plugin_name_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "node/a", "node/b", "--cluster", "x.yaml"])
+    assert plugin() == 2
+    assert capsys.readouterr().err.startswith("kubectl dra why: error: node/a: ")

@@ -77,6 +77,7 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
 
             parser = make_parser(given) if everywhere is None else make_parser(given, KUBECTL)
             arguments = parser.parse_args(given)
+            arguments.program = parser.prog
             if arguments.command is None:
                 parser.print_help(sys.stderr)
                 return USAGE
@@ -166,7 +167,7 @@ def missing(error: ModuleNotFoundError) -> str:
 def _name_of(arguments: Namespace | None) -> str:
     """Return the command with its action, as users write it; None stands for arguments that are not parsed yet."""
     words = (getattr(arguments, name, "") for name in ("command", "action"))
-    return " ".join(filter(None, ["draguard", *words]))
+    return " ".join(filter(None, [getattr(arguments, "program", "draguard"), *words]))
 
 
 def _complain(arguments: Namespace | None, what: object) -> None:
