@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
+import socket
 import subprocess
 from argparse import Namespace
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +21,8 @@ from tests.report.test_picture import Picture, listed
 from tests.scan.clusters import claim, device, device_class, node, pod, request, slices
 from webhook.cli.parser import make_parser
 from webhook.cli.ui import Pages
+from webhook.cli.ui.trial import Snapshot, Trial
+from webhook.cluster.live import Part
 from webhook.usage import UsageError
 
 CLUSTER = ROOT / "examples/simulate/cluster.yaml"
@@ -177,7 +181,12 @@ class TestPods:
             ({"manifest": "a: [b"}, "the manifest:1:6: error unreadable"),
             ({"manifest": STORY.replace("exactly", "exact")}, "error unknown-field"),
             ({"pods": "gone"}, "gone: no file and no pod of the cluster has this name"),
-            ({"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}"}, "no pods to schedule"),
+            *(
+                ({"manifest": each}, "no pods to schedule: paste pods or workloads, or choose pods of the cluster")
+                for each in ("hello", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}")
+            ),
+            ({"fit": "1"}, "“how many of these fit”: paste pods or workloads"),
+            ({"fit": "1", "pending": "1"}, "“how many of these fit” takes one pod or workload"),
         ):
             text, page = ui.show(**fields)
             assert said in text
@@ -198,19 +207,33 @@ class TestPods:
 
 
 class TestChanges:
-    def test_a_node_is_drained_and_its_pods_look_for_another(self, ui: Ui) -> None:
+    def test_a_node_is_drained_and_its_pods_look_for_another(self, tmp_path: Path) -> None:
+        owner = {"kind": "ReplicaSet", "name": "a", "uid": "1", "controller": True}
+        owned = pod("owned", ["gpu"], metadata={"ownerReferences": [owner]})
+        held = claim("gpu", "gpu-0", pods=("owned",))
+        objects = (*(node(each) for each in ("n1", "n2")), slices(device()), slices(device(), on="n2"), device_class())
+        text, page = opened(tmp_path, *objects, held, owned).show(drain="n1")
+        assert "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data<" in text
+        assert "1 pod: 1 scheduled, if node n1 is drained" in text
+        assert "default/owned → " in text
+        assert "all 1" in page.looks
+        assert 'name="drain" value="n1" checked' in text
+
+    def test_pods_without_a_controller_do_not_outlive_a_drain(self, ui: Ui) -> None:
         text, page = ui.show(drain="node-b")
-        assert "kubectl drain node-b --ignore-daemonsets" in text
-        assert "1 pod: 1 scheduled" in text
-        assert "team-x/train-2-0 → " in text
+        assert "--delete-emptydir-data --force<" in text
+        assert "--force, which deletes pods without a controller for good: team-x/train-2-0" in text
+        assert "scheduled" not in text
         assert "all 6" in page.looks
-        assert 'name="drain" value="node-b" checked' in text
 
     def test_nodes_are_added(self, ui: Ui) -> None:
         text, page = ui.show(add="node-b*2", manifest=STORY)
-        assert "2 more nodes like node-b" in text
         assert "all 12" in page.looks
-        assert "3 pods: 3 scheduled" in text
+        assert "3 pods: 3 scheduled, if 2 more nodes like node-b are added" in text
+        assert "Devices, before pods get some in this simulation" in text
+        numbers = re.findall(r"data-i=(\d+)", text)
+        assert len(numbers) == 12
+        assert sorted({each for each in numbers if numbers.count(each) == 3}) == ["2", "3"]
         assert "→ <a" in text.partition("inference-XXXXX-2")[2]
         assert "node-b-copy-2" in text
 
@@ -237,7 +260,8 @@ class TestChanges:
         [
             ("drain", "node-x", "node node-x not found: there is node-a, node-b, node-c, node-d"),
             ("add", "node-x*2", "node node-x not found: there is"),
-            ("release", "train-9", "ResourceClaim not found"),
+            *(("add", f"node-a*{each}", f"node-a*{each}: add 1 to 100 nodes") for each in ("x", "-1", "0", "9999", "")),
+            ("release", "train-9", "claim default/train-9 not found: there is team-x/train-1"),
             ("taint", "gpu-0", "device gpu-0 not found: name it as driver/pool/device"),
         ],
     )
@@ -266,8 +290,50 @@ def test_the_cluster_is_read_again(tmp_path: Path) -> None:
     file.write_bytes(listed(node(), slices(device(), device("gpu-1")), device_class()))
     assert "all 1" in ui.show()[1].looks
     assert "all 2" in ui.show(again="")[1].looks
-    file.unlink()
-    assert ui.send(data={"again": ""}).status_code == 422
+    for broken in (b'{"apiVersion": "v1", "kind": "List", "items": [', None):
+        file.write_bytes(broken) if broken else file.unlink()
+        text, page = ui.show(again="")
+        assert "not read again, this is what was read before: " in text.partition("</header>")[0]
+        assert "all 2" in page.looks
+    assert "not read again" not in ui.show()[0]
+
+
+def test_what_is_not_read_is_told(tmp_path: Path) -> None:
+    refused = claim("held", "gpu-0", requests=[{**request(), "name": "R_r"}])
+    text, _ = opened(tmp_path, node(), slices(device()), device_class(), refused).show()
+    assert "note: not read: ResourceClaim held: spec.devices.requests[0].name" in text.partition("</header>")[0]
+    (tmp_path / "cut.json").write_text("{")
+    for file, said in (("gone.json", "no such file"), ("cut.json", "error unreadable")):
+        options = ("--cluster", str(tmp_path / "cluster.json"), "--cluster", str(tmp_path / file))
+        with pytest.raises(UsageError, match=said):
+            Pages(parsed(*options), "secret")
+
+
+def test_commands_name_the_context_of_the_cluster() -> None:
+    arguments = parsed("--cluster", str(CLUSTER))
+    server = SimpleNamespace(context="my prod", parts=lambda *_: [Part("Node")], name="context my prod")
+    arguments.cluster.append(server)
+    snapshot = Snapshot(arguments)
+    for trial, command in (
+        (Trial(drain=["node-b"]), "kubectl --context 'my prod' drain node-b"),
+        (Trial(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
+    ):
+        assert snapshot.changed(trial).changes[0].command.startswith(command)
+
+
+@pytest.mark.parametrize("port", ["-1", "99999", "9" * 30])
+def test_a_port_that_is_none_is_refused(port: str) -> None:
+    done = draguard("ui", "--cluster", CLUSTER, "--port", port)
+    assert (done.code, done.out) == (2, "")
+    assert "give --port 1 to 65535, or 0 for a free one" in done.err
+
+
+def test_a_port_in_use_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        done = draguard("ui", "--cluster", CLUSTER, "--port", str(other.getsockname()[1]))
+    assert done.code == 2
+    assert "Address already in use" in done.err
+    assert done.err.endswith("give another --port\n")
 
 
 def test_without_slices_there_is_nothing_to_show(tmp_path: Path) -> None:
@@ -279,7 +345,8 @@ def test_without_slices_there_is_nothing_to_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_it_serves_on_loopback_until_it_is_interrupted() -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_on_loopback_until_it_is_interrupted(end: signal.Signals) -> None:
     command = [str(SCRIPT), "ui", "--quiet", "--cluster", str(CLUSTER)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -293,6 +360,6 @@ def test_it_serves_on_loopback_until_it_is_interrupted() -> None:
             assert answer.status == status
             assert (b"8 devices: 3 held, 5 free" in answer.read()) == (status == 200)
             connection.close()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(end)
         assert process.communicate(timeout=20) == ("", "")
         assert process.returncode == 0

@@ -374,8 +374,8 @@ def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
-    unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "u"}, **held}
-    unused["metadata"] |= {"namespace": "default"}
+    about = {"name": "u", "namespace": "default"}
+    unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": about, **held}
     kubectl(tmp_path, monkeypatch, [*cluster(), unused])
     done = draguard("scan", "--context", "my prod")
     assert "ResourceClaim of context my prod: warning claim-zombie" in done.out

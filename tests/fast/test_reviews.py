@@ -259,6 +259,33 @@ def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.Mo
         assert len(evaluated) == times
 
 
+MARKS = "Object{metadata: Object.metadata{labels: {'marked': 'yes'}}}"
+
+
+@pytest.mark.parametrize("is_of_binding", [False, True])
+@pytest.mark.parametrize("names", [{}, {"resourceNames": ["guarded"]}], ids=["labels", "names"])
+def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests(
+    names: dict[str, Any], *, is_of_binding: bool
+) -> None:
+    criteria: dict[str, Any] = {"resourceRules": [PODS | names]}
+    if not names:
+        criteria["objectSelector"] = {"matchLabels": {"tier": "prod"}}
+    own = {"matchResources" if is_of_binding else "matchConstraints": criteria}
+    guard = policy("guard", [PODS], validations=[{"expression": "false"}])
+    mark, marks = mutating("mark", MARKS)
+    objects = [guard, binding("guard"), mark, marks]
+    for each in objects[1::2] if is_of_binding else objects[::2]:
+        each["spec"] = each["spec"] | own
+    options = practised(ReviewOptions(policies=load(objects)))
+    guarded = with_value(POD, ("request", "object", "metadata", "labels"), {"tier": "prod"})
+    guarded["request"]["name"] = guarded["request"]["object"]["metadata"]["name"] = "guarded"
+    body = bytes_of(guarded)
+    denied, marked = (json.loads(answer(body, Call(each), options).body)["response"] for each in ENDPOINTS)
+    assert not denied["allowed"]
+    assert "patch" in marked
+    compare(body, options)
+
+
 def test_policies_about_requests_see_each_of_them() -> None:
     validations = [{"expression": "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"}]
     options = practised(

@@ -157,7 +157,7 @@ def test_a_stage_fades_what_it_rules_out(chromium: Browser, tmp_path: Path) -> N
     page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
     page.get_by_label("4 with memory >= 80Gi").check()
     opacities = page.locator(".map :is(b, i)").evaluate_all("all => all.map(each => getComputedStyle(each).opacity)")
-    assert opacities == ["0.12"] * 4 + ["1"] * 4
+    assert opacities == ["0.35"] * 4 + ["1"] * 4
     page.get_by_label("only nodes with some of these").check()
     assert [page.locator(f"#n{number}").is_visible() for number in range(4)] == [True, True, False, False]
 

@@ -241,6 +241,30 @@ def test_findings_of_scan_are_marked_at_their_devices_and_nodes() -> None:
     assert "claim-zombie" in text.partition(f'id="finding-{number}"')[2].partition("</article>")[0]
 
 
+def test_a_node_without_devices_is_drawn_if_a_finding_is_about_it() -> None:
+    found = finding("said", identity=Identity("v1", "Node", "", "bare"))
+    cluster = Cluster()
+    cluster.inventory.hold(made("Node", "bare"))
+    drawn = picture.Picture([], cluster, findings=[found])
+    assert '<a href="#n0">bare</a>' in "".join(drawn.links(1))
+    assert 'id=n0><summary><p title="bare"><bdi>bare</bdi></p></summary><a class' in "".join(drawn.lines())
+
+
+def test_findings_come_before_the_picture() -> None:
+    text, _ = drawn("scan", "--cluster", "examples/scan/cluster.yaml")
+    assert 0 < text.index('id="finding-1"') < text.index('class="picture"')
+
+
+def test_what_the_api_server_would_refuse_today_is_told() -> None:
+    refused = claim("held", "gpu-0", requests=[{**request(), "name": "R_r"}])
+    objects = listed(node(), slices(device()), device_class(), refused)
+    done = draguard("devices", "--cluster", "-", "--output=html", stdin=objects)
+    assert done.code == 0
+    for told in (done.err, done.out.partition("</header>")[0]):
+        assert "note: not read: ResourceClaim held: spec.devices.requests[0].name" in told
+    assert "has no ResourceClaims" not in done.err
+
+
 def test_a_scan_without_slices_has_findings_only() -> None:
     text, _ = drawn("scan", "--cluster", "-", stdin=listed(node(), claim(), pod(claims=["gone"])))
     assert 'class="picture"' not in text

@@ -243,7 +243,7 @@ def test_all_alternatives_are_named() -> None:
     objects = [*on("a", model="H100"), *on("b", 2), *held, claim]
     assert reason(*objects) == (
         'no node has a free device with model = "H100" for request r/big: held by claim default/held, '
-        'nor 2 free devices with model = "A100" for request r/small: at most 1, held by claim default/other'
+        'nor 2 free devices with model = "A100" for request r/small: at most 1, the others held by claim default/other'
     )
 
 

@@ -76,6 +76,9 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
             pass  # draguard scan tells what the API server would refuse today
         if code := show_refusals(report):
             return code
+        notes = [f"note: not read: {why}" for _, why in cluster.unread]
+        for note in notes:
+            tell(note)
         if not cluster.all("ResourceSlice"):
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
         if arguments.watch and sys.stdout.isatty():
@@ -89,22 +92,24 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
         from webhook.report.html import pictured  # few lists are pages
         from webhook.report.picture import Picture
 
-        show_escaped(pictured(Picture(rows, cluster), summary(rows), "fine", [f"as Kubernetes {cluster.settings}"]))
+        told = [f"as Kubernetes {cluster.settings}", *notes]
+        show_escaped(pictured(Picture(rows, cluster), summary(rows), "warning" if notes else "fine", told))
         return 0
     if arguments.output == "json":
-        found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}
-        if arguments.by:
-            groups = grouped(rows, arguments.by).items()
-            found["groups"] = [{arguments.by: name, **sums._asdict()} for name, sums in groups]
-        else:
-            found["devices"] = [row.as_json() for row in rows]
-        show_structured(found, "json")
+        show_structured({"kubernetes": str(cluster.settings), **_sums(rows, arguments.by)}, "json")
         return 0
     if rows:
         show_lines(_lines(rows, arguments))
     if not arguments.quiet:
         show_lines([summary(rows)], sys.stderr)
     return 0
+
+
+def _sums(rows: Sequence[Row], by: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"sums": summed(rows)._asdict()}
+    if by:
+        return {**found, "groups": [{by: name, **sums._asdict()} for name, sums in grouped(rows, by).items()]}
+    return {**found, "devices": [row.as_json() for row in rows]}
 
 
 def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:

@@ -558,6 +558,21 @@ def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
         raise UsageError(f"--kubernetes-version: {error}") from error
 
 
+class Words(NamedTuple):
+    """What messages call the ways to ask.
+
+    Args:
+        fit: What counts how many pods fit.
+        give: How to give pods.
+    """
+
+    fit: str = "--fit"
+    give: str = "give manifests of pods or workloads, or --pending"
+
+
+_WORDS: Final = Words()
+
+
 class Prepared(NamedTuple):
     """What is to be simulated.
 
@@ -578,6 +593,7 @@ def prepare(
     named: Sequence[JSONObject],
     documents: Sequence[Document | Unreadable],
     report: Report,
+    words: Words = _WORDS,
 ) -> Prepared | None:
     """Take manifests into a cluster, and change it as the options say; None if one is refused, as the report tells.
 
@@ -601,11 +617,11 @@ def prepare(
     if report.errors:
         return None
     if arguments.fit:
-        _check_fit(given.workloads, arguments)
+        _check_fit(given.workloads, arguments, words.fit)
     what_if(arguments, inventory, namespace)
-    pods = _pods(given, inventory, arguments, named)
+    pods = _pods(given, inventory, arguments, named, words.give)
     if not pods.reported and arguments.fit:
-        raise UsageError("--fit takes one pod or workload, and no pod is pending: give one")
+        raise UsageError(f"{words.fit} takes one pod or workload, and no pod is pending: give one")
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
@@ -680,7 +696,7 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": the cluster has {listed(known) or 'none'}"
 
 
-def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject]) -> Pods:
+def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:
     """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
@@ -696,7 +712,7 @@ def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequ
         known = {(namespace_of(pod), name_of(pod)) for pod in found}
         found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
     if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
-        why = "give manifests of pods or workloads, or --pending"
+        why = give
         if given.notes:
             why = given.notes[0]
         elif given.workloads:
@@ -821,7 +837,7 @@ def answer_all(
     return found
 
 
-def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
+def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace, counts: str) -> None:
     """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
 
     Raises:
@@ -833,12 +849,13 @@ def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace) -> None:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {full_name_of(each)}"
             raise UsageError(
-                f"--fit counts copies of one pod, and {name} has one pod on each node: leave --fit out to see them"
+                f"{counts} counts copies of one pod, and {name} has one pod on each node: "
+                f"leave {counts} out to see them"
             )
 
 
 def fitted(
-    scheduler: Scheduler, pods: Sequence[JSONObject], limit: Limit, *, quiet: bool
+    scheduler: Scheduler, pods: Sequence[JSONObject], limit: Limit, *, quiet: bool, counts: str = _WORDS.fit
 ) -> tuple[str, Fit, JSONObject | None]:
     """Count how many pods fit; return their name, the count, and the result of the first that does not fit.
 
@@ -846,7 +863,7 @@ def fitted(
         UsageError: The pods differ.
     """
     if len({_shape(pod) for pod in pods}) > 1:
-        raise UsageError(f"--fit takes one pod or workload, and there are {len(pods)} different pods")
+        raise UsageError(f"{counts} takes one pod or workload, and there are {len(pods)} different pods")
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
         found = fit(scheduler, pods[0], progress)
         last = _explained(scheduler, found.last, limit) if found.last else None

@@ -250,14 +250,14 @@ class Server:
     Args:
         name: What messages call the cluster.
         transport: Sends the requests.
-        context: The context of kubectl that it was named by; empty for the current one.
+        context: The stated context of kubectl's configuration; empty for none.
 
     Raises:
         ClusterError: It does not answer.
     """
 
     def __init__(self, name: str, transport: Transport, context: str = "") -> None:
-        self.name, self.context, self._transport = name, context, transport
+        self.name, self._transport, self.context = name, transport, context
         self._ended = getattr(transport, "ended", Event())
         found = decoded(transport.get("/version"), _Info).gitVersion
         match = _VERSION.match(found)
@@ -269,6 +269,10 @@ class Server:
         """The objects that were read so far."""
         self.is_strict = False
         """Whether a kind that cannot be read is an error, unless that is forbidden."""
+
+    def __str__(self) -> str:
+        """Name the cluster."""
+        return self.name
 
     @property
     def namespace(self) -> str:

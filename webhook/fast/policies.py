@@ -174,6 +174,11 @@ class Place:
     by_namespace: bool
     kind: tuple[str, str]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the place and namespace of a request tell its policies, so that its labels and name need no look."""
+        return self.steps is not None or self.by_namespace
+
 
 class QuickPolicies:
     """Evaluates all policies of a kind quickly, if each has a quick evaluation.
@@ -232,7 +237,8 @@ class QuickPolicies:
         """Detect the same for a request in a known place, whose objects are of the place's kind.
 
         Args:
-            read: What policies read of the request, and nothing else: what passed once is not evaluated again.
+            read: What policies read of a request in a settled place, and nothing else: what passed once is not
+                evaluated again.
         """
         steps = self._steps_of(place, request)
         if steps is None:
@@ -247,17 +253,17 @@ class QuickPolicies:
             return cost, steps.notes
         passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
         if passed:
-            self._keep(place, steps, seen, passed[0])
+            self._keep(steps, seen, passed[0])
         return passed
 
     def note(self, place: Place, request: Mapping[str, Any], read: Any, response: Mapping[str, Any], cost: int) -> None:
         """Note the response to a request whose policies were evaluated one by one, if it does nothing but admit."""
         steps = self._steps_of(place, request)
         if steps and response == assuming(steps.notes):
-            self._keep(place, steps, encode(read), cost)
+            self._keep(steps, encode(read), cost)
 
-    def _keep(self, place: Place, steps: _Steps, seen: bytes, cost: int) -> None:
-        if len(seen) <= _LONGEST and (place.steps or place.by_namespace):  # others are matched one by one
+    def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
+        if len(seen) <= _LONGEST:
             if len(self._passed) >= _MOST:
                 self._passed.clear()
             self._passed[steps, seen] = cost

@@ -231,7 +231,9 @@ class Shortcut:
         if not policies:
             return _Usual(_reading_like(request, type_), is_fine, None, None)
         place, read = policies.place_of(request), _reading_for_policies(*policies.read(request))
-        return _Usual(_reading_like(request, type_), is_fine, place, read) if place.kind == (version, kind) else None
+        if not place.is_settled or place.kind != (version, kind):
+            return None
+        return _Usual(_reading_like(request, type_), is_fine, place, read)
 
     def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
@@ -240,7 +242,7 @@ class Shortcut:
         extents = policies.read(request) if policies else (Extent(), Extent())
         names_nodes = prescheduled.is_of_new_pod(request)
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
-        if place and place.kind != kind:
+        if place and not (place.is_settled and place.kind == kind):
             return None
         if policies and not names_nodes and (shape := policies.merging(request)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))

@@ -125,8 +125,6 @@ class Html(Format):
         numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
         if report.findings:
             yield from _filters(report)
-        if report.picture:
-            yield from report.picture.lines()
         yield "<main>"
         if report.tested:
             yield from _tests(report.tested)
@@ -143,6 +141,8 @@ class Html(Format):
             yield from _more(report.suppressed)
             yield "</details></section>"
         yield "</main>"
+        if report.picture:
+            yield from report.picture.lines()
 
 
 def _files(report: Report, shown: Sequence[Finding], numbers: Mapping[int, int]) -> Iterator[str]:

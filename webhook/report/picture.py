@@ -144,6 +144,9 @@ class Picture:
             for place in self._places(*each.identity[1:], [*each.problem.path]):
                 self._marks[place].append(number)
         self._meant = {place for ref in refs for place in self._places(*ref, ())}
+        for name in sorted(self._zones.keys() & (self._marks.keys() | self._meant) - {box[0] for box in self._boxes}):
+            self._anchors[name,] = f"n{len(self._boxes)}"
+            self._boxes[name,] = []  # a node without devices
 
     # -- what is about what
 
@@ -236,7 +239,8 @@ class Picture:
 
     def _legend(self) -> Iterator[str]:
         sums = summed(self.rows)
-        yield f"<fieldset><legend>Devices</legend>{self._look(f'all {sums.total:,}', kind='none')}"
+        before = ", before pods get some in this simulation" * bool(self._given)
+        yield f"<fieldset><legend>Devices{before}</legend>{self._look(f'all {sums.total:,}', kind='none')}"
         yield self._look(f"{sums.held:,} held", "b", sample="<b></b>")
         yield self._look(f"{sums.free:,} free", "i", sample="<i></i>")
         if sums.stranded:
@@ -251,7 +255,9 @@ class Picture:
         }
         for mark, (what, number) in marks.items():
             if number:
-                yield self._look(f"{number:,} {what}", f".{mark}", sample=f'<i class="{mark}"></i>')
+                yield self._look(
+                    f"{number:,} {what}", f".{mark}", sample=f'<i class="{mark}">{"!" * (mark == "u")}</i>'
+                )
         if shared := sum(any(_bar(row)) for row in self.rows):
             bars = [f".l{each}" for each in range(_BARS + 1)]
             yield self._look(f"{shared:,} shared: the bar is what is left", *bars, sample='<b class="l4"></b>')
@@ -325,6 +331,8 @@ class Picture:
             groups = defaultdict(list)
             for box in self._boxes:
                 groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
+        if any(self._alike):
+            yield f'<p class="quiet">all nodes are named {_text("-…".join(self._alike))}</p>'
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
             what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
             sums = summed(row for box in boxes for row in self._boxes[box])
@@ -337,8 +345,6 @@ class Picture:
                 yield from map(self._node, boxes[start : start + _TOGETHER])
                 yield "</div>"
             yield "</details>"
-        if any(self._alike):
-            yield f'<p class="quiet">all nodes are named {_text("-…".join(self._alike))}</p>'
         if empty := len(self._zones.keys() - {box[0] for box in self._boxes}):
             yield f'<p class="quiet">{counted(empty, "node")} without devices</p>'
         if not self._is_detailed:
@@ -421,6 +427,8 @@ class Picture:
 
     def _table(self, rows: Sequence[Row]) -> str:
         """Return a table of all that is known of a node's devices."""
+        if not rows:
+            return ""
         titles, lines = columns(rows, is_wide=False)
         cells = [{title: _text(cell) for title, cell in zip(titles[1:], line[1:], strict=True)} for line in lines]
         for row, known in zip(rows, cells, strict=True):

@@ -106,6 +106,8 @@ class Cluster:
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""
         self._unjudged: list[JSONObject] = []
+        self.unread: list[tuple[str, str]] = []
+        """The kinds of the objects that :meth:`judge` leaves out, and why."""
         self._places: dict[tuple[str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[[Cluster], Any], Any] = {}
@@ -149,8 +151,10 @@ class Cluster:
             if not problems:
                 self.inventory.hold(obj)
                 continue
-            with suppress(MalformedError):  # as said
+            try:
                 self.inventory.add(obj)
+            except MalformedError as error:
+                self.unread.append((obj["kind"], str(error)))
         self._unjudged.clear()
 
     def _with_versions_noted(self, obj: JSONObject) -> JSONObject:

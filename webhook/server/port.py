@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import time
 from collections import deque
@@ -50,9 +51,9 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
         listener = socket.create_server((str(address), port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
-        raise ServerError(
-            f"cannot listen on {host} port {port}: {reason}: give another {prefix}host or {prefix}port"
-        ) from error
+        is_of_port = isinstance(error, OSError) and error.errno in {errno.EADDRINUSE, errno.EACCES}
+        other = f"{'' if is_of_port else f'{prefix}host or '}{prefix}port"
+        raise ServerError(f"cannot listen on {host} port {port}: {reason}: give another {other}") from error
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT)
     return listener

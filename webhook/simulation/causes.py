@@ -188,7 +188,8 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     why = request["because"] and request["because"] + where
     if held and _STEPS[short.step] == "free":
         least = "" if request["allExamined"] else "at least "
-        why = f"held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
+        others = "the others " * bool(short.left)
+        why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
     if _STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
         why = "pool {pool} is {why}".format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from contextlib import suppress
 from hmac import compare_digest
 from importlib import resources
 from secrets import token_urlsafe
@@ -21,6 +22,7 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceed
 from webhook.cli.console.lines import show_lines
 from webhook.cli.ui.form import page
 from webhook.cli.ui.trial import Snapshot, Trial
+from webhook.server import ServerError, listen
 from webhook.usage import UsageError
 
 HOST: Final = "127.0.0.1"
@@ -39,18 +41,19 @@ _HEADERS: Final = {
 
 
 def run(arguments: Namespace) -> int:
-    """Serve the page until Ctrl-C."""
-    pages = Pages(arguments, token_urlsafe())
-    server = make_server(HOST, arguments.port, pages.app, threaded=True, request_handler=_Quiet)
-    pages.address = f"{HOST}:{server.port}"
-    show_lines([f"http://{pages.address}/{pages.token}/"])
-    sys.stdout.flush()
+    """Serve the page until Ctrl-C or SIGTERM."""
     try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        server.server_close()
+        listener = listen(HOST, arguments.port)
+    except ServerError as error:
+        raise UsageError(str(error)) from error
+    with listener:
+        pages = Pages(arguments, token_urlsafe())
+        server = make_server(HOST, 0, pages.app, threaded=True, request_handler=_Quiet, fd=listener.fileno())
+        pages.address = f"{HOST}:{server.port}"
+        show_lines([f"http://{pages.address}/{pages.token}/"])
+        sys.stdout.flush()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
     return 0
 
 
@@ -84,9 +87,13 @@ class Pages:
 
     def _page(self, token: str) -> str:  # noqa: ARG002 - it is compared before
         with self._lock:
+            complaint = ""
             if "again" in request.form:
-                self._snapshot.read()
-            return page(self._snapshot, Trial.of(request.form))
+                try:
+                    self._snapshot.read()
+                except UsageError as error:
+                    complaint = f"not read again, this is what was read before: {error}"
+            return page(self._snapshot, Trial.of(request.form), complaint)
 
     def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
         try:

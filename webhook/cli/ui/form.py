@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cli import simulate
-from webhook.cli.ui.trial import Change, Snapshot, Trial
+from webhook.cli.ui.trial import Change, Changed, Snapshot, Trial
 from webhook.devices import summary
 from webhook.documents import parse
-from webhook.inventory import Inventory
 from webhook.objects import full_name_of
+from webhook.references.rules import listed
 from webhook.report.excerpt import as_markup, printable_lines
 from webhook.report.html import pictured
 from webhook.report.model import Report
@@ -22,6 +22,8 @@ from webhook.report.text import as_text
 from webhook.simulation.answers import NOT_SIMULATED
 from webhook.usage import UsageError
 
+_FIT: Final = "“how many of these fit”"
+_GIVE: Final = "paste pods or workloads, or choose pods of the cluster"
 _LISTED_MAX: Final = 5_000
 """The most names that a field suggests."""
 _FIELDS: Final = {
@@ -36,26 +38,41 @@ _NOTHING: Final = {"without": (), "release": (), "namespace": None, "allow_empty
 """The options of ``draguard simulate`` that the form does not have, or has by itself."""
 
 
-def page(snapshot: Snapshot, trial: Trial) -> str:
-    """Return the page, with the result of a trial."""
-    changes, complaint = list[Change](), ""
+def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
+    """Return the page, with the result of a trial.
+
+    Args:
+        unread: Why the cluster was not read again.
+    """
+    changed, complaint = Changed(snapshot.inventory, (), ()), ""
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
-            inventory, changes, evicted = snapshot.changed(trial)
-            found = _Result(snapshot, inventory, trial, evicted)
+            found = _Result(snapshot, snapshot.changed(trial), trial)
+            changed = found.changed
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-        found = _Result(snapshot, snapshot.inventory, Trial(), [])
+        found = _Result(snapshot, changed, Trial())
     picture = found.page.picture(found.answers)
-    picture.numbers = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
-    told = [f"as Kubernetes {snapshot.settings}; read from {', '.join(map(str, snapshot.arguments.cluster))}"]
+    places = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
+    keys = ((row.driver, row.pool, row.device) for row in picture.rows)
+    picture.numbers = {
+        key: places[own] for key in keys if (own := (key[0], changed.copied.get(key[1], key[1]), key[2])) in places
+    }
+    told = [
+        *filter(None, [unread]),
+        f"as Kubernetes {snapshot.settings}; read from {', '.join(map(str, snapshot.arguments.cluster))}",
+        *snapshot.notes,
+    ]
     if found.answers:
         told.append(NOT_SIMULATED)
     said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, *found.said)))
-    form = [*said, *_form(snapshot, trial, changes)]
+    form = [*said, *_form(snapshot, trial, changed.changes)]
     title = found.summary or summary(picture.rows)
-    return "\n".join(pictured(picture, title, found.level, told, form=form, script="ui.js"))
+    if changed.changes:
+        title += f", if {listed([each.said for each in changed.changes])}"
+    level = "warning" if found.level == "fine" and (unread or snapshot.notes) else found.level
+    return "\n".join(pictured(picture, title, level, told, form=form, script="ui.js"))
 
 
 def _passed(timeout: float) -> str:
@@ -66,15 +83,15 @@ class _Result:
     """What a trial leads to, as ``draguard simulate`` finds it.
 
     Args:
-        inventory: The objects, as the trial changes them.
-        evicted: The pods that lose their node.
+        changed: The objects, as the trial changes them.
     """
 
-    def __init__(self, snapshot: Snapshot, inventory: Inventory, trial: Trial, evicted: Sequence[str]) -> None:
+    def __init__(self, snapshot: Snapshot, changed: Changed, trial: Trial) -> None:
+        self.changed, inventory = changed, changed.inventory
         self.answers: list[dict[str, Any]] = []
         self.said: list[str] = []
         self.summary, self.level = "", "fine"
-        manifest, pods = bool(trial.manifest.strip()), [*trial.pods, *(() if trial.fit else evicted)]
+        manifest, pods = bool(trial.manifest.strip()), [*trial.pods, *(() if trial.fit else changed.evicted)]
         of_pods = {"paths": ["the manifest"] * manifest, "pending": trial.pending, "fit": trial.fit}
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
@@ -82,9 +99,17 @@ class _Result:
             report, named = Report(), [simulate.pod_of(each, inventory, None) for each in pods]
             documents = [*parse(trial.manifest, "the manifest")] if manifest else []
             ready = simulate.prepare(
-                arguments, snapshot.settings, inventory, named=named, documents=documents, report=report
+                arguments,
+                snapshot.settings,
+                inventory,
+                named=named,
+                documents=documents,
+                report=report,
+                words=simulate.Words(_FIT, _GIVE),
             )
             self.said += ["\n".join(as_text(report.findings))]
+        elif trial.fit:
+            raise UsageError(f"{_FIT}: {_GIVE}")
         self.page = simulate.Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
@@ -96,7 +121,7 @@ class _Result:
         text = simulate.Text(color=False)
         if arguments.fit:
             pod, found, last = simulate.fitted(
-                scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True
+                scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
             )
             self.summary, *more = text.fit(pod, found, last)
             self.said += ["\n".join(more), f"more may fit: {limit.passed}" if found.is_cut else ""]
@@ -111,6 +136,7 @@ class _Result:
 def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield "<fieldset><legend>Which devices match?</legend>"
+    yield '<p class="quiet">of all devices here, also those of added nodes; it chooses none for pods</p>'
     yield _area("selector", "a selector", 3, trial.selector)
     yield '<output id="said"></output><div id="names">'
     yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in snapshot.names())
@@ -125,8 +151,8 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
     for each in changes:
         yield _check(each.field, each.value, each.said, is_on=True)
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
-    for name, (label, listed) in _FIELDS.items():
-        yield from _field(name, label, listed, () if changes else getattr(trial, name))
+    for name, (label, suggested) in _FIELDS.items():
+        yield from _field(name, label, suggested, () if changes else getattr(trial, name))
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
     yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"
@@ -143,9 +169,10 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
 
 
 def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterator[str]:
-    for value in (*values, ""):
+    for place, value in enumerate((*values, "")):
         shown = f'value="{_text(value)}" ' if value else ""
-        yield f'<label>{label}<input name="{name}" {shown}list="{listed}" autocomplete="off"></label>'
+        number = f" ({place + 1})" * bool(place)
+        yield f'<label>{label}{number}<input name="{name}" {shown}list="{listed}" autocomplete="off"></label>'
 
 
 def _area(name: str, label: str, rows: int, value: str) -> str:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.versions import served
-from webhook.check.cluster import not_found, read_cluster
+from webhook.check.cluster import cluster_documents, context_of, not_found
 from webhook.cli import simulate
 from webhook.cli.console.reading import tell
 from webhook.cli.match import refused
 from webhook.devices import Row, Table
 from webhook.deviceselectors.fleet import TRUE, Fleet
 from webhook.documents.dump import dump
-from webhook.inventory import Inventory, has_ended
+from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import is_pod
-from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.optional import install
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
+from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import as_text
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean
@@ -103,6 +106,20 @@ class Change(NamedTuple):
     command: str
 
 
+class Changed(NamedTuple):
+    """The objects of a cluster after some changes.
+
+    Args:
+        evicted: The pods that look for another node.
+        copied: The pools whose devices added nodes have, by the pools of these.
+    """
+
+    inventory: Inventory
+    changes: Sequence[Change]
+    evicted: Sequence[str]
+    copied: Mapping[str, str] = {}
+
+
 class Snapshot:
     """The objects of a cluster, as they were read last.
 
@@ -116,22 +133,37 @@ class Snapshot:
     def __init__(self, arguments: Namespace) -> None:
         self._stated = arguments
         self.read()
+        for note in self.notes:
+            tell(note)
 
     def read(self) -> None:
         """Read the objects, from the files or the cluster."""
-        report = Report()
-        self.inventory = read_cluster(self._stated.cluster, report, quiet=self._stated.quiet, tell=tell)
-        if not self.inventory.all("ResourceSlice"):
-            raise UsageError(not_found("ResourceSlices", self._stated.cluster))
-        release = self._stated.kubernetes_version or release_in(self.inventory.all("Node"))
-        self.arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = simulate.settings_of(self.arguments, self.inventory)
-        catalog = Catalog(self.inventory.all("ResourceSlice"))
+        install("objects")
+        report, inventory, notes = Report(), Inventory(), list[str]()
+        for document in cluster_documents(
+            self._stated.cluster, report, [*KINDS], quiet=self._stated.quiet, tell=notes.append
+        ):
+            try:
+                inventory.add(document.data, has_nulls=False)
+            except MalformedError as error:
+                notes.append(f"note: not read: {error}")
+        if report.findings:
+            raise UsageError("\n".join(as_text(report.findings)).rstrip())
+        slices = inventory.all("ResourceSlice")
+        if not slices:
+            raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
+        release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
+        arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
+        self.settings = simulate.settings_of(arguments, inventory)
+        self.arguments, self.inventory, self.notes = arguments, inventory, notes
+        inventory.context = context_of(arguments.cluster)
+        catalog = Catalog(slices)
         self._fleet = Fleet(catalog, self.settings.release, self.settings.gates)
-        cluster = Cluster(inventory=self.inventory, settings=self.settings)
+        cluster = Cluster(inventory=inventory, settings=self.settings)
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
         self._contents = [device.content if device else None for device in found]
+        self._places = {(row.driver, row.pool, row.device): place for place, row in enumerate(self.rows)}
 
     # -- selectors
 
@@ -161,42 +193,57 @@ class Snapshot:
 
     # -- changes
 
-    def changed(self, trial: Trial) -> tuple[Inventory, list[Change], list[str]]:
-        """Return the objects as a trial changes them, the changes, and the pods that lose their node.
+    def changed(self, trial: Trial) -> Changed:
+        """Change the objects as a trial asks for.
 
         Raises:
             UsageError: A change names what is not there.
         """
         inventory, changes, evicted = self.inventory.copy(), list[Change](), list[str]()
+        copied: dict[str, str] = {}
         for name in trial.drain:
-            evicted += _drain(inventory, name)
-            command = f"kubectl drain {quote(name)} --ignore-daemonsets --delete-emptydir-data"
-            changes.append(Change("drain", name, f"node {name} is drained", command))
+            moved, deleted = _drain(inventory, name)
+            evicted += moved
+            said = f"node {name} is drained"
+            if deleted:
+                said += f" with --force, which deletes pods without a controller for good: {listed(deleted)}"
+            command = inventory.kubectl(f"drain {quote(name)} --ignore-daemonsets --delete-emptydir-data")
+            changes.append(Change("drain", name, said, command + " --force" * bool(deleted)))
         for stated in trial.add:
-            name, _, number = stated.partition("*")
-            copies = min(int(number) if number.isdecimal() else 1, _COPIES_MAX)
-            _add(inventory, name, copies)
-            changes.append(Change("add", stated, f"{copies} more nodes like {name}", ""))
+            name, star, number = stated.partition("*")
+            copies = int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
+            if not 0 < copies <= _COPIES_MAX:
+                raise UsageError(f"{stated}: add 1 to {_COPIES_MAX} nodes, such as {name}*3")
+            copied |= _add(inventory, name, copies)
+            said = f"{counted(copies, 'more node')} like {name} {'is' if copies == 1 else 'are'} added"
+            changes.append(Change("add", stated, said, ""))
         for name in trial.release:
-            simulate.what_if(Namespace(without=(), release=[name]), inventory, "default")
             namespace, _, claim = name.rpartition("/")
+            _known(inventory, "ResourceClaim", claim, namespace or DEFAULT_NAMESPACE)
+            simulate.what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
         for place, name in enumerate(trial.taint, 1):
             rule = _rule(name, place, self.rows, self.settings)
             inventory.add(rule)
             changes.append(Change("taint", name, f"device {name} is tainted", dump([rule])))
-        return inventory, changes, evicted
+        return Changed(inventory, changes, evicted, copied)
 
     def _deletion(self, name: str, namespace: str) -> str:
         """Return the command that deletes the pods of a claim, and so releases it."""
         claim = self.inventory.find("ResourceClaim", name, namespace or "default")
         pods = [quote(text(each, "name")) for each in items(claim, "status", "reservedFor") if is_pod(each)]
-        return f"kubectl delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}" if pods else ""
+        deletion = f"delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}"
+        return self.inventory.kubectl(deletion) if pods else ""
 
 
-def _drain(inventory: Inventory, name: str) -> Iterator[str]:
-    """Take a node away, with its devices; its pods lose it and their claims, but for those of DaemonSets."""
-    _node(inventory, name)
+def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
+    """Take a node away, with its devices; its pods lose it and their claims, but for those of DaemonSets.
+
+    Returns:
+        The pods that their controllers make anew, and those without a controller, which are gone.
+    """
+    moved, deleted = list[str](), list[str]()
+    _known(inventory, "Node", name)
     inventory.discard("Node", name)
     for each in inventory.all("ResourceSlice"):
         if text(each, "spec", "nodeName") == name:
@@ -209,29 +256,38 @@ def _drain(inventory: Inventory, name: str) -> Iterator[str]:
             inventory.put({**claim, "status": {}})
     for pod in gone:
         inventory.discard("Pod", name_of(pod), namespace_of(pod))
-        if any(text(each, "kind") in {"DaemonSet", "Node"} for each in items(pod, "metadata", "ownerReferences")):
+        owner = next((each for each in items(pod, "metadata", "ownerReferences") if each.get("controller")), None)
+        if owner is None:
+            deleted.append(full_name_of(pod))
+            continue
+        if text(owner, "kind") in {"DaemonSet", "Node"}:
             continue
         spec = {key: value for key, value in mapping(pod, "spec").items() if key != "nodeName"}
         kept = {key: value for key, value in mapping(pod, "status").items() if key == "resourceClaimStatuses"}
         inventory.put({**pod, "spec": spec, "status": {**kept, "phase": "Pending"}})
-        yield full_name_of(pod)
+        moved.append(full_name_of(pod))
+    return moved, deleted
 
 
-def _node(inventory: Inventory, name: str) -> JSONObject:
-    """Return a node.
+def _known(inventory: Inventory, kind: str, name: str, namespace: str = "") -> JSONObject:
+    """Return an object.
 
     Raises:
         UsageError: There is none of this name.
     """
-    if (node := inventory.find("Node", name)) is None:
-        known = [each for _, each in inventory.names("Node")]
-        raise UsageError(f"node {name} not found: {did_you_mean(name, known, f'there is {listed(known)}')}")
-    return node
+    if (found := inventory.find(kind, name, namespace)) is None:
+        wanted = "/".join(filter(None, (namespace, name)))
+        known = ["/".join(filter(None, each)) for each in inventory.names(kind)]
+        there = f"there is {listed(known) or 'none'}"
+        what = kind.lower().removeprefix("resource")
+        raise UsageError(f"{what} {wanted} not found: {did_you_mean(wanted, known, there)}")
+    return found
 
 
-def _add(inventory: Inventory, name: str, copies: int) -> None:
-    """Add nodes like one, with the slices that are its own."""
-    node = _node(inventory, name)
+def _add(inventory: Inventory, name: str, copies: int) -> dict[str, str]:
+    """Add nodes like one, with the slices that are its own; return the pools of copies, with their originals."""
+    pools: dict[str, str] = {}
+    node = _known(inventory, "Node", name)
     slices = [each for each in inventory.all("ResourceSlice") if text(each, "spec", "nodeName") == name]
     for number in range(1, copies + 1):
         start, dot, domain = name.partition(".")
@@ -245,8 +301,11 @@ def _add(inventory: Inventory, name: str, copies: int) -> None:
             copied = deepcopy(each)
             copied["metadata"] = {**copied["metadata"], "name": f"{name_of(each)}-copy-{number}"}
             copied["spec"]["nodeName"] = other
+            pool = copied["spec"]["pool"]["name"]
             copied["spec"]["pool"]["name"] += f"-copy-{number}"
+            pools[copied["spec"]["pool"]["name"]] = pool
             inventory.put(copied)
+    return pools
 
 
 def _rule(name: str, number: int, rows: Sequence[Row], settings: Settings) -> JSONObject:
