@@ -91,7 +91,7 @@ def main() -> None:
             page = opened(browser, (PICTURES / "page.html").as_uri(), scheme)
             if look:
                 page.locator("label", has_text=look).first.locator("input").check()
-            page.evaluate("scrollTo(0, 0)")
+            page.locator(".picture" if name == "scan" else "header").evaluate("each => each.scrollIntoView()")
             page.screenshot(path=PICTURES / f"{name}.png")
         command = [draguard, "ui", "--quiet", "--cluster", file]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PICTURES) as ui:

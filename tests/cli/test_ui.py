@@ -173,14 +173,17 @@ class TestPods:
         late = claim(requests=[request()]), pod("late", phase="Pending", on="")
         with_pod = opened(tmp_path, node(), slices(device()), device_class(), *late)
         for fields in ({"pods": "default/late"}, {"pods": "late"}, {"pending": "1"}):
-            assert "1 pod: 1 scheduled" in with_pod.show(**fields)[0]
+            text, _ = with_pod.show(**fields)
+            assert "1 pod: 1 scheduled" in text
+            assert text.count("<label>a pod of the cluster<") == 1
+            assert ("<label>a pod of the cluster (2)<" in text) == ("pods" in fields)
         assert "<option>default/late" in with_pod.show()[0]
 
     def test_what_cannot_be_simulated_is_told(self, ui: Ui) -> None:
         for fields, said in (
             ({"manifest": "a: [b"}, "the manifest:1:6: error unreadable"),
             ({"manifest": STORY.replace("exactly", "exact")}, "error unknown-field"),
-            ({"pods": "gone"}, "gone: no file and no pod of the cluster has this name"),
+            ({"pods": "gone"}, "gone: no pod of the cluster has this name"),
             *(
                 ({"manifest": each}, "no pods to schedule: paste pods or workloads, or choose pods of the cluster")
                 for each in ("hello", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}")
@@ -300,7 +303,8 @@ def test_the_cluster_is_read_again(tmp_path: Path) -> None:
 
 def test_what_is_not_read_is_told(tmp_path: Path) -> None:
     refused = claim("held", "gpu-0", requests=[{**request(), "name": "R_r"}])
-    text, _ = opened(tmp_path, node(), slices(device()), device_class(), refused).show()
+    text, page = opened(tmp_path, node(), slices(device()), device_class(), refused).show()
+    assert page.shown("1 held") == 1
     assert "note: not read: ResourceClaim held: spec.devices.requests[0].name" in text.partition("</header>")[0]
     (tmp_path / "cut.json").write_text("{")
     for file, said in (("gone.json", "no such file"), ("cut.json", "error unreadable")):

@@ -136,6 +136,7 @@ def test_each_state_has_a_sign_besides_its_colour() -> None:
     assert "held by other/b, default/a (pod train); 2 shares, memory 2Gi/4Gi" in by_name["card"][2]
     assert re.search(r'<b class="B A l4"[^>]*>\+</b>', text)
     assert re.search(r'<i class=u title="ill: [^"]*Broken">!</i>', text)
+    assert '<i class="u">!</i> <span>1 unhealthy' in text
     assert by_name["tainted"][1] == {"s", "t"}
     assert by_name["part-40gi"][1] == {"s"}
     assert by_name["part-20gi"][:2] == ("i", set())
@@ -252,7 +253,7 @@ def test_a_node_without_devices_is_drawn_if_a_finding_is_about_it() -> None:
 
 def test_findings_come_before_the_picture() -> None:
     text, _ = drawn("scan", "--cluster", "examples/scan/cluster.yaml")
-    assert 0 < text.index('id="finding-1"') < text.index('class="picture"')
+    assert 0 < text.index('href="#picture"') < text.index('id="finding-1"') < text.index('id="picture"')
 
 
 def test_what_the_api_server_would_refuse_today_is_told() -> None:
@@ -263,6 +264,10 @@ def test_what_the_api_server_would_refuse_today_is_told() -> None:
     for told in (done.err, done.out.partition("</header>")[0]):
         assert "note: not read: ResourceClaim held: spec.devices.requests[0].name" in told
     assert "has no ResourceClaims" not in done.err
+    assert Picture(done.out).shown("1 held") == 1
+    broken = {**refused, "status": {"allocation": {"devices": {"results": "gpu-0"}}}}
+    objects = listed(node(), slices(device()), device_class(), broken)
+    assert "1 devices: 0 held, 1 free" in draguard("devices", "--cluster", "-", stdin=objects).err
 
 
 def test_a_scan_without_slices_has_findings_only() -> None:

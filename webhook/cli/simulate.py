@@ -351,8 +351,12 @@ def _without_kind(path: str) -> str:
     return name if slash and kind in _KINDS else path
 
 
-def pod_of(given: str, inventory: Inventory, only: str | None) -> JSONObject:
-    """Find the pod of a name; it may be in any namespace, if none is stated and only one has it."""
+def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no file and no pod") -> JSONObject:
+    """Find the pod of a name; it may be in any namespace, if none is stated and only one has it.
+
+    Args:
+        absent: What has been looked for.
+    """
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
     namespace, _, name = _without_kind(given).rpartition("/")
     namespace = namespace or only or ""
@@ -362,7 +366,7 @@ def pod_of(given: str, inventory: Inventory, only: str | None) -> JSONObject:
         found = same
     if len(found) != 1:
         of = f"namespace {namespace}" if namespace else "the cluster"
-        what = f"several pods of {of} have this name" if found else f"no file and no pod of {of} has this name"
+        what = f"several pods of {of} have this name" if found else f"{absent} of {of} has this name"
         raise UsageError(f"{given}: {what}: {_hint(same or _probable(namespace, name, known), known)}")
     namespace, _, name = found[0].partition("/")
     return inventory.find("Pod", name, namespace) or {}

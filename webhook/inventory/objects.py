@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from shlex import quote
 from typing import Any, Final
@@ -196,6 +197,12 @@ class Inventory:
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds.setdefault(kind, {})[key] = known
         return known
+
+    def add_allocation(self, obj: JSONObject) -> None:
+        """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
+        if obj.get("kind") == CLAIMS[0] and at(obj, "status", "allocation"):
+            with suppress(MalformedError):  # what it holds cannot be decoded, either
+                self.take({**obj, "spec": {}})
 
     def hold(self, obj: JSONObject) -> bool:
         """Add an object that is known to be valid, without decoding or defaulting it.

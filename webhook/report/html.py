@@ -125,6 +125,8 @@ class Html(Format):
         numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
         if report.findings:
             yield from _filters(report)
+        if report.picture:
+            yield '<p><a href="#picture">the devices as a picture</a></p>'
         yield "<main>"
         if report.tested:
             yield from _tests(report.tested)

@@ -192,7 +192,7 @@ class Picture:
         Args:
             form: Fields to show above the legend.
         """
-        yield '<div class="picture"><form class="key" method="post">'
+        yield '<div class="picture" id="picture"><form class="key" method="post">'
         pending = [story for story in self._stories if not story.node]
         for story in pending:
             yield from self._story(story)

@@ -155,6 +155,7 @@ class Cluster:
                 self.inventory.add(obj)
             except MalformedError as error:
                 self.unread.append((obj["kind"], str(error)))
+                self.inventory.add_allocation(obj)
         self._unjudged.clear()
 
     def _with_versions_noted(self, obj: JSONObject) -> JSONObject:

@@ -96,7 +96,7 @@ class _Result:
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if manifest or pods or trial.pending:
-            report, named = Report(), [simulate.pod_of(each, inventory, None) for each in pods]
+            report, named = Report(), [simulate.pod_of(each, inventory, None, "no pod") for each in pods]
             documents = [*parse(trial.manifest, "the manifest")] if manifest else []
             ready = simulate.prepare(
                 arguments,

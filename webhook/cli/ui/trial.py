@@ -147,6 +147,7 @@ class Snapshot:
                 inventory.add(document.data, has_nulls=False)
             except MalformedError as error:
                 notes.append(f"note: not read: {error}")
+                inventory.add_allocation(document.data)
         if report.findings:
             raise UsageError("\n".join(as_text(report.findings)).rstrip())
         slices = inventory.all("ResourceSlice")
