@@ -373,7 +373,7 @@ def test_profiles_are_written_of_a_running_cluster(tmp_path: Path, monkeypatch: 
 def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
+    held: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
     about = {"name": "u", "namespace": "default"}
     unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": about, **held}
     kubectl(tmp_path, monkeypatch, [*cluster(), unused])
