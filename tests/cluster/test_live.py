@@ -190,6 +190,10 @@ def test_what_cannot_be_read_does_not_hide_the_rest(
             {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'},
             "the API server returned a list that does not go on",
         ),
+        (
+            {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
+            "the answer is not that of an API server: Integer value out of range - at `$[...][...]`",
+        ),
         ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
         ({"sleeps": 60}, "kubectl took longer than 4 seconds"),
         ({"error": "Error from server (Expired): too old"}, "too old"),

@@ -245,6 +245,23 @@ class TestWriter:
         writer.write(reports([finding(each) for each in "abcdefg"]))
         assert writer.write(reports([])) == "1 report, 0 written, 7 deleted"
 
+    def test_reports_of_others_may_be_many_and_long(
+        self, scanned: Scanned, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.cluster.reports._MOST", 20_000)
+        metadata = {"labels": {"app.kubernetes.io/managed-by": "draguard"}, "annotations": {"x": "y" * 15_000}}
+        for name in "abcdefgh":
+            own = {**metadata, "name": name, "namespace": "t"}
+            scanned.server.put(f"{REPORTS}/namespaces/t/reports/{name}", {"metadata": own})
+        assert writer.write(reports([finding("a")])) == "2 reports, 2 written, 0 deleted"
+        assert writer.write(reports([finding("a")])) == "2 reports, 0 written, 0 deleted"
+
+    @pytest.mark.parametrize("items", [[], [{"metadata": {"name": "a", "resourceVersion": "1"}}]])
+    def test_a_list_without_end_is_an_error(self, scanned: Scanned, writer: Writer, items: list[Any]) -> None:
+        scanned.server.answer = lambda *_: (200, {"metadata": {"continue": "x"}, "items": items})  # type: ignore[method-assign]
+        with pytest.raises(ClusterError, match="the list has no end"):
+            writer.write(reports([]))
+
     def test_a_namespace_that_is_gone_or_ends_does_not_keep_others_from_their_reports(
         self, scanned: Scanned, writer: Writer
     ) -> None:
