@@ -89,8 +89,11 @@ class TestProcess:
             assert eventually(lambda: "default/draguard" not in scanned.reports)
             assert scanned.writes == [("delete", f"{REPORTS}/namespaces/default/reports/draguard")]
             assert eventually(lambda: running.metrics()[STRANDED] == 2)
+            running.started.terminate()  # twice, as timeout sends it to its group, too
+            time.sleep(0.05)
             assert running.ends() == 0
         assert "Traceback" not in (tmp_path / "log").read_text()
+        assert "Exception" not in (tmp_path / "log").read_text()
 
     def test_an_api_server_that_refuses_is_asked_again_and_what_was_found_stays(
         self, scanned: Scanned, tmp_path: Path
@@ -242,6 +245,23 @@ class TestWriter:
         writer.write(reports([finding(each) for each in "abcdefg"]))
         assert writer.write(reports([])) == "1 report, 0 written, 7 deleted"
 
+    def test_reports_of_others_may_be_many_and_long(
+        self, scanned: Scanned, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("webhook.cluster.reports._MOST", 20_000)
+        metadata = {"labels": {"app.kubernetes.io/managed-by": "draguard"}, "annotations": {"x": "y" * 15_000}}
+        for name in "abcdefgh":
+            own = {**metadata, "name": name, "namespace": "t"}
+            scanned.server.put(f"{REPORTS}/namespaces/t/reports/{name}", {"metadata": own})
+        assert writer.write(reports([finding("a")])) == "2 reports, 2 written, 0 deleted"
+        assert writer.write(reports([finding("a")])) == "2 reports, 0 written, 0 deleted"
+
+    @pytest.mark.parametrize("items", [[], [{"metadata": {"name": "a", "resourceVersion": "1"}}]])
+    def test_a_list_without_end_is_an_error(self, scanned: Scanned, writer: Writer, items: list[Any]) -> None:
+        scanned.server.answer = lambda *_: (200, {"metadata": {"continue": "x"}, "items": items})  # type: ignore[method-assign]
+        with pytest.raises(ClusterError, match="the list has no end"):
+            writer.write(reports([]))
+
     def test_a_namespace_that_is_gone_or_ends_does_not_keep_others_from_their_reports(
         self, scanned: Scanned, writer: Writer
     ) -> None:
@@ -378,6 +398,13 @@ def test_reports_are_written_in_pods_only(monkeypatch: pytest.MonkeyPatch) -> No
     done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
     assert done.code == 2
     assert "elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
+
+
+def test_reports_are_not_written_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
+    assert (done.code, done.err.count("serviceaccount/token")) == (2, 1)
+    assert "; elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
 
 
 @pytest.fixture

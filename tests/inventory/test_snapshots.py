@@ -50,6 +50,15 @@ def test_equal_parts_are_kept_once_and_what_nothing_needs_is_left_out(tmp_path: 
     assert first["spec"]["containers"][0]["env"] is last["spec"]["containers"][0]["env"]
 
 
+def test_what_tenants_write_at_length_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    long = pod(0)
+    long["spec"]["containers"][0] |= {"args": ["x"] * 10_000, "command": ["run"], "envFrom": [None] * 10_000}
+    file.write_text(json.dumps({"apiVersion": "v1", "items": [long], "kind": "List"}), encoding="utf-8")
+    (found,) = cluster_documents([str(file)], Report(), ("Pod",))
+    assert found.data["spec"]["containers"][0].keys() == {"name", "image", "env", "command"}
+
+
 def test_policies_see_all(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     file.write_text(json.dumps({"apiVersion": "v1", "items": [pod(0)], "kind": "List"}), encoding="utf-8")

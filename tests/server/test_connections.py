@@ -99,6 +99,18 @@ class TestRequests:
         dates = re.compile(rb"date: .*?\r\n")
         assert dates.sub(b"", received) == dates.sub(b"", alone)
 
+    def test_the_begin_of_a_request_belongs_to_what_follows(self, served: Served) -> None:
+        known = post("Content-Length: 1\r\n", b"1")
+        with served.socket() as connection:
+            for part in (known, known, known[:-1], known[-1:] + b"POS"):
+                connection.sendall(part)
+                if part != known[:-1]:
+                    assert b'1, "1"' in answered(connection)
+                else:
+                    time.sleep(0.1)
+            connection.sendall(known)
+            assert statuses(answered(connection)) == [400]
+
     def test_those_sent_together_are_answered_in_order(self, served: Served) -> None:
         requests = [post("Content-Length: 1\r\n", b"%d" % number) for number in range(3)]
         requests.append(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

@@ -402,7 +402,10 @@ class Server:
             for item in chunk.items or ():
                 content = _stored(bytes(item), typed)
                 self._kept += len(content)
-                found.append(self._reader.read(content, typed["kind"]) if self._reader else content)
+                try:
+                    found.append(self._reader.read(content, typed["kind"]) if self._reader else content)
+                except msgspec.MsgspecError as error:  # such as a number that is out of range
+                    raise _not_of_api_server(error) from error
             self.count += len(chunk.items or ())
             if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
@@ -445,7 +448,11 @@ def decoded(content: bytes, of: Any = Any) -> Any:
     except RecursionError:
         return decoded(pruned(content.decode(errors="replace")).encode(), of)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ClusterError(f"the answer is not that of an API server: {error}"[:_LONGEST_MESSAGE]) from error
+        raise _not_of_api_server(error) from error
+
+
+def _not_of_api_server(error: Exception) -> ClusterError:
+    return ClusterError(f"the answer is not that of an API server: {error}"[:_LONGEST_MESSAGE])
 
 
 def _stored(item: bytes, typed: JSONObject) -> bytes:

@@ -14,7 +14,8 @@ import msgspec
 
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
-from webhook.objects import JSONObject
+from webhook.cluster.live import MAX_OBJECTS
+from webhook.objects import JSONObject, text
 from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
 
@@ -91,14 +92,14 @@ class Writer:
         known, faults, refused, written = self._known, list[str](), list[str](), 0
         wanted = {_path(each): each for each in reports}
         self._known = {path: each for path, each in known.items() if path in wanted}
-        obsolete = [path for path, each in stored.items() if path not in wanted and _is_own(each)]
+        obsolete = [path for path in stored if path not in wanted]
         for path, report in wanted.items():
             digest = sha256(json.dumps(report).encode()).digest()
-            if path in stored and self._known.get(path) == (digest, stored[path].version):
+            if path in stored and self._known.get(path) == (digest, stored[path]):
                 continue
             if answer := self._try(faults, refused, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
                 written += 1
-                self._known[path] = digest, str(answer["metadata"]["resourceVersion"])
+                self._known[path] = digest, text(answer, "metadata", "resourceVersion")
         for path in obsolete:
             self._try(faults, refused, path, self._api.delete)
         if faults:
@@ -123,20 +124,28 @@ class Writer:
                 raise ClusterError("; ".join(faults)) from error
             return None
 
-    def _stored(self, resource: str) -> Iterator[tuple[str, _Metadata]]:
-        more = ""
+    def _stored(self, resource: str) -> Iterator[tuple[str, str]]:
+        """Yield the paths and versions of own reports; those of others may be many and long, and change nothing."""
+        limit, more, count = _CHUNK, "", 0
         while True:
-            query = f"limit={_CHUNK}&labelSelector={quote(f'{MANAGED_BY}={NAME}', safe='')}{more}"
-            content = self._api.read(f"{_ROOT}/{resource}?{query}", _MOST, _METADATA)
+            rest = f"&continue={quote(more)}" if more else ""
+            query = f"limit={limit}&labelSelector={quote(f'{MANAGED_BY}={NAME}', safe='')}{rest}"
+            content = self._api.read(f"{_ROOT}/{resource}?{query}", _MOST + 1, _METADATA)
+            if len(content) > _MOST and limit > 1:
+                limit = max(limit // 4, 1)
+                continue
             try:
                 found = msgspec.json.decode(content, type=_List)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise ClusterError(f"{resource} are not listed as an API server does: {error}") from error
             for each in found.items:
-                yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata
-            if not found.metadata.more:
+                if _is_own(each.metadata):
+                    yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata.version
+            before, more, count = more, found.metadata.more, count + len(found.items)
+            if not more:
                 return
-            more = f"&continue={quote(found.metadata.more)}"
+            if not found.items or more == before or count > MAX_OBJECTS:
+                raise ClusterError(f"{resource} are not listed as an API server does: the list has no end")
 
 
 def _is_own(stored: _Metadata) -> bool:

@@ -24,9 +24,13 @@ LEFT_OUT: Final[Mapping[str, Any]] = {"": {}}
 """Stands for a value that is left out, in a shape."""
 SHARED: Final[Mapping[str, Any]] = {"": {}}
 """Stands for a value that others often equal, in a shape."""
+SHORT: Final[Mapping[str, Any]] = {"": {}}
+"""Stands for such a value that is left out if it is long, as a tenant's may be."""
 Shape = Mapping[str, Any]
 """What to do with fields of an object, by their names; what is in a list has the shape of the list."""
 
+_LONG: Final = 1 << 14
+"""The bytes from which on a value is long."""
 _MANY: Final = 1 << 21
 """The bytes of the values that others are compared with."""
 _SPACES: Final = 64
@@ -96,8 +100,10 @@ class Reader:
                     within = shape.get(name) or shape[EACH]
                     if within is SHARED:
                         value[name] = self._shared(value[name])
-                    elif within is LEFT_OUT:
+                    elif within is LEFT_OUT or (within is SHORT and len(msgspec.json.encode(value[name])) > _LONG):
                         self._nulls -= value.pop(name) is None
+                    elif within is SHORT:
+                        value[name] = self._shared(value[name])
                     else:
                         self._reduce(value[name], within)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.documents.stored import EACH, LEFT_OUT, SHARED, Reader, Shape
+from webhook.documents.stored import EACH, LEFT_OUT, SHARED, SHORT, Reader, Shape
 from webhook.inventory.objects import AROUND, DRA, KINDS
 from webhook.policy.manifest.kinds import guess_resource
 
@@ -27,8 +27,9 @@ OPTIONAL: Final = {"podgroups", "mutatingadmissionpolicies", "mutatingadmissionp
 """The resources that few clusters serve by default."""
 
 
-def _shape(left_out: str, shared: str = "", **below: Shape) -> Shape:
-    return {**dict.fromkeys(left_out.split(), LEFT_OUT), **dict.fromkeys(shared.split(), SHARED), **below}
+def _shape(left_out: str, shared: str = "", short: str = "", **below: Shape) -> Shape:
+    ways = (left_out, LEFT_OUT), (shared, SHARED), (short, SHORT)
+    return {name: way for names, way in ways for name in names.split()} | below
 
 
 _TYPE: Final = _shape("", "apiVersion kind")
@@ -40,7 +41,8 @@ _OURS: Final = _shape("resourceVersion", "namespace generateName labels", manage
 _CONTAINER: Final = _shape(
     "volumeMounts volumeDevices livenessProbe readinessProbe startupProbe lifecycle securityContext imagePullPolicy"
     " terminationMessagePath terminationMessagePolicy",
-    "name image command args env envFrom resources ports",
+    "name image resources ports",
+    "command args env envFrom",
 )
 _STATUS: Final = _shape("image imageID containerID volumeMounts user", "name")
 _POD: Final = _shape(

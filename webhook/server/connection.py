@@ -156,12 +156,15 @@ class Connection(asyncio.Protocol):
 
     # The parser's callbacks: an error ends the parsing.
 
+    def on_message_begin(self) -> None:
+        """Note that another request has come with the one before, if only its first letter."""
+        if not self.phase:
+            self.phase, self.due = "header", 0.0
+            self._received = 1  # how many of what has arrived belong to it is unknown
+
     def on_url(self, url: bytes) -> None:
         """Add a piece of the request's target."""
         self._url += url
-        if not self.phase:  # another request has come with the one before
-            self.phase, self.due = "header", 0.0
-            self._received = 1  # how many of what has arrived belong to it is unknown
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header field, or ignore a trailer."""
