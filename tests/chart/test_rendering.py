@@ -521,6 +521,7 @@ class TestSwitches:
             ({"certificates": {"secret": {"caBundle": "bWlpYg=="}}}, "/certificates/secret/caBundle"),
             ({"policies": {"quota": "a: 1"}}, "at '/policies'"),
             ({"image": {"digest": "sha256:1"}}, "/image/digest"),
+            ({"scan": {"every": "9s"}}, "/scan/every"),
             ({"certificates": {"source": "secret"}}, "certificates.secret."),
         ],
     )

@@ -98,11 +98,23 @@ class TestAsked:
         assert done.code == 2
         assert "what is in a cluster is named together with it: --cluster" in done.err
 
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or TYPE/NAME, or a manifest"),
+            (["node/a", "node/b"], "node/a: one of several: ask about one object at a time"),
+            (["deviceclass/x"], "the types that can be asked about are pod, deployment, statefulset, daemonset, "),
+        ],
+    )
+    def test_what_cannot_be_asked_about(self, arguments: list[str], said: str) -> None:
+        done = draguard("why", *arguments, "--cluster", CLUSTER)
+        assert (done.code, said in done.err) == (2, True)
+
     @pytest.mark.parametrize("arguments", [(), ("ml/notebook", "--release", "ml/chat-6c5f-a1-gpu-x1"), ("--pending",)])
     def test_all_else_is_simulated(self, arguments: tuple[str, ...]) -> None:
         done = draguard("why", *arguments, "--cluster", CLUSTER)
         assert done.out == draguard("simulate", *arguments, "--cluster", CLUSTER).out
-        assert "simulated as Kubernetes 1.36" in done.out
+        assert "simulated as Kubernetes 1.36.3; " in done.out
 
     def test_gates_and_release_are_read_from_the_cluster_unless_they_are_stated(self) -> None:
         gates = ("--feature-gates", "GangScheduling=true")

@@ -372,3 +372,44 @@ def test_profiles_are_written_of_a_running_cluster(tmp_path: Path, monkeypatch: 
     assert (done.code, "driver: gpu.example.com" in done.out, done.err) == (0, True, "")
     without = draguard("driver", "from-cluster")
     assert (without.code, "no cluster is given" in without.err) == (2, True)
+
+
+def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
+    about = {"name": "u", "namespace": "default"}
+    unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": about, **held}
+    kubectl(tmp_path, monkeypatch, [*cluster(), unused])
+    done = draguard("scan", "--context", "my prod")
+    assert "ResourceClaim of context my prod: warning claim-zombie" in done.out
+    assert "kubectl --context 'my prod' patch resourceclaim u -n default --subresource status" in done.out
+    assert "kubectl patch" in draguard("scan", "--live").out
+    assert "kubectl --context CONTEXT patch" in draguard("scan", "--context", "a", "--context", "b").out
+    why = draguard("why", "claim/u", "--context", "prod")
+    assert "    kubectl --context prod delete resourceclaim --namespace default u\n" in why.out
+
+
+def test_a_watched_table_stays_when_the_cluster_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl(tmp_path, monkeypatch, cluster())
+    rounds = iter(range(3))
+
+    def broken_then_whole(_: float) -> None:
+        if (done := next(rounds)) == 2:
+            raise KeyboardInterrupt
+        fault = {"error": "error: no route"} if not done else {}
+        kubectl(tmp_path, monkeypatch, cluster(), {"/apis/resource.k8s.io/v1/resourceclaims": fault})
+
+    monkeypatch.setattr("webhook.cli.devices.sleep", broken_then_whole)
+    done = draguard("devices", "--live", "--watch", columns=80)
+    assert (done.code, done.out.count("\x1b[2J")) == (130, 2)
+    assert "error: resourceclaims not read: no route; the table is that of before" in done.err
+    kubectl(tmp_path, monkeypatch, cluster(), {"/apis/": {"error": "error: no route"}})
+    done = draguard("devices", "--live", "--watch")
+    assert (done.code, "not read: no route" in done.err) == (2, True)
+
+
+def test_errors_of_the_plugin_name_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "node/a", "node/b", "--cluster", "x.yaml"])
+    assert plugin() == 2
+    assert capsys.readouterr().err.startswith("kubectl dra why: error: node/a: ")

@@ -89,8 +89,11 @@ class TestProcess:
             assert eventually(lambda: "default/draguard" not in scanned.reports)
             assert scanned.writes == [("delete", f"{REPORTS}/namespaces/default/reports/draguard")]
             assert eventually(lambda: running.metrics()[STRANDED] == 2)
+            running.started.terminate()  # twice, as timeout sends it to its group, too
+            time.sleep(0.05)
             assert running.ends() == 0
         assert "Traceback" not in (tmp_path / "log").read_text()
+        assert "Exception" not in (tmp_path / "log").read_text()
 
     def test_an_api_server_that_refuses_is_asked_again_and_what_was_found_stays(
         self, scanned: Scanned, tmp_path: Path
@@ -395,6 +398,13 @@ def test_reports_are_written_in_pods_only(monkeypatch: pytest.MonkeyPatch) -> No
     done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
     assert done.code == 2
     assert "elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
+
+
+def test_reports_are_not_written_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
+    assert (done.code, done.err.count("serviceaccount/token")) == (2, 1)
+    assert "; elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
 
 
 @pytest.fixture

@@ -216,7 +216,6 @@ def test_what_is_named_twice_is_read_once(here: Path) -> None:
     ("path", "message"),
     [
         ("missing.yaml", "no such file or directory"),
-        ("", "no such file or directory"),
         ("missing/", "no such file or directory"),
         ("missing/*.yaml", "no manifest matches"),
         ("empty", "no manifest in this directory: none ends in .json, .yaml, .yml"),
@@ -225,6 +224,7 @@ def test_what_is_named_twice_is_read_once(here: Path) -> None:
 def test_what_is_missing_is_said_and_the_rest_is_read(here: Path, path: str, message: str) -> None:
     write(here, "a.yaml", "empty/notes.md")
     assert found([path, "a.yaml"]) == [(path, 0, 0, message), "a.yaml"]
+    assert found([""]) == [("''", 0, 0, "an empty name: give a path")]
 
 
 def test_what_may_not_be_read_is_said(here: Path) -> None:

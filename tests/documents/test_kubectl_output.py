@@ -62,9 +62,16 @@ def test_output_for_people_is_an_error_with_a_hint(
         assert (f"help: {hint}\n" in printed) == bool(hint)
 
 
-@pytest.mark.parametrize("text", ["", "{apiVersion: v1, kind: List, items: []}"])
-@pytest.mark.parametrize("option", ["--cluster", "--old"])
-def test_a_cluster_may_have_no_objects(text: str, option: str, tmp_path: Path) -> None:
+_NONE = "{apiVersion: v1, kind: List, items: []}"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "code"),
+    [("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)],
+)
+def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
+    option: str, text: str, code: int, tmp_path: Path
+) -> None:
     (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
     (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
-    assert draguard("validate", option, tmp_path / "cluster.yaml", tmp_path / "claim.yaml").code == 0
+    assert draguard("validate", option, tmp_path / "cluster.yaml", tmp_path / "claim.yaml").code == code

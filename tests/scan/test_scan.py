@@ -824,3 +824,26 @@ def test_what_is_wrong_with_a_slice_is_mended_in_its_driver() -> None:
         each for each in scanned(node(), slices(device("GPU_0")), device_class()) if each["kind"] == "ResourceSlice"
     ]
     assert f"driver {DRIVER} writes the slice" in found["hint"]
+
+
+ZOMBIE = claim("z", "a", pods=("gone",))
+
+
+def test_findings_are_at_the_file_of_their_object(tmp_path: Path) -> None:
+    for each in (daemon_set(), node(), device_class(), slices(device("a")), pod(claims=()), ZOMBIE):
+        (tmp_path / f"{each['kind'].lower()}.json").write_text(json.dumps(each), encoding="utf-8")
+    done = draguard("scan", "--cluster", tmp_path)
+    assert f"\n{tmp_path}/resourceclaim.json: warning claim-zombie" in f"\n{done.out}"
+    assert "daemonset.json: warning claim-zombie" not in done.out
+
+
+def test_clusters_that_hold_nothing_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("\n", encoding="utf-8")
+    none = "holds no manifest\nhelp: did the command that writes it fail?"
+    for path in (tmp_path / "empty.yaml", "-"):
+        done = draguard("validate", "--cluster", path, "examples/v1")
+        assert (done.code, none in done.out) == (1, True)
+    (tmp_path / "list.yaml").write_text("{apiVersion: v1, kind: List, items: []}", encoding="utf-8")
+    assert draguard("validate", "--cluster", tmp_path / "list.yaml", "examples/v1").code == 0
+    done = draguard("scan", "--cluster", tmp_path / "gone.yaml")
+    assert ("no such file or directory" in done.out, "warning" in done.err) == (True, False)

@@ -43,6 +43,7 @@ def read_cluster(
     """
     install("objects")
     inventory = Inventory()
+    inventory.context = context_of(sources)
     wanted = (*kinds, DEFINITION) if definitions else kinds
     for document in cluster_documents(
         sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
@@ -55,6 +56,16 @@ def read_cluster(
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     return inventory
+
+
+def context_of(sources: Sequence[str | Server]) -> str:
+    """Return the context that a command of kubectl needs to reach what was read; a placeholder if there are several.
+
+    Args:
+        sources: The values of ``--cluster``.
+    """
+    contexts = {each.context for each in sources if not isinstance(each, str)}
+    return "CONTEXT" if len(contexts) > 1 else next(iter(contexts), "")
 
 
 def cluster_documents(

@@ -77,13 +77,14 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
 
             parser = make_parser(given) if everywhere is None else make_parser(given, KUBECTL)
             arguments = parser.parse_args(given)
+            arguments.program = parser.prog
             if arguments.command is None:
                 parser.print_help(sys.stderr)
                 return USAGE
             if argv is None and arguments.command not in _SERVING:
-                from signal import SIGTERM, signal
+                import signal
 
-                signal(SIGTERM, _terminate)
+                signal.signal(signal.SIGTERM, _terminate)
             code = _run(arguments, everywhere=everywhere)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -102,7 +103,10 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
     return code
 
 
-def _terminate(*_: object) -> None:
+def _terminate(number: int, _frame: object) -> None:
+    import signal
+
+    signal.signal(number, signal.SIG_IGN)  # a second one, such as that of timeout to its group, would break the end
     raise TerminatedError
 
 
@@ -163,7 +167,7 @@ def missing(error: ModuleNotFoundError) -> str:
 def _name_of(arguments: Namespace | None) -> str:
     """Return the command with its action, as users write it; None stands for arguments that are not parsed yet."""
     words = (getattr(arguments, name, "") for name in ("command", "action"))
-    return " ".join(filter(None, ["draguard", *words]))
+    return " ".join(filter(None, [getattr(arguments, "program", "draguard"), *words]))
 
 
 def _complain(arguments: Namespace | None, what: object) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from webhook.budget import limited
 from webhook.check.cluster import not_found
 from webhook.cli.console.lines import colored, show_lines
 from webhook.cli.console.output import show_escaped, show_refusals, show_structured, wants_colors
+from webhook.cli.console.reading import tell
 from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
 from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
@@ -38,29 +39,50 @@ def run(arguments: Namespace) -> int:
     if arguments.output == "html" and (arguments.by or arguments.watch):
         raise UsageError("--output html: a page has all sums, and is drawn once: leave out --by and --watch")
     if not arguments.watch:
-        return _show(arguments)
+        return _show(arguments, tell)
     if STDIN in arguments.cluster:
         raise UsageError("--watch: standard input (-) is read once: give a file")
+    return _watch(arguments)
+
+
+def _watch(arguments: Namespace) -> NoReturn:
+    is_shown, said = False, list[str]()
     while True:
-        if sys.stdout.isatty():
-            print(_CLEAR, end="")
-        _show(arguments)
+        told: list[str] = []
+        try:
+            _show(arguments, told.append)
+            is_shown, said = True, []
+        except UsageError as error:
+            told.append(f"error: {error}; the table is that of before, until it can be read again")
+            if not is_shown:
+                for line in told[:-1]:
+                    tell(line)
+                raise
         sys.stdout.flush()
+        for line in told if told != said else ():
+            tell(line)
+        said = told
+        for each in arguments.cluster:
+            if not isinstance(each, str):
+                each.is_strict = True  # if a kind cannot be read any more, the old table stays
         sleep(_EVERY)
 
 
-def _show(arguments: Namespace) -> int:
+def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
     report = Report()
-    cluster, settings = stored_cluster(arguments, report)
+    cluster, settings = stored_cluster(arguments, report, tell)
     with limited(work_of_selectors()):
         for _ in cluster.judge(settings):
             pass  # draguard scan tells what the API server would refuse today
         if code := show_refusals(report):
             return code
         notes = [f"note: not read: {why}" for _, why in cluster.unread]
-        show_lines(notes, sys.stderr)
+        for note in notes:
+            tell(note)
         if not cluster.all("ResourceSlice"):
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
+        if arguments.watch and sys.stdout.isatty():
+            print(_CLEAR, end="")
         tell_missing(cluster, ("ResourceClaim",), "all devices look free", arguments)
         tell_missing(cluster, ("DeviceClass",), "all devices look stranded", arguments)
         every = list(Table(cluster).rows())
@@ -74,25 +96,29 @@ def _show(arguments: Namespace) -> int:
         show_escaped(pictured(Picture(rows, cluster), summary(rows), "warning" if notes else "fine", told))
         return 0
     if arguments.output == "json":
-        found: dict[str, Any] = {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}
-        if arguments.by:
-            groups = grouped(rows, arguments.by).items()
-            found["groups"] = [{arguments.by: name, **sums._asdict()} for name, sums in groups]
-        else:
-            found["devices"] = [row.as_json() for row in rows]
-        show_structured(found, "json")
+        show_structured({"kubernetes": str(cluster.settings), **_sums(rows, arguments.by)}, "json")
         return 0
-    color = wants_colors(arguments)
-    if arguments.by:
-        header = [arguments.by, "total", HELD, FREE, STRANDED]
-        lines = [[name or "<none>", *map(str, sums)] for name, sums in grouped(rows, arguments.by).items()]
-        show_lines(_table(header, lines, color=False))
-    else:
-        header, lines = columns(rows, is_wide=arguments.output == "wide")
-        show_lines(_table(header, lines, color=color))
+    if rows:
+        show_lines(_lines(rows, arguments))
     if not arguments.quiet:
         show_lines([summary(rows)], sys.stderr)
     return 0
+
+
+def _sums(rows: Sequence[Row], by: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"sums": summed(rows)._asdict()}
+    if by:
+        return {**found, "groups": [{by: name, **sums._asdict()} for name, sums in grouped(rows, by).items()]}
+    return {**found, "devices": [row.as_json() for row in rows]}
+
+
+def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
+    if not arguments.by:
+        header, lines = columns(rows, is_wide=arguments.output == "wide")
+        return _table(header, lines, color=wants_colors(arguments))
+    header = [arguments.by, "total", HELD, FREE, STRANDED]
+    lines = [[name or "<none>", *map(str, sums)] for name, sums in grouped(rows, arguments.by).items()]
+    return _table(header, lines, color=False)
 
 
 def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _NEEDED: Final = ("Node", "Pod", "DeviceClass", "ResourceSlice", "ResourceClaim")
 """The kinds that every cluster with devices in use has."""
 _SHORTEST: Final = 10.0
+_BY_HAND: Final = "`draguard scan --live --output openreports | kubectl apply --server-side -f -`"
 _LEASE: Final = re.compile(r"([a-z0-9][-a-z0-9]{0,62})/([a-z0-9][-a-z0-9.]{0,252})\Z")
 
 
@@ -55,7 +56,7 @@ def run(arguments: Namespace) -> int:
         try:
             report.asides.append(Writer(Api(SERVICE_ACCOUNT)).write(reports(report.findings)))
         except ClusterError as error:
-            raise UsageError(str(error)) from error
+            raise UsageError(f"{error}; elsewhere, {_BY_HAND}") from error
     return show(report, arguments)
 
 
@@ -68,7 +69,8 @@ def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cl
         report.findings += cluster.judge(settings)
         if not (arguments.every or report.findings or any(map(cluster.all, JUDGED))):
             raise UsageError(not_found("ResourceSlices, ResourceClaims or pods", arguments.cluster))
-        tell_missing(cluster, _NEEDED, "rules about them find nothing", arguments)
+        if any(map(cluster.all, _NEEDED)):  # else nothing was read, which findings tell
+            tell_missing(cluster, _NEEDED, "rules about them find nothing", arguments)
         report.findings += findings(cluster)
         rows = list(Table(cluster).rows()) if any(each.format == "html" for each in arguments.output) else []
     report.releases = [str(settings)]
@@ -99,8 +101,7 @@ def _check_together(arguments: Namespace) -> None:
     elif arguments.lease or arguments.monitoring_port is not None:
         message = "--lease and --monitoring-port are for scans that are repeated: give --every, too"
     if not message and arguments.write_reports and not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        by_hand = "`draguard scan --live --output openreports | kubectl apply --server-side -f -`"
-        message = f"--write-reports needs the service account of a pod, and this is none: elsewhere, {by_hand}"
+        message = f"--write-reports needs the service account of a pod, and this is none: elsewhere, {_BY_HAND}"
     if message:
         raise UsageError(message)
 

@@ -739,20 +739,20 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
     left = [pods.every[index] for index in pods.reported if index not in found]
     if page is not None:
         answers = [found[index] for index in sorted(found)]
-        told = f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"
+        told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
         show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
     elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
         places = sorted(found.keys() | pods.reported)
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
-        show_structured([{"kubernetes": _release(scheduler), **each} for each in every], arguments.output)
+        show_structured([{"kubernetes": str(scheduler.cluster.settings), **each} for each in every], arguments.output)
     else:
         answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
-            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
+            show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
@@ -841,10 +841,6 @@ def answer_all(
     return found
 
 
-def _release(scheduler: Scheduler) -> str:
-    return f"1.{scheduler.cluster.settings.release}"
-
-
 def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace, counts: str) -> None:
     """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
 
@@ -884,11 +880,11 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
     pod, found, last = fitted(scheduler, pods, limit, quiet=arguments.quiet)
     if arguments.output != "text":
         counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
-        show_structured({"kubernetes": _release(scheduler), **counts}, arguments.output)
+        show_structured({"kubernetes": str(scheduler.cluster.settings), **counts}, arguments.output)
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
-            show_lines([f"simulated as Kubernetes {_release(scheduler)}; {NOT_SIMULATED}"])
+            show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -38,7 +37,7 @@ from webhook.usage import UsageError
 from webhook.why import KINDS, Scene, explain, gone, subject_of
 
 _HELPS_MAX: Final = 5
-_GENERATED: Final = re.compile(r"-[a-z0-9]{5,10}(-[a-z0-9]{5})?$")
+_FORMS: Final = "[NAMESPACE/]NAME of a pod or TYPE/NAME"
 
 
 class Asked(NamedTuple):
@@ -64,6 +63,7 @@ def run(arguments: Namespace) -> int:
     """Print why it is as it is; return 1 unless all is well. Manifests, and pods without a name, are simulated."""
     asked = _asked(arguments)
     if asked is None:
+        _check_names(arguments.paths)
         return simulate.run(arguments)
     if not arguments.cluster:
         raise UsageError(f"{asked.stated}: no such file; what is in a cluster is named together with it: --cluster")
@@ -98,6 +98,21 @@ def _asked(arguments: Namespace) -> Asked | None:
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
+
+
+def _check_names(paths: Sequence[str]) -> None:
+    """Refuse what is neither a name nor a manifest.
+
+    Raises:
+        UsageError: It is a directory, or names several objects.
+    """
+    for path in paths:
+        if os.path.isdir(path):
+            raise UsageError(
+                f"{path}: a directory: give {_FORMS}, or a manifest; `draguard simulate` takes directories"
+            )
+        if path.partition("/")[0].lower() in KINDS and "/" in path and not os.path.lexists(path) and paths[1:]:
+            raise UsageError(f"{path}: one of several: ask about one object at a time")
 
 
 def _why(asked: Asked, arguments: Namespace) -> int:
@@ -164,6 +179,9 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     known = f"it has {listed(sorted(near_by))}" if near_by else f"it has no {what}"
     if names and not near_by:
         known += f", the cluster has {listed(sorted(_shown(asked, *each) for each in names))}"
+    if asked.kind == "Pod" and "/" in asked.stated and not any(space == asked.namespace for space, _ in names):
+        types = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in KINDS.values()))
+        known += f"; the types that can be asked about are {types}"
     hint = f"did you mean {listed(alike)}?" if alike else known
     return f"no file and no {what} of {where} has this name: {hint}"
 

@@ -265,7 +265,8 @@ class Api:
         try:
             token = path.read_text("ascii").strip()
         except (OSError, ValueError) as error:
-            raise ClusterError(f"cannot read {path}: {error}: set automountServiceAccountToken") from error
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise ClusterError(f"cannot read {path}: {reason}: in a pod, set automountServiceAccountToken") from error
         if not token.isprintable() or not token:
             raise ClusterError(f"{path} holds no token")
         return token

@@ -641,8 +641,8 @@ COMMANDS: Final = {
         "explain why a pod, workload, claim or node of a cluster is as it is, and what to change",
         *_paths(
             "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
-            "replicaset/NAME, job/NAME, claim/NAME or node/NAME; manifests, and no name, are those of `draguard "
-            "simulate`",
+            "replicaset/NAME, job/NAME, cronjob/NAME, claim/NAME or node/NAME; manifests, and no name, are those of "
+            "`draguard simulate`",
             "POD|TYPE/NAME",
         ),
         *_SIMULATED,
@@ -681,7 +681,12 @@ COMMANDS: Final = {
                 about="write openreports.io Reports into the cluster, and delete those that no longer hold; in a pod, "
                 "with the token of its service account",
             ),
-            Option("--every", "DURATION", "scan again and again, such as every 5m, until SIGTERM", type="seconds"),
+            Option(
+                "--every",
+                "DURATION",
+                "scan again and again, such as every 5m, until SIGTERM; at least 10s",
+                type="seconds",
+            ),
             Option(
                 "--monitoring-port",
                 "PORT",

@@ -179,7 +179,7 @@ def summary(rows: Iterable[Row]) -> str:
     """Write how many devices there are, and in which states."""
     sums = summed(rows)
     stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
-    return f"{sums.total} devices: {sums.held} held, {sums.free} free{stranded}"
+    return f"{sums.total} device{'' if sums.total == 1 else 's'}: {sums.held} held, {sums.free} free{stranded}"
 
 
 class Table:

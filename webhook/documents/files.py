@@ -46,7 +46,8 @@ _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
 _NONE: Final = "no manifest: no document in it has an apiVersion or a kind"
-_EMPTY_HINT: Final = f"did the command that writes it fail? {EMPTY_ALLOWED}; to read files, name them"
+_FAILED: Final = "did the command that writes it fail?"
+_EMPTY_HINT: Final = f"{_FAILED} {EMPTY_ALLOWED}; to read files, name them"
 _MARKDOWN: Final = "Markdown files are read by `draguard validate` only"
 _MARKDOWN_HINT: Final = "give files of YAML or JSON"
 
@@ -112,6 +113,8 @@ def _no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iter
     """
     if found.is_named and not selection.allow_empty:
         yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
+    elif empty and found.is_named and selection.stored and not _text_of(found).strip():  # else it is an empty List
+        yield _without_manifest(spelled(found.path), "", _FAILED)
     elif empty:
         selection.leave_out(EMPTY, found.path)
 
@@ -155,6 +158,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
         documents = wanted.as_read(documents) if wanted else documents
     start = data[:_START]
+    empty = empty or (wanted is not None and not start.strip())
     del data  # the decoded text is enough
     for document in documents:
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
@@ -164,7 +168,9 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield _without_manifest(name or spelled(STDIN), start.decode(errors="replace"), _EMPTY_HINT)
+        yield _without_manifest(
+            name or spelled(STDIN), start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT
+        )
 
 
 def _is_object(data: object) -> bool:

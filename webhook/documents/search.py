@@ -152,6 +152,8 @@ def _expand(path: str, selection: Selection | None) -> Iterator[FoundFile | Unre
     """Find the files of a command line argument."""
     if path == STDIN:
         yield FoundFile(path, is_named=True)
+    elif not path:
+        yield Unreadable("''", 0, 0, "an empty name: give a path")
     elif os.path.isdir(path):
         complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
         yield from _expect_some(_walk(path, selection), path, complaint, selection)

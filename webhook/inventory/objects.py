@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from shlex import quote
 from typing import Any, Final
 
 from webhook.api import conversion
@@ -135,6 +136,8 @@ class Inventory:
         """Objects still in an older version, since they have not been read yet."""
         self.definitions: list[JSONObject] = []
         """CustomResourceDefinitions, which only policies need."""
+        self.context = ""
+        """The context of kubectl that the objects were read from; empty for the current one, and for files."""
         for obj in objects:
             self.add(obj)
 
@@ -143,8 +146,12 @@ class Inventory:
         made = Inventory()
         made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
         made._older = {kind: {*older} for kind, older in self._older.items()}
-        made.definitions = [*self.definitions]
+        made.definitions, made.context = [*self.definitions], self.context
         return made
+
+    def kubectl(self, arguments: str) -> str:
+        """Write a command of kubectl for the cluster of these objects."""
+        return f"kubectl {f'--context {quote(self.context)} ' if self.context else ''}{arguments}"
 
     def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
         """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.

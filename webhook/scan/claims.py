@@ -96,7 +96,7 @@ def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
             f"being deleted since {text(claim, 'metadata', 'deletionTimestamp')}, and kept by its finalizer {kept}, "
             f"though no pod that runs uses it{_devices(claim)}"
         )
-        patch = command("patch", claim, """--type merge -p '{"metadata":{"finalizers":null}}'""")
+        patch = command(cluster, "patch", claim, """--type merge -p '{"metadata":{"finalizers":null}}'""")
         yield Found(claim, message, f"{patch} lets it go", ("metadata", "finalizers"))
 
 
@@ -111,7 +111,7 @@ def claim_orphaned(cluster: Cluster) -> Iterator[Found]:
         owner = next((text(each, "name") for each in items(claim, "metadata", "ownerReferences")), "")
         what = f"pod {owner}, which is gone" if owner else "a pod, and has no owner any more: the pod is gone"
         message = f"generated for {what}{_devices(claim)}"
-        yield Found(claim, message, f"{command('delete', claim)} releases it", ("metadata", "ownerReferences"))
+        yield Found(claim, message, f"{command(cluster, 'delete', claim)} releases it", ("metadata", "ownerReferences"))
 
 
 @rule("claim-zombie")
@@ -127,7 +127,7 @@ def claim_zombie(cluster: Cluster) -> Iterator[Found]:
             continue
         gone = listed(text(entry, "name") for entry, pod in cluster.consumers(claim) if pod is None)
         message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
-        hint = f"{command('patch', claim, patch)} releases its devices, once nothing on the node uses them"
+        hint = f"{command(cluster, 'patch', claim, patch)} releases its devices, once nothing on the node uses them"
         yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
 
 
@@ -142,7 +142,7 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
         why = {text(pod, "status", "reason") or text(pod, "status", "phase") for pod in pods}
         names = listed(map(name_of, pods))
         message = f"held by pod {names}, which has ended ({', '.join(sorted(why))}){_devices(claim)}"
-        hint = f"{command('delete', pods[0])} releases it, unless the controller for claims does"
+        hint = f"{command(cluster, 'delete', pods[0])} releases it, unless the controller for claims does"
         yield Found(claim, message, hint, ("status", "reservedFor"))
 
 

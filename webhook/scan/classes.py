@@ -146,7 +146,11 @@ def quota_blocks(cluster: Cluster) -> Iterator[Found]:
             claim = {"metadata": {"name": name, "namespace": namespace}, "spec": mapping(template, "spec", "spec")}
             for quota, why in cluster.context.quotas.too_small(claim, extended=extended):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
-                hint = "raise the quota, or request fewer devices"
+                shown = f"{command(cluster, 'describe', quota)} shows what is used"
+                hint = f"raise the quota, or request fewer devices; {shown}"
                 yield Found(
-                    quota, message, f"{hint}; {command('describe', quota)} shows what is used", ("spec", "hard")
+                    quota,
+                    message,
+                    f"{hint}; {command(cluster, 'describe', quota)} shows what is used",
+                    ("spec", "hard"),
                 )

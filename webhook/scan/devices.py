@@ -167,7 +167,9 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
                         f"it uses {result} by claim {name_of(result.claim)}, which has the NoExecute taint "
                         f"{text(taint, 'key')}{since}, and was not evicted"
                     )
-                    hint = f"{command('delete', pod)} evicts it; is the controller device-taint-eviction running?"
+                    hint = (
+                        f"{command(cluster, 'delete', pod)} evicts it; is the controller device-taint-eviction running?"
+                    )
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 

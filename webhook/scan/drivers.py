@@ -113,7 +113,9 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
             drivers = " and ".join(plugin.drivers)
             where = listed(f"{each.node} ({each.why})" for each in absent)
             message = f"driver {drivers} is not running on {len(absent)} of the nodes that it should serve: {where}"
-            hint = f"{command('describe', plugin.workload)} tells why pods are missing; else look into their logs"
+            hint = (
+                f"{command(cluster, 'describe', plugin.workload)} tells why pods are missing; else look into their logs"
+            )
             yield Found(plugin.workload, message, hint)
 
 
@@ -167,7 +169,7 @@ def node_without_slices(cluster: Cluster) -> Iterator[Found]:
     for plugin, driver, nodes in _unpublished(cluster):
         pod = plugin.pods[nodes[0]]
         message = f"driver {driver} runs on {listed(nodes)}, and publishes no ResourceSlice there"
-        hint = f"{command('logs', pod).replace('logs pod ', 'logs ')} shows why"
+        hint = f"{command(cluster, 'logs', pod)} shows why"
         yield Found(plugin.workload, message, hint)
 
 

@@ -123,10 +123,11 @@ def named(obj: JSONObject) -> str:
     return f"{kind} {name_of(obj) if 'namespace' not in obj['metadata'] else full_name_of(obj)}"
 
 
-def command(verb: str, obj: JSONObject, rest: str = "") -> str:
+def command(cluster: Cluster, verb: str, obj: JSONObject, rest: str = "") -> str:
     """Write a command of kubectl about an object.
 
     Args:
+        cluster: Where the object is stored.
         verb: The subcommand.
         rest: Further arguments.
     """
@@ -134,4 +135,5 @@ def command(verb: str, obj: JSONObject, rest: str = "") -> str:
 
     namespace = obj["metadata"].get("namespace")
     where = f" -n {quote(str(namespace))}" if namespace else ""
-    return f"kubectl {verb} {str(obj.get('kind', '')).lower()} {quote(name_of(obj))}{where}{rest and ' '}{rest}"
+    kind = "" if verb == "logs" else f"{str(obj.get('kind', '')).lower()} "
+    return cluster.inventory.kubectl(f"{verb} {kind}{quote(name_of(obj))}{where}{rest and ' '}{rest}")

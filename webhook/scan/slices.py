@@ -147,7 +147,7 @@ def slice_without_node(cluster: Cluster) -> Iterator[Found]:
         if not selector or known.setdefault(wanted, any(selects(selector, node) for node in nodes)):
             continue
         message = f"no node matches the slice's nodeSelector ({wanted}), so its devices cannot be used"
-        hint = f"label the nodes, or {command('delete', each)} if they are gone"
+        hint = f"label the nodes, or {command(cluster, 'delete', each)} if they are gone"
         yield Found(each, message, hint, ("spec", "nodeSelector"))
 
 

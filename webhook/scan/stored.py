@@ -108,8 +108,8 @@ class Cluster:
         self._unjudged: list[JSONObject] = []
         self.unread: list[tuple[str, str]] = []
         """The kinds of the objects that :meth:`judge` leaves out, and why."""
-        self._documents: dict[tuple[str, str, str], Document] = {}
-        self._file = ""
+        self._places: dict[tuple[str, str, str], Document | str] = {}
+        """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[[Cluster], Any], Any] = {}
         """What :func:`once` has derived."""
 
@@ -120,14 +120,13 @@ class Cluster:
             MalformedError: It is no object that a cluster stores.
         """
         obj, kind = document.data, document.data.get("kind")
-        self._file = self._file or document.source
         if not name_of(obj):
             raise MalformedError(f"{kind} without metadata.name")
         group = text(obj, "apiVersion").rpartition("/")[0]
         if group == DRA:
             obj = self._with_versions_noted(obj)
-        if not document.is_json and document.size <= _SMALL:
-            self._documents[_key(obj)] = document
+        has_lines = not document.is_json and document.size <= _SMALL
+        self._places[kind, namespace_of(obj), name_of(obj)] = document if has_lines else document.source
         if group == DRA:
             self._unjudged.append(obj)
         elif kind in self.workloads:
@@ -184,9 +183,11 @@ class Cluster:
             hint = f"driver {driver} writes the slice, and would undo a change of it: mend or update the driver"
             problem = problem._replace(hint="; ".join(filter(None, (problem.hint, hint))), fix=None)
         release = f"1.{self.settings.release}"
-        if obj and (document := self._documents.get(_key(obj))):
-            return found(problem, document, release)._replace(rendered=True)
-        return Finding(problem, self._file, 0, 0, "", identity=identity(obj), kubernetes=release, rendered=True)
+        place = self._places.get((text(obj, "kind"), namespace_of(obj), name_of(obj)))
+        place = place or next((each if isinstance(each, str) else each.source for each in self._places.values()), "")
+        if not isinstance(place, str):
+            return found(problem, place, release)._replace(rendered=True)
+        return Finding(problem, place, 0, 0, "", identity=identity(obj), kubernetes=release, rendered=True)
 
     @cached_property
     def now(self) -> datetime:

@@ -177,7 +177,7 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
     if not users and (absent := scene.uncollected(claim)):
         return _uncollected(scene, claim, subject, absent)
     if not users:
-        return _answer(scene, subject, "pending", [claims.unused(claim)], evidence=[claim])
+        return _answer(scene, subject, "pending", [claims.unused(scene, claim)], evidence=[claim])
     waiting = [each for each in users if not text(each, "spec", "nodeName")]
     pod = (waiting or users)[0]
     return _of_pod(scene, pod, subject, asked=claim)

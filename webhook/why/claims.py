@@ -168,7 +168,7 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
         return Cause(
             f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
             (Ref("Namespace", namespace), template),
-            (f"kubectl label namespace {namespace} {label}",),
+            (scene.inventory.kubectl(f"label namespace {namespace} {label}"),),
             NOT_CREATED,
         )
     submitted = {**use.claim, "metadata": {"name": "claim", "namespace": namespace}}
@@ -219,7 +219,7 @@ def users_of(scene: Scene, claim: JSONObject) -> list[JSONObject]:
     ]
 
 
-def unused(claim: JSONObject) -> Cause:
+def unused(scene: Scene, claim: JSONObject) -> Cause:
     """Say what becomes of a claim that no pod uses."""
     ref = ref_of(claim)
     owners = [each for each in items(claim, "metadata", "ownerReferences") if at(each, "controller") is True]
@@ -230,7 +230,7 @@ def unused(claim: JSONObject) -> Cause:
             f"{ref} is allocated ({devices}) and no pod uses it: it keeps its devices until it is deleted or another "
             f"pod needs them{gone}",
             (ref,),
-            (f"kubectl delete resourceclaim --namespace {ref.namespace} {ref.name}",),
+            (scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}"),),
         )
     return Cause(
         f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "

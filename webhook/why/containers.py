@@ -65,14 +65,14 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         if reason in _IMAGE:
             yield _of_image(scene, pod, spec or status, reason, words)
         elif reason == CRASHED:
-            yield crashed(pod, status)
+            yield crashed(scene, pod, status)
         elif reason not in _STARTING:
             refs = missing(words, namespace_of(pod))
             said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
             yield Cause(f"container {name} does not start: {said}", (*refs, Ref("Container", name)))
 
 
-def crashed(pod: JSONObject, status: JSONObject) -> Cause:
+def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     """Say how a container has ended, and how often.
 
     Args:
@@ -84,7 +84,7 @@ def crashed(pod: JSONObject, status: JSONObject) -> Cause:
     again = " again and again" if restarts > 1 else ""
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
-    log = f"kubectl logs --previous --namespace {namespace_of(pod)} {name_of(pod)} --container {name}"
+    log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)} --container {name}")
     return Cause(
         f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else ""),
         (Ref("Container", name),),

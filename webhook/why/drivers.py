@@ -111,10 +111,16 @@ def absent(scene: Scene, driver: str) -> Cause:
                 text_ = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
                 return Cause(f"{what}: {text_}", refs, trouble.helps)
             return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
-    log = f"kubectl logs --namespace {namespace_of(found)} daemonset/{name_of(found)}"
     return Cause(
-        f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells", refs, (f"see {log}",)
+        f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells",
+        refs,
+        (_log(scene, found),),
     )
+
+
+def _log(scene: Scene, found: JSONObject) -> str:
+    name = f"--namespace {namespace_of(found)} daemonset/{name_of(found)}"
+    return f"see {scene.inventory.kubectl(f'logs {name}')}"
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
@@ -174,7 +180,7 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
         state = text(troubled, "state", "waiting", "reason") or "failed"
         restarts = number(troubled, "restartCount") or 0
         words = last_words(ended)
-        log = f"kubectl logs --previous --namespace {namespace_of(pod)} {name_of(pod)}"
+        log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)}")
         return Cause(
             f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else ""),
             about,
@@ -229,7 +235,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         found = trouble or Cause(
             f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
             (ref_of(workload),),
-            (f"see kubectl logs --namespace {namespace_of(workload)} daemonset/{name_of(workload)}",),
+            (_log(scene, workload),),
         )
         found = found._replace(
             text=f"{who} publishes nothing there: {found.text}",
@@ -242,7 +248,9 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     if not is_ready(node):
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
-        yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (f"kubectl uncordon {name}",))
+        yield Cause(
+            "is cordoned: it takes no new pods", (Ref("Node", name),), (scene.inventory.kubectl(f"uncordon {name}"),)
+        )
     yield from _tainted(scene, name)
     if not slices and not silent:
         yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]

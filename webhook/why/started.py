@@ -112,7 +112,7 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield Cause(
             f"has failed: container {text(status, 'name')} ended with {outcome(ended)}{said and f': {said}'}{kept}",
             (Ref("Container", text(status, "name")), ref_of(pod), *owners),
-            (f"kubectl logs --namespace {namespace_of(pod)} {name_of(pod)}",),
+            (scene.inventory.kubectl(f"logs --namespace {namespace_of(pod)} {name_of(pod)}"),),
         )
     if target is None and not list(failed(pod)):
         yield Cause(f"has failed{kept}", (ref_of(pod), *owners))
@@ -325,7 +325,9 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield from _of_preparing(scene, pod, unprepared[0])
     tail = _devices_are_there(scene, pod)
     held_up = list(waiting(scene, pod))
-    held_up += [crashed(pod, each) for each in failed(pod) if text(each, "state", "waiting", "reason") != CRASHED]
+    held_up += [
+        crashed(scene, pod, each) for each in failed(pod) if text(each, "state", "waiting", "reason") != CRASHED
+    ]
     held_up = held_up or list(said_by_kubelet(scene, pod))
     yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
     for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
@@ -411,7 +413,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield cause._replace(text=f"is going to be evicted because of {cause.text}")
     troubled = list(failed(pod))
     for status in troubled:
-        said = crashed(pod, status)
+        said = crashed(scene, pod, status)
         has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
         yield said._replace(text=f"{said.text}{has}")
     yield from (each for each in waiting(scene, pod) if not troubled)

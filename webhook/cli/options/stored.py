@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import DOCUMENT, Budget
-from webhook.check.cluster import cluster_documents, malformed, not_found
+from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console.reading import tell
 from webhook.drivers.files import option_profiles
@@ -70,6 +70,7 @@ def work_of_selectors() -> Budget:
 
 
 def _read(arguments: Namespace, cluster: Cluster, report: Report, tell: Callable[[str], None]) -> None:
+    cluster.inventory.context = context_of(arguments.cluster)
     for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
         report.files.setdefault(document.source)
         report.documents += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.versions import served
-from webhook.check.cluster import cluster_documents, not_found
+from webhook.check.cluster import cluster_documents, context_of, not_found
 from webhook.cli import simulate
 from webhook.cli.console.reading import tell
 from webhook.cli.match import refused
@@ -157,8 +157,7 @@ class Snapshot:
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
         self.settings = simulate.settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
-        contexts = (each.context for each in arguments.cluster if not isinstance(each, str))
-        self._kubectl = "".join(("kubectl", *(f" --context {quote(each)}" for each in contexts if each)))
+        inventory.context = context_of(arguments.cluster)
         catalog = Catalog(slices)
         self._fleet = Fleet(catalog, self.settings.release, self.settings.gates)
         cluster = Cluster(inventory=inventory, settings=self.settings)
@@ -209,7 +208,7 @@ class Snapshot:
             said = f"node {name} is drained"
             if deleted:
                 said += f" with --force, which deletes pods without a controller for good: {listed(deleted)}"
-            command = f"{self._kubectl} drain {quote(name)} --ignore-daemonsets --delete-emptydir-data"
+            command = inventory.kubectl(f"drain {quote(name)} --ignore-daemonsets --delete-emptydir-data")
             changes.append(Change("drain", name, said, command + " --force" * bool(deleted)))
         for stated in trial.add:
             name, star, number = stated.partition("*")
@@ -234,7 +233,8 @@ class Snapshot:
         """Return the command that deletes the pods of a claim, and so releases it."""
         claim = self.inventory.find("ResourceClaim", name, namespace or "default")
         pods = [quote(text(each, "name")) for each in items(claim, "status", "reservedFor") if is_pod(each)]
-        return f"{self._kubectl} delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}" if pods else ""
+        deletion = f"delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}"
+        return self.inventory.kubectl(deletion) if pods else ""
 
 
 def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
