@@ -8,7 +8,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -69,6 +69,25 @@ class TestProtocol:
         trust = served.trust()
         trust.set_ecdh_curve("ffdhe2048")
         assert refused(served, trust, "NO_SUITABLE_KEY_SHARE", caplog)
+
+    def test_many_clients_may_be_asked_for_another_key_at_once(self, served: Served) -> None:
+        trust, begun = served.trust(), []
+        with ExitStack() as stack:
+            for _ in range(served.server.port.limits.half_read):
+                arrived, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+                tls = trust.wrap_bio(arrived, outgoing, server_hostname=served.host)
+                connection = stack.enter_context(socket.create_connection((served.host, served.port)))
+                for _ in range(2):
+                    with pytest.raises(ssl.SSLWantReadError):
+                        tls.do_handshake()
+                    connection.sendall(outgoing.read())
+                    arrived.write(connection.recv(65536))
+                begun.append((connection, tls, outgoing))
+            for connection, tls, outgoing in begun:
+                tls.do_handshake()
+                tls.write(GET)
+                connection.sendall(outgoing.read())
+                assert connection.recv(65536)
 
     def test_tls_1_1_is_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         trust = served.trust()
