@@ -267,7 +267,7 @@ def test_what_the_api_server_would_refuse_today_is_told() -> None:
     assert Picture(done.out).shown("1 held") == 1
     broken = {**refused, "status": {"allocation": {"devices": {"results": "gpu-0"}}}}
     objects = listed(node(), slices(device()), device_class(), broken)
-    assert "1 devices: 0 held, 1 free" in draguard("devices", "--cluster", "-", stdin=objects).err
+    assert "1 device: 0 held, 1 free" in draguard("devices", "--cluster", "-", stdin=objects).err
 
 
 def test_a_scan_without_slices_has_findings_only() -> None:
