@@ -49,9 +49,9 @@ MAX_OBJECTS: Final = 200_000
 MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
-"""How long one request may take; a login may wait for its user."""
+"""The timeout of a request; a login may wait for its user."""
 _SECONDS_IN_POD: Final = 20.0
-"""How long one may take in a pod, where nobody logs in."""
+"""The timeout of a request in a pod, where no user has to log in."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _TELLING: Final = ",".join(
     f"reason!={each}"

@@ -80,7 +80,7 @@ class Reader:
         """How many null values an object has; no more than that."""
 
     def read(self, content: bytes, kind: str) -> Any:
-        """Return an object, given as JSON; nobody may change what is in it.
+        """Decode an object from JSON. Callers must not modify it, as objects share equal values.
 
         Raises:
             msgspec.MsgspecError: It is not JSON.

@@ -146,6 +146,6 @@ def _likeness(workload: JSONObject, driver: str) -> int:
 
 
 def _without_host(image: str) -> str:
-    """Return an image without its registry, which says nothing of what it is."""
+    """Return an image without its registry."""
     host, slash, path = image.partition("/")
     return path if slash and "." in host else image
