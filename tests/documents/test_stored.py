@@ -158,6 +158,18 @@ def test_other_texts_in_yaml_are_left_to_the_careful_reader(text: str, monkeypat
     assert read_in_pieces(text, monkeypatch) == []
 
 
+@pytest.mark.parametrize("form", ["as kubectl prints them", "as snapshot prints them", "as YAML"])
+def test_a_list_with_a_very_long_object_is_left_to_the_careful_reader(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = BLOCKS if form == "as YAML" else LISTS[form]({**NODE, "metadata": {"name": "a" * 400}})
+    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(stored, "_PART", 100)
+    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is not None
+    monkeypatch.setattr(stored, "_LONGEST", 40)
+    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
+
+
 def test_an_item_in_yaml_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_in_pieces(BLOCKS.replace("name: a", "name: [a"), monkeypatch)
     assert [type(each) for each in found] == [Unreadable, Document]
