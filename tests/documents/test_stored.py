@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
     assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
 
 
-LISTS = {
+LISTS: dict[str, Callable[..., str]] = {
     "as kubectl prints them": listed,
     "on one line": lambda *objects: json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
     "as snapshot prints them": lambda *objects: (
