@@ -286,6 +286,30 @@ def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests
     compare(body, options)
 
 
+@pytest.mark.parametrize("read", ["object.metadata.name", "object.metadata.name + object.metadata.namespace"])
+def test_policies_about_the_size_of_texts_take_the_shortcut(read: str) -> None:
+    validations = [{"expression": f"size({read}) < 30"}]
+    options = practised(ReviewOptions(policies=load([policy("p", [PODS], validations=validations), binding("p")])))
+    assert is_short(BODY, options)
+    compare(BODY, options)
+    compare(changed("request", "object", "metadata", "name", to="x" * 40), options)
+
+
+def test_a_kind_may_be_written_in_several_ways_and_must_end() -> None:
+    options = ReviewOptions()
+    assert options.first
+    for spaces in ("", " ", "  "):
+        body = BODY.replace(b'"group": ""', b'"group":' + spaces.encode() + b'""', 1)
+        for _ in range(OFTEN + 1):
+            answer(body, Call("validate"), options)
+        assert is_short(body, options)
+    assert len({id(each) for each in vars(options.first)["_usual"].values()}) == 1
+    endless = BODY.replace(b'"version": "v1"', b'"x": "CREATE", "version": "v1"', 1)
+    for _ in range(OFTEN + 1):
+        compare(endless, options)
+    assert vars(options.first)["_met"] == {}
+
+
 def test_policies_about_requests_see_each_of_them() -> None:
     validations = [{"expression": "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"}]
     options = practised(

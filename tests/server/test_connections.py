@@ -99,6 +99,13 @@ class TestRequests:
         dates = re.compile(rb"date: .*?\r\n")
         assert dates.sub(b"", received) == dates.sub(b"", alone)
 
+    def test_a_connection_that_is_used_is_not_idle(self, hurried: Served) -> None:
+        with hurried.socket() as connection:
+            for _ in range(6):
+                connection.sendall(post("Content-Length: 1\r\n", b"1", "/healthz"))
+                assert statuses(answered(connection)) == [405]
+                time.sleep(HURRY.idle_seconds / 4)
+
     def test_the_begin_of_a_request_belongs_to_what_follows(self, served: Served) -> None:
         known = post("Content-Length: 1\r\n", b"1")
         with served.socket() as connection:

@@ -70,7 +70,7 @@ def type_of(extent: Extent) -> Any:
     if not all(map(str.isascii, parts)):  # msgspec finds no other keys of a TypedDict
         return Any
     if ITEMS in parts:
-        return GenericAlias(list, parts[ITEMS]) | dict[str, Any]
+        return GenericAlias(list, parts[ITEMS]) | dict[str, Any] | str  # a text has a size, too
     return TypedDict("Part", parts, total=False)  # type: ignore[operator]
 
 
@@ -107,7 +107,6 @@ _SCALARS: Final[Mapping[str, Any]] = {
 """The types of scalars that are not strings."""
 
 Parts = tuple["Extent | Parts", ...]
-
 """What a value may be: parts of the variable, and lists made of such."""
 
 VARIABLES: Final = "variables"

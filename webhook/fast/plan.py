@@ -58,6 +58,8 @@ _MOST_MISSES: Final = 256
 """How many more values of such fields may be new than are not."""
 _STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
+_STRUCTS: Final = 256
+"""The most structs, and fields of them, that are remembered together."""
 _REMEMBERED: Final = 1024
 """The most values in a set of those that are remembered."""
 
@@ -72,8 +74,8 @@ class Decoded(Struct, gc=False, omit_defaults=True):
     """Returns the value of a field; rules read no others."""
 
 
-class _ReadsOthersError(Exception):
-    """A rule reads more fields than it was given."""
+class _ReadsOthersError(BaseException):
+    """A rule reads more fields than it was given; no rule may take this for an error of its own."""
 
 
 class _Alone(Struct, gc=False):
@@ -355,7 +357,7 @@ def _remembering(view: Callable[[Any], View], rule: Rule, names: Sequence[str]) 
             misses = _MOST_MISSES + 1
             return any(rule(view(value)))
         if not found and len(key) <= _FIELDS_MAX:
-            remember(key, known)
+            remember(key, known, _STRUCTS)
         return found
 
     return finds
@@ -385,7 +387,9 @@ def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, 
         key = source.local(f"{source.given(encode)}({given})")
         with source.block(f"if {key} not in {source.given(known)}:"):
             plan.inner(source, given)
-            source.line(f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)})")
+            source.line(
+                f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)}, {_STRUCTS})"
+            )
 
 
 def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
@@ -551,13 +555,14 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
     return remembered(wrong)
 
 
-def remember(value: _T, known: set[_T]) -> None:
+def remember(value: _T, known: set[_T], most: int = _REMEMBERED) -> None:
     """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
 
     Args:
         known: What is remembered; emptied once there is much.
+        most: How many values that is.
     """
-    if len(known) >= _REMEMBERED:
+    if len(known) >= most:
         known.clear()
     known.add(value)
 

@@ -194,7 +194,8 @@ class QuickPolicies:
         self._places: dict[Any, Place] = {}
         self._in_namespaces: dict[tuple[Place, str], _Steps | None] = {}
         self._passed: dict[tuple[_Steps, bytes], int] = {}
-        """What policies have read of requests that they let pass, and the cost of that."""
+        """What policies have read of requests that they let pass, and the cost of that: they must read no more of the
+        object and of the request than that, else one request gets the verdict on another."""
 
     def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.

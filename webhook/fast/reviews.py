@@ -101,6 +101,8 @@ class Shortcut:
         self._met: dict[_Known, int] = {}
         self._usual: dict[_Known, _Usual | None] = {}
         """The kinds that were met often; None if all of their objects is read."""
+        self._made: dict[tuple[Endpoint, bytes], _Usual | None] = {}
+        """The same by what is written: a kind may be written in several ways."""
         policies = options.policies
         self._policies = policies and {
             "validate": QuickPolicies(policies, VALIDATING),
@@ -111,7 +113,8 @@ class Shortcut:
         """Return the kind of a request as it is written; None if such requests are always answered as a whole."""
         operation = body.find(_CREATE, 0, _HEAD)
         at = -1 if operation < 0 else body.find(_GROUP, 0, operation)
-        return None if at < 0 or not self._reads_parts else (endpoint, body[at : body.find(b"}", at, operation)])
+        end = -1 if at < 0 else body.find(b"}", at, operation)
+        return None if end < 0 or not self._reads_parts else (endpoint, body[at:end])
 
     def answer(self, body: bytes, call: Call) -> tuple[dict[str, Any], Record] | None:
         """Return the response to a usual request, and its record; None if it must be answered as a whole.
@@ -201,7 +204,11 @@ class Shortcut:
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
             del self._met[kind]
-            self._usual[kind] = self._validating(request) if record.endpoint == "validate" else self._mutating(request)
+            make = self._validating if record.endpoint == "validate" else self._mutating
+            place = record.endpoint, msgspec.json.encode([*map(request.get, _PLACE), bool(request.get("namespace"))])
+            if place not in self._made:
+                self._made[place] = make(request)
+            self._usual[kind] = self._made[place]
 
     def _validating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
@@ -247,6 +254,7 @@ class Shortcut:
         if policies and not names_nodes and (shape := policies.merging(request)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
             return _Usual(read, _is_named, place, _reading_for_policies(*extents), merges=True)
+        # What `is_of`, the record and `named_node` read.
         for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
             reduce(Extent.part, path, extents[0])
 

@@ -110,8 +110,9 @@ class Connection(asyncio.Protocol):
         port = self._port
         port.crowd.stir(self)
         head = None if self.phase or self._complete or self.is_busy else self._head
-        if head and (request := head.request_in(data, port.app.body_limit)):
+        if head and (request := head.request_in(data, min(port.app.body_limit, _COUNTED))):
             self._complete.append(request)
+            self._await_phase()
             self._go_on()
         else:
             self._parse(data)
