@@ -241,14 +241,14 @@ class TestWriter:
         assert writer.write(reports(found[:3])) == "2 reports, 1 written, 2 deleted"
 
     def test_lists_come_in_parts(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.cluster.reports._CHUNK", 2)
+        monkeypatch.setattr("webhook.cluster.live.CHUNK", 2)
         writer.write(reports([finding(each) for each in "abcdefg"]))
         assert writer.write(reports([])) == "1 report, 0 written, 7 deleted"
 
     def test_reports_of_others_may_be_many_and_long(
         self, scanned: Scanned, writer: Writer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("webhook.cluster.reports._MOST", 20_000)
+        monkeypatch.setattr("webhook.cluster.reports.MAX_RESPONSE", 20_000)
         metadata = {"labels": {"app.kubernetes.io/managed-by": "draguard"}, "annotations": {"x": "y" * 15_000}}
         for name in "abcdefgh":
             own = {**metadata, "name": name, "namespace": "t"}
@@ -259,7 +259,7 @@ class TestWriter:
     @pytest.mark.parametrize("items", [[], [{"metadata": {"name": "a", "resourceVersion": "1"}}]])
     def test_a_list_without_end_is_an_error(self, scanned: Scanned, writer: Writer, items: list[Any]) -> None:
         scanned.server.answer = lambda *_: (200, {"metadata": {"continue": "x"}, "items": items})  # type: ignore[method-assign]
-        with pytest.raises(ClusterError, match="the list has no end"):
+        with pytest.raises(ClusterError, match="a list that does not go on"):
             writer.write(reports([]))
 
     def test_a_namespace_that_is_gone_or_ends_does_not_keep_others_from_their_reports(
@@ -296,7 +296,7 @@ class TestWriter:
 
     def test_what_is_no_list_is_an_error(self, scanned: Scanned, writer: Writer) -> None:
         scanned.server.answer = lambda *_: (200, b"<html>")  # type: ignore[method-assign]
-        with pytest.raises(ClusterError, match="reports are not listed as an API server does"):
+        with pytest.raises(ClusterError, match="the answer is not that of an API server"):
             writer.write(reports([]))
 
 

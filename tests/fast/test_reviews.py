@@ -229,6 +229,12 @@ def test_of_other_mutations_nothing_is_remembered(expression: str, fields: dict[
     compare(body, options)
 
 
+def test_what_fails_and_is_ignored_is_answered_anew() -> None:
+    options = merging(MERGED.replace("'team': 'a'", "'team': object.metadata.labels.lead"), failurePolicy="Ignore")
+    for labels in ({"app": "c"}, {"app": "c", "lead": "d"}, {"app": "c"}):
+        compare(bytes_of(with_value(CLAIM, ("request", "object", "metadata", "labels"), labels)), options)
+
+
 @given(data=st.data())
 def test_any_changed_claim_has_the_same_answer(data: st.DataObject, merges: ReviewOptions) -> None:
     review = CLAIM

@@ -192,12 +192,18 @@ class InPod:
         return content
 
 
-class _Metadata(msgspec.Struct, rename={"more": "continue"}):
+class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
+    """The metadata of a part of a list.
+
+    Args:
+        more: What asks for the next part; empty in the last one.
+    """
+
     more: str = ""
 
 
 class _Chunk(msgspec.Struct):
-    metadata: _Metadata
+    metadata: ListMetadata
     items: list[msgspec.Raw] | None = None
 
 
@@ -390,17 +396,15 @@ class Server:
         return Part("Event", [*found, *warnings])
 
     def _objects(self, path: str, typed: JSONObject, fields: str = "") -> list[Any]:
-        found: list[Any] = []
         path = f"{path}?{f'fieldSelector={quote(fields)}&' if fields else ''}"
-        limit, more, is_second = CHUNK, "", False
-        while True:
-            try:
-                chunk, limit = self._chunk(path, limit, more)
-            except Expired:
-                if is_second:
-                    raise
-                found, more, is_second = [], "", True
-                continue
+        try:
+            return self._read_all(path, typed)
+        except Expired:
+            return self._read_all(path, typed)
+
+    def _read_all(self, path: str, typed: JSONObject) -> list[Any]:
+        found: list[Any] = []
+        for chunk in chunks(self._transport.get, path, _Chunk):
             for item in chunk.items or ():
                 content = _stored(bytes(item), typed)
                 self._kept += len(content)
@@ -411,22 +415,36 @@ class Server:
             self.count += len(chunk.items or ())
             if len(found) > MAX_OBJECTS or self._kept > MAX_BYTES:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} objects, or {MAX_BYTES >> 20} MiB with all others")
-            before, more = more, chunk.metadata.more
-            if not more:
-                return found
-            if not chunk.items or more == before:
-                raise ClusterError("the API server returned a list that does not go on")
+        return found
 
-    def _chunk(self, path: str, limit: int, more: str) -> tuple[_Chunk, int]:
-        """Read a part of a list, and return the number of objects to ask for next."""
+
+def chunks(get: Callable[[str], bytes], path: str, of: Any) -> Iterator[Any]:
+    """Read a list in parts, which are shorter where objects are long.
+
+    Args:
+        get: Returns what is at a path.
+        path: The path, with the beginning of its query.
+        of: The type of a part, with ``metadata`` that has ``more``, and ``items``.
+
+    Raises:
+        ClusterError: It cannot be read to its end.
+    """
+    limit, more = CHUNK, ""
+    while True:
         rest = f"&continue={quote(more)}" if more else ""
-        while True:
-            try:
-                return decoded(self._transport.get(f"{path}limit={limit}{rest}"), _Chunk), limit
-            except TooLong:
-                if limit == 1:
-                    raise
-                limit = max(limit // 4, 1)
+        try:
+            chunk = decoded(get(f"{path}limit={limit}{rest}"), of)
+        except TooLong:
+            if limit == 1:
+                raise
+            limit = max(limit // 4, 1)
+            continue
+        yield chunk
+        before, more = more, chunk.metadata.more
+        if not more:
+            return
+        if not chunk.items or more == before:
+            raise ClusterError("the API server returned a list that does not go on")
 
 
 def _awaited(found: Future[Part], watch: Callable[[int], None] | None, server: Server) -> Part:

@@ -326,7 +326,11 @@ def _domain(name: str) -> str:
 def _code(rank: int, most: int) -> str:
     """Return a word for a number: words are in the order of numbers, and differ in too many letters to be slips."""
     base = _LETTERS**2
-    digits = [rank] if most <= base else [*divmod(rank, base)]
+    digits = list[int]()
+    while most > 1 or not digits:
+        rank, digit = divmod(rank, base)
+        digits.insert(0, digit)
+        most = -(-most // base)
     pairs = (divmod(each, _LETTERS) for each in digits)
     return "".join(chr(ord("a") + each % _LETTERS) for p, q in pairs for each in (p, q, p + q, p + 2 * q))
 

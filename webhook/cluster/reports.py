@@ -13,8 +13,8 @@ from urllib.parse import quote
 import msgspec
 
 from webhook.cluster.api import Api, Ref
-from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
-from webhook.cluster.live import MAX_OBJECTS
+from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, TooLong
+from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
 from webhook.objects import JSONObject, text
 from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
@@ -24,8 +24,7 @@ _MANAGER: Final = "draguard-scan"
 _ROOT: Final = "/apis/openreports.io/v1alpha1"
 _KINDS: Final = {"Report": "reports", "ClusterReport": "clusterreports"}
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-_CHUNK: Final = 500
-_MOST: Final = 16 * 1024**2
+_OWN: Final = quote(f"{MANAGED_BY}={NAME}", safe="")
 _FAULTS_MAX: Final = 5
 """How many reports may fail before the others are not tried: the API server may be gone, or a namespace."""
 _log = logging.getLogger(__name__)
@@ -46,12 +45,8 @@ class _Stored(msgspec.Struct):
     metadata: _Metadata
 
 
-class _ListMetadata(msgspec.Struct, rename={"more": "continue"}):
-    more: str = ""
-
-
 class _List(msgspec.Struct):
-    metadata: _ListMetadata
+    metadata: ListMetadata
     items: list[_Stored]
 
 
@@ -125,26 +120,20 @@ class Writer:
 
     def _stored(self, resource: str) -> Iterator[tuple[str, str]]:
         """Yield the paths and versions of own reports; those of others may be many and long, and change nothing."""
-        limit, more, count = _CHUNK, "", 0
-        while True:
-            rest = f"&continue={quote(more)}" if more else ""
-            query = f"limit={limit}&labelSelector={quote(f'{MANAGED_BY}={NAME}', safe='')}{rest}"
-            content = self._api.read(f"{_ROOT}/{resource}?{query}", _MOST + 1, _METADATA)
-            if len(content) > _MOST and limit > 1:
-                limit = max(limit // 4, 1)
-                continue
-            try:
-                found = msgspec.json.decode(content, type=_List)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise ClusterError(f"{resource} are not listed as an API server does: {error}") from error
-            for each in found.items:
+        count = 0
+        for chunk in chunks(self._read, f"{_ROOT}/{resource}?labelSelector={_OWN}&", _List):
+            for each in chunk.items:
                 if _is_own(each.metadata):
                     yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata.version
-            before, more, count = more, found.metadata.more, count + len(found.items)
-            if not more:
-                return
-            if not found.items or more == before or count > MAX_OBJECTS:
-                raise ClusterError(f"{resource} are not listed as an API server does: the list has no end")
+            count += len(chunk.items)
+            if count > MAX_OBJECTS:
+                raise ClusterError(f"more than {MAX_OBJECTS:,} {resource}")
+
+    def _read(self, path: str) -> bytes:
+        content = self._api.read(path, MAX_RESPONSE + 1, _METADATA)
+        if len(content) > MAX_RESPONSE:
+            raise TooLong(f"{path} is too long")
+        return content
 
 
 def _is_own(stored: _Metadata) -> bool:
