@@ -315,7 +315,8 @@ class TestChanges:
         assert "Kubernetes 1.32 has no DeviceTaintRules" in text
 
     def test_pods_of_daemon_sets_go_and_shared_slices_stay(self, tmp_path: Path) -> None:
-        owned = pod("agent", [], metadata={"ownerReferences": [{"kind": "DaemonSet", "name": "agent", "uid": "1"}]})
+        owner = {"kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
+        owned = pod("agent", [], metadata={"ownerReferences": [owner]})
         far = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
         objects = (node(), node("n2"), slices(device()), far, device_class(), owned)
         text, page = opened(tmp_path, *objects).show(drain="n1")

@@ -209,9 +209,8 @@ class TestPods:
     def test_a_device_of_several_pods_names_all(self) -> None:
         shared = slices(device("card", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}}))
         names = ["one", "other"]
-        made = [
-            each for name in names for each in (claim(name, requests=[request()]), pod(name, [name], "Pending", ""))
-        ]
+        asked = request(capacity={"requests": {"memory": "1Gi"}})
+        made = [each for name in names for each in (claim(name, requests=[asked]), pod(name, [name], "Pending", ""))]
         objects = listed(node(), shared, device_class(), *made)
         text, _ = drawn("simulate", "--cluster", "-", "--kubernetes-version=1.36", stdin=objects)
         assert "given to default/one, default/other in this simulation" in text
@@ -273,12 +272,18 @@ def test_findings_of_scan_are_marked_at_their_devices_and_nodes() -> None:
 def test_devices_are_gone_through_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     ids: list[Row] = []
     known: Any = {"state": "free", "why": "", "claims": [], "pods": [], "shares": 0}
+    known |= {"capacity": {}, "counters": {}, "taints": [], "health": "", "attributes": {}}
     rows = [Row(f"n{each}", "gpu.example.com", f"n{each}", "gpu-0", "", [], **known) for each in range(50)]
     findings = [finding("said", identity=Identity("v1", "Node", "", f"n{each}")) for each in range(50)]
     detailed = picture.Picture(rows, Cluster(), findings=findings)
     monkeypatch.setattr(picture, "DETAILED_MAX", 2)
     brief = picture.Picture(rows, Cluster(), findings=findings)
-    monkeypatch.setattr(picture, "_id", lambda row: ids.append(row) or (row.driver, row.pool, row.device))
+
+    def noted(row: Row) -> tuple[str, str, str]:
+        ids.append(row)
+        return row.driver, row.pool, row.device
+
+    monkeypatch.setattr(picture, "_id", noted)
     assert [*map("".join, map(detailed.links, range(1, 51)))][7].count(">n7</a>") == 1
     assert len(ids) == len(rows)
     assert not any([*brief.links(each)] for each in range(1, 51))

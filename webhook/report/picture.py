@@ -174,7 +174,8 @@ class Picture:
         """The nodes, and pools for several, that each finding is about."""
         found: dict[int, list[_Box]] = defaultdict(list)
         for box, rows in self._boxes.items():
-            for number in {each for place in (box[0], *map(_id, rows)) for each in self._marks.get(place, ())}:
+            places: list[_DeviceID | str] = [box[0], *map(_id, rows)]
+            for number in {each for place in places for each in self._marks.get(place, ())}:
                 found[number].append(box)
         return found
 
