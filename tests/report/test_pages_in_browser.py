@@ -224,10 +224,8 @@ class TestUi:
         page = Seen(chromium, "about:blank").page
         page.clock.install()
         page.goto(address)
-        page.evaluate(
         counted = "form.dataset.sent = 1 + Number(form.dataset.sent || 0)"
         page.evaluate(f"form.addEventListener('submit', (event) => {{ event.preventDefault(); {counted}; }})")
-        )
         page.get_by_label("every 10 seconds").check()
         page.clock.run_for(45_000)
         assert page.locator("form").get_attribute("data-sent") == "1"
