@@ -313,7 +313,7 @@ def _rule(name: str, number: int, rows: Sequence[Row], settings: Settings) -> JS
     """Return a DeviceTaintRule for a device.
 
     Raises:
-        UsageError: There is no such device, or the release has no such rules.
+        UsageError: The device is unknown, or the release does not support DeviceTaintRules.
     """
     found = next((row for row in rows if f"{row.driver}/{row.pool}/{row.device}" == name), None)
     if found is None:
