@@ -10,6 +10,8 @@ JSONObject = dict[str, "Any"]
 
 DEFAULT_NAMESPACE: Final = "default"
 """The namespace of an object that states none."""
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl apply`` keeps the manifest."""
 
 _NONE: Final[JSONObject] = {}
 _PLAIN: Final = frozenset({str, int, bool, float, type(None)})

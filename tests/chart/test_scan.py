@@ -13,7 +13,7 @@ import yaml
 
 from charts.render import CHART
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
-from tests.cluster.scanned import REPORTS, Process, Scanned, cluster, scanner
+from tests.cluster.scanned import Process, Scanned, cluster, scanner
 from tests.command import ROOT
 from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
 from tests.server.test_metrics import OF_TARGETS, named_in
@@ -148,9 +148,6 @@ class TestMonitoring:
 
 class TestObjects:
     def test_without_it_nothing_of_it_is_there(self) -> None:
-        kinds = [each["kind"] for each in rendered().manifests]
-        of_scan = [each["kind"] for each in rendered("scanned").manifests]
-        assert sorted(set(of_scan) - set(kinds)) == ["ConfigMap", "PrometheusRule", "ServiceMonitor"]
         assert "scan" not in {
             each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered().manifests
         }
@@ -226,8 +223,3 @@ def test_the_notes_tell_what_reports_need() -> None:
     assert "CustomResourceDefinitions of openreports.io" in rendered("scanned").notes
     assert "openreports.io" not in rendered("only metrics").notes
     assert "It scans" not in rendered().notes
-
-
-def test_the_reports_are_listed_where_the_role_allows_it() -> None:
-    (rule,) = (each for each in rendered("scanned").one("ClusterRole", "scan")["rules"] if "delete" in each["verbs"])
-    assert [f"/apis/{rule['apiGroups'][0]}/v1alpha1"] == [REPORTS]

@@ -90,7 +90,7 @@ class TestWhoIsAnswered:
         "path", ["/", "/other/", "/other/match", "/other/ui.js", "/secret", "/secret/../etc", "/%ff/"]
     )
     @pytest.mark.parametrize("method", ["GET", "POST"])
-    def test_nobody_is_answered_without_the_token(self, ui: Ui, path: str, method: str) -> None:
+    def test_requests_without_the_token_are_refused(self, ui: Ui, path: str, method: str) -> None:
         answer = ui.send(path, method=method)
         assert answer.status_code in {404, 405} if path != "/secret" else answer.status_code in {308, 404, 405}
         assert "gpu" not in answer.text

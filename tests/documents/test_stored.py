@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
     assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
 
 
-LISTS = {
+LISTS: dict[str, Callable[..., str]] = {
     "as kubectl prints them": listed,
     "on one line": lambda *objects: json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
     "as snapshot prints them": lambda *objects: (
@@ -156,6 +157,18 @@ def test_large_lists_in_yaml_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch
 )
 def test_other_texts_in_yaml_are_left_to_the_careful_reader(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_in_pieces(text, monkeypatch) == []
+
+
+@pytest.mark.parametrize("form", ["as kubectl prints them", "as snapshot prints them", "as YAML"])
+def test_a_list_with_a_very_long_object_is_left_to_the_careful_reader(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = BLOCKS if form == "as YAML" else LISTS[form]({**NODE, "metadata": {"name": "a" * 400}})
+    monkeypatch.setattr(stored, "_LARGE", 0)
+    monkeypatch.setattr(stored, "_PART", 100)
+    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is not None
+    monkeypatch.setattr(stored, "_LONGEST", 40)
+    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
 
 
 def test_an_item_in_yaml_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

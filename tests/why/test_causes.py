@@ -18,6 +18,7 @@ import pytest
 
 from tests.command import ROOT, draguard
 from webhook.cli.options.stored import stored_cluster
+from webhook.inventory import Inventory
 from webhook.objects import JSONObject
 from webhook.report.model import Report
 from webhook.why import Scene, pending_by_sort
@@ -101,6 +102,15 @@ def test_pending_pods_are_counted_by_the_sort_of_their_cause_in_what_scan_keeps_
     found = {sort for sort, count in counts.items() if count}
     expected = {sort for sort, names in SORTS.items() if record["id"] in names.split()}
     assert found == expected
+
+
+def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
+    record = next(each for each in records() if each["id"] in SORTS["claim"].split())
+    inventory = Inventory()
+    for each in record["objects"]["items"]:
+        inventory.add(each)
+    counts = pending_by_sort(Scene(inventory), 0)
+    assert {sort for sort, count in counts.items() if count} == {"not-explained"}
 
 
 def test_a_cluster_is_recorded_for_each_cause() -> None:

@@ -1314,6 +1314,9 @@ def test_circles_of_owners_end() -> None:
 AVOIDING = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}]}}
 
 
+AVOIDING_ALL = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}}
+
+
 def labelled(obj: JSONObject, **labels: str) -> JSONObject:
     return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
 
@@ -1332,6 +1335,12 @@ def labelled(obj: JSONObject, **labels: str) -> JSONObject:
             known(pod("q", nodeName="a", affinity=AVOIDING)),
             "existing",
             "p: is kept away by the required anti-affinity of pod q on a: ",
+        ),
+        (
+            pending(SCHEDULER.format("node(s) didn't match pod anti-affinity rules"), affinity=AVOIDING_ALL),
+            known(pod("q", nodeName="a")),
+            "anti-affinity",
+            "p: its required pod anti-affinity keeps it from pod q on a: ",
         ),
     ],
 )

@@ -81,8 +81,6 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
             tell(note)
         if not cluster.all("ResourceSlice"):
             raise UsageError(not_found("ResourceSlices", arguments.cluster))
-        if arguments.watch and sys.stdout.isatty():
-            print(_CLEAR, end="")
         tell_missing(cluster, ("ResourceClaim",), "all devices look free", arguments)
         tell_missing(cluster, ("DeviceClass",), "all devices look stranded", arguments)
         every = list(Table(cluster).rows())
@@ -98,6 +96,8 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
     if arguments.output == "json":
         show_structured({"kubernetes": str(cluster.settings), **_sums(rows, arguments.by)}, "json")
         return 0
+    if arguments.watch and sys.stdout.isatty():
+        print(_CLEAR, end="")
     if rows:
         show_lines(_lines(rows, arguments))
     if not arguments.quiet:

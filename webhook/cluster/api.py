@@ -129,7 +129,7 @@ class Api:
     """A client of an API server, with a service account's token.
 
     Each request opens a new connection, with the current token and authority from the files, which kubelet renews.
-    Requests are rare, and no idle connection can break.
+    No connection is idle, and so none can break meanwhile.
 
     Args:
         account: The directory with ``token`` and ``ca.crt``.
@@ -203,14 +203,14 @@ class Api:
         ref = ref._replace(path=f"{ref.path}?fieldManager={manager}&force=true")
         return self._send("PATCH", ref, obj, sent="application/apply-patch+yaml")
 
-    def delete(self, ref: Ref) -> None:
-        """Delete an object.
+    def delete(self, ref: Ref) -> JSONObject:
+        """Delete an object, and return what the API server answers.
 
         Raises:
             NotFound: It does not exist.
             ClusterError: It cannot be deleted.
         """
-        self._send("DELETE", ref, None)
+        return self._send("DELETE", ref, None)
 
     def _send(self, method: str, ref: Ref, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
         status, content = self._answer(method, ref, body, _LARGEST_RESPONSE, sent=sent)

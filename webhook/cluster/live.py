@@ -25,7 +25,7 @@ from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.limits import MAX_DEPTH
 from webhook.inventory.objects import DRA
 from webhook.inventory.snapshots import GROUPS, OPTIONAL
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items
+from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
@@ -49,10 +49,9 @@ MAX_OBJECTS: Final = 200_000
 MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
-"""How long one request may take; a login may wait for its user."""
+"""The timeout of a request; a login may wait for its user."""
 _SECONDS_IN_POD: Final = 20.0
-"""How long one may take in a pod, where nobody logs in."""
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The timeout of a request in a pod, where no user has to log in."""
 _TELLING: Final = ",".join(
     f"reason!={each}"
     for each in ("Pulling", "Pulled", "Created", "Started", "ScalingReplicaSet", "SuccessfulCreate", "SuccessfulDelete")
@@ -69,6 +68,9 @@ _VERSION: Final = re.compile(r"v?(1\.[0-9]{1,3}(?:\.[0-9]{1,4})?)(?![0-9])")
 
 class Transport(Protocol):
     """Sends requests to an API server."""
+
+    ended: Event
+    """Ends requests."""
 
     @property
     def namespace(self) -> str:
@@ -258,7 +260,7 @@ class Server:
 
     def __init__(self, name: str, transport: Transport, context: str = "") -> None:
         self.name, self._transport, self.context = name, transport, context
-        self._ended = getattr(transport, "ended", Event())
+        self._ended = transport.ended
         found = decoded(transport.get("/version"), _Info).gitVersion
         match = _VERSION.match(found)
         self.version = match[1] if match else ""
@@ -470,7 +472,7 @@ def _stored(item: bytes, typed: JSONObject) -> bytes:
             metadata["annotations"] = {
                 key: value
                 for key, value in annotations.items()
-                if len(str(value)) <= MAX_ANNOTATION or (is_ours and key == _LAST_APPLIED)
+                if len(str(value)) <= MAX_ANNOTATION or (is_ours and key == LAST_APPLIED)
             }
         obj["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
     return msgspec.json.encode({**typed, **obj})

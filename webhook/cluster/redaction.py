@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Final
 
 from webhook.explain.components import COMPONENTS
-from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text
 from webhook.spelling import nearest
 
 _DROPPED: Final = frozenset(
@@ -62,7 +62,6 @@ _COMPONENTS: Final = frozenset({"component", "reportingComponent"})
 """Fields with what a component calls itself: a scheduler by its name in pods."""
 _EXPRESSION: Final = re.compile(r"xpression\Z")
 _POLICY: Final = "AdmissionPolicy"
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _APPLIED_AS: Final = re.compile(r'\{"apiVersion":"[a-z0-9./]+"')
 """In which version an object was applied."""
 _IDENTITY: Final = re.compile(
@@ -273,8 +272,8 @@ class Redaction:
         if name == "annotations" and isinstance(value, dict):
             kept = {key: each for key, each in value.items() if key.startswith("resource.kubernetes.io/")}
             hidden = self._walk(kept, name, is_policy=False)
-            version = _APPLIED_AS.match(text(value, _APPLIED))
-            return {**hidden, _APPLIED: f"{version[0]}}}"} if version else hidden
+            version = _APPLIED_AS.match(text(value, LAST_APPLIED))
+            return {**hidden, LAST_APPLIED: f"{version[0]}}}"} if version else hidden
         if name == "hostPath" and isinstance(value, dict) and not text(value, "path").startswith(_PLUGINS):
             return {}
         if name in _SOURCES and isinstance(value, dict) and "name" in around:

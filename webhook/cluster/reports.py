@@ -100,12 +100,11 @@ class Writer:
             if answer := self._try(faults, refused, path, partial(self._api.apply, obj=report, manager=_MANAGER)):
                 written += 1
                 self._known[path] = digest, text(answer, "metadata", "resourceVersion")
-        for path in obsolete:
-            self._try(faults, refused, path, self._api.delete)
+        deleted = sum(bool(self._try(faults, refused, path, self._api.delete)) for path in obsolete)
         if faults:
             raise ClusterError("; ".join(faults))
         more = f", {len(refused)} refused, such as: {refused[0]}" if refused else ""
-        return f"{counted(len(wanted), 'report')}, {written} written, {len(obsolete)} deleted{more}"
+        return f"{counted(len(wanted), 'report')}, {written} written, {deleted} deleted{more}"
 
     def _try(self, faults: list[str], refused: list[str], path: str, act: Callable[[Ref], Any]) -> Any:
         """Write or delete a report; note why it fails, or is refused, as in a namespace that is being deleted."""

@@ -160,7 +160,7 @@ class Scanner(Exported):
         if self._finished and numbers:
             about = "When the last successful scan ended, in Unix time."
             yield GaugeMetricFamily("draguard_scan_timestamp_seconds", about, self._finished)
-            yield GaugeMetricFamily("draguard_scan_duration_seconds", "How long it took.", self._took)
+            yield GaugeMetricFamily("draguard_scan_duration_seconds", "How long that scan took.", self._took)
         yield from self.process.collect()
 
 

@@ -13,7 +13,7 @@ from webhook.allocation.usage import available
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Cluster, published_health
 
 HELD, FREE, STRANDED = "held", "free", "stranded"
 """The states of devices: in use, as a whole or in part; free; free, but no claim can get it."""
@@ -22,7 +22,8 @@ NONE: Final = ""
 
 
 REASONS: Final = ("pool", "no-class", "counters", "taint")
-"""Why no claim can get a free device: its pool is not used, no class selects it, other devices use its counters up."""
+"""Why no claim can get a free device: its pool is not used, no class selects it, other devices use its counters up, or
+a taint keeps claims from it."""
 
 
 class Row(NamedTuple):
@@ -291,13 +292,7 @@ class Table:
     def _health(self, device: Device, pool: PoolId) -> str:
         if told := self._sick.get("/".join((*pool, device.name))):
             return told
-        for name, attribute in device.content.attributes.items():
-            bare = name.rpartition("/")[2].lower()
-            if bare == "health" and (said := text(attribute, "string")):
-                return said
-            if bare == "healthy" and isinstance(is_well := attribute.get("bool"), bool):
-                return "Healthy" if is_well else "Unhealthy"
-        return ""
+        return published_health(device)
 
 
 def _is_for(rule: TaintRule, device: Device, pool: PoolId) -> bool:

@@ -42,7 +42,9 @@ _START: Final = re.compile(rb'(\s*\{(?:\s*"(?:apiVersion|kind)"\s*:\s*"\w*"\s*,)
 """The start of a list whose items begin on lines of their own, and what stands before each of them."""
 _YAML: Final = re.compile(rb"(?:(?:apiVersion|kind): \w+\n)*items:\n- ")
 _LARGE: Final = 1 << 23
-"""The bytes from which on a list in YAML is read in pieces; places in it are no longer told."""
+"""The bytes from which on a list in YAML is read in pieces, without places in it."""
+_LONGEST: Final = 1 << 23
+"""The most bytes of an object in it."""
 _END: Final = re.compile(rb"\n(?=[^ \n#-])")
 _KIND: Final = re.compile(rb"^kind: (\w+)$", re.MULTILINE)
 
@@ -80,7 +82,7 @@ class Reader:
         """How many null values an object has; no more than that."""
 
     def read(self, content: bytes, kind: str) -> Any:
-        """Return an object, given as JSON; nobody may change what is in it.
+        """Decode an object from JSON. Callers must not modify it, as objects share equal values.
 
         Raises:
             msgspec.MsgspecError: It is not JSON.
@@ -95,20 +97,22 @@ class Reader:
             for each in value:
                 self._reduce(each, shape)
         elif isinstance(value, dict):
-            for name in value if EACH in shape else shape:
+            for name in list(value) if EACH in shape else shape:
                 if name in value:
                     within = shape.get(name) or shape[EACH]
-                    if within is SHARED:
-                        value[name] = self._shared(value[name])
-                    elif within is LEFT_OUT or (within is SHORT and len(msgspec.json.encode(value[name])) > _LONG):
+                    if within is LEFT_OUT:
                         self._nulls -= value.pop(name) is None
-                    elif within is SHORT:
-                        value[name] = self._shared(value[name])
+                    elif within is SHARED or within is SHORT:
+                        content = value[name]
+                        key = content if isinstance(content, str) else msgspec.json.encode(content)
+                        if within is SHORT and len(key) > _LONG:
+                            del value[name]
+                        else:
+                            value[name] = self._shared(key, content)
                     else:
                         self._reduce(value[name], within)
 
-    def _shared(self, value: Any) -> Any:
-        key = value if isinstance(value, str) else msgspec.json.encode(value)
+    def _shared(self, key: bytes | str, value: Any) -> Any:
         if (found := self._known.get(key)) is None:
             found = self._known[key] = self._before.get(key, value)
             self._size += len(key)
@@ -151,15 +155,14 @@ def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unr
     begin, size = file.read(_SPACES), file.seek(0, SEEK_END)
     if size > MAX_STORED:
         return None
-    if size > _LARGE and (start := _YAML.match(begin)):
-        blocks = _Blocks(file, start.end())
-        kinds = list(map(_kind_of, blocks))
-        return (
-            _of_yaml(zip(blocks, kinds, strict=False), name, wanted) if blocks.is_list and "---" not in kinds else None
-        )
-    if not begin.lstrip().startswith(b"{"):
-        return None
     try:
+        if size > _LARGE and (start := _YAML.match(begin)):
+            blocks = _Blocks(file, start.end())
+            kinds = list(map(_kind_of, blocks))
+            is_plain = blocks.is_list and "---" not in kinds
+            return _of_yaml(zip(blocks, kinds, strict=False), name, wanted) if is_plain else None
+        if not begin.lstrip().startswith(b"{"):
+            return None
         pieces = _Pieces(file)
         kinds = [_TYPED.decode(each).kind for each in pieces]
     except (msgspec.MsgspecError, RecursionError):
@@ -193,6 +196,7 @@ class _Pieces:
             *whole, ahead = (ahead + part).split(b"}," + before + b"{")
             for each in whole:
                 yield b"{%b}" % each
+            _check_length(ahead)
         last, self.kind = _split(b"%b{%b" % (head, ahead))
         yield from last
 
@@ -212,9 +216,20 @@ class _Blocks:
             *whole, ahead = (ahead + part).split(b"\n- ")
             for each in whole:
                 yield each.replace(b"\n  ", b"\n") + b"\n"
+            _check_length(ahead)
         last, *_ = _END.split(ahead, maxsplit=1)
         yield last.replace(b"\n  ", b"\n") + b"\n"
         self.is_list = b"\nkind: List\n" in b"\n%b%b" % (head, ahead[len(last) :])
+
+
+def _check_length(ahead: bytes) -> None:
+    """Leave a list with an object that no API server stores to the careful reader.
+
+    Raises:
+        ValidationError: It is longer than that.
+    """
+    if len(ahead) > _LONGEST:
+        raise msgspec.ValidationError("an object is too long")
 
 
 def _kind_of(block: bytes) -> str:

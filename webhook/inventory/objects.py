@@ -389,8 +389,6 @@ def _stored_node(node: JSONObject) -> JSONObject:
     Raises:
         MalformedError: No API server would have stored it.
     """
-    from webhook.inventory.objects import refused  # only clusters have nodes
-
     if problem := refused(node):
         raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
     return node

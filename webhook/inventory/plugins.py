@@ -67,7 +67,8 @@ def plugins(
                 if node not in of_node or has_ended(of_node[node]):  # one that was evicted stays beside its successor
                     of_node[node] = pod
     found = [Plugin(each, [], by_node.get(text(each, "metadata", "uid"), {})) for each in daemon_sets if _is_one(each)]
-    likes = [{driver: _likeness(each.workload, driver) for driver in drivers} for each in found]
+    words = [_written(each.workload) for each in found]
+    likes = [{driver: _likeness(written, driver) for driver in drivers} for written in words]
     named = [[driver for driver in sorted(drivers) if of[driver] >= _SURE] for of in likes]
     free = [place for place, each in enumerate(found) if not named[place] and not _own(each.workload)]
     left = sorted(set(drivers).difference(*named))
@@ -129,14 +130,22 @@ def _own(workload: JSONObject) -> set[str]:
     return {path.removeprefix(f"{_PLUGINS}/").strip("/") for path in paths if path.startswith(f"{_PLUGINS}/")} - {""}
 
 
-def _likeness(workload: JSONObject, driver: str) -> int:
-    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only."""
+def _written(workload: JSONObject) -> str:
+    """Return the words of a DaemonSet by which its driver may be known."""
     spec = mapping(workload, "spec", "template", "spec")
     parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
     for each in (*items(spec, "containers"), *items(spec, "initContainers")):
         parts += [text(each, "name"), _without_host(text(each, "image")), *texts(each, "args"), *texts(each, "command")]
         parts += [text(env, "value") for env in items(each, "env")]
-    written = "\n".join([*(each for each in parts if isinstance(each, str)), *_own(workload)]).lower()
+    return "\n".join([*(each for each in parts if isinstance(each, str)), *_own(workload)]).lower()
+
+
+def _likeness(written: str, driver: str) -> int:
+    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only.
+
+    Args:
+        written: The words of the DaemonSet.
+    """
     if driver.lower() in written:
         return _SURE
     words = set(_WORDS.findall(driver.lower()))
@@ -146,6 +155,6 @@ def _likeness(workload: JSONObject, driver: str) -> int:
 
 
 def _without_host(image: str) -> str:
-    """Return an image without its registry, which says nothing of what it is."""
+    """Return an image without its registry."""
     host, slash, path = image.partition("/")
     return path if slash and "." in host else image

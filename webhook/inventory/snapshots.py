@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.documents.stored import EACH, LEFT_OUT, SHARED, SHORT, Reader, Shape
 from webhook.inventory.objects import AROUND, DRA, KINDS
+from webhook.objects import LAST_APPLIED
 from webhook.policy.manifest.kinds import guess_resource
 
 _REFUSING: Final = {
@@ -33,7 +34,7 @@ def _shape(left_out: str, shared: str = "", short: str = "", **below: Shape) -> 
 
 
 _TYPE: Final = _shape("", "apiVersion kind")
-_APPLIED: Final[Shape] = {"kubectl.kubernetes.io/last-applied-configuration": LEFT_OUT}
+_APPLIED: Final[Shape] = {LAST_APPLIED: LEFT_OUT}
 _METADATA: Final = _shape(
     "managedFields selfLink resourceVersion", "namespace generateName labels ownerReferences", annotations=_APPLIED
 )

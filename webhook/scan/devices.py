@@ -10,12 +10,12 @@ from webhook.allocation.devices import Device, TaintRule, decode_amount, quantit
 from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
 from webhook.inventory import has_ended
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, number, text, texts
 from webhook.references.rules import listed
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import Cluster, Result, claims_named
+from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
 from webhook.simulation.affinity import Tolerations
 
 _EVICTING: Final = 300
@@ -208,7 +208,7 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
         device = cluster.device(result)
-        if device and _is_sick(device) and cluster.running(result.claim):
+        if device and published_health(device).lower() == UNHEALTHY and cluster.running(result.claim):
             message = f"it holds {result}, which its driver publishes as unhealthy"
             yield Found(result.claim, message, _REPLACE, ("status", "allocation", "devices", "results"))
 
@@ -234,14 +234,3 @@ def _is_bad(condition: JSONObject, awaited: Collection[str]) -> bool:
     if _BAD.search(kind):
         return status == "True"
     return status == "False" and kind not in awaited and _GOOD.search(kind) is not None
-
-
-def _is_sick(device: Device) -> bool:
-    """Tell whether a driver publishes a device as unhealthy."""
-    for name, attribute in device.content.attributes.items():
-        bare = name.rpartition("/")[2].lower()
-        if bare == "health" and text(attribute, "string").lower() == "unhealthy":
-            return True
-        if bare == "healthy" and mapping({"of": attribute}, "of").get("bool") is False:
-            return True
-    return False

@@ -20,7 +20,7 @@ from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import allocation_of, is_pod, source
 from webhook.inventory.objects import DRA
 from webhook.later import cached_property
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
@@ -40,6 +40,8 @@ JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod"
 
 STORED: Final = "Stored"
 """The reason of findings about clusters."""
+UNHEALTHY: Final = "unhealthy"
+"""What drivers publish of a device that must not be used, in lower case."""
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
 
@@ -162,7 +164,7 @@ class Cluster:
         """Note the versions that an object was written in; return it without what else is known of that."""
         metadata = {**obj["metadata"]}
         annotations = {**mapping(metadata, "annotations")}
-        applied = annotations.pop(_APPLIED, None)
+        applied = annotations.pop(LAST_APPLIED, None)
         if applied is not None:
             metadata["annotations"] = annotations
         writers = {(text(each, "apiVersion"), text(each, "manager")) for each in items(metadata, "managedFields")}
@@ -353,9 +355,6 @@ class Cluster:
         return obj
 
 
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-
-
 def _key(obj: JSONObject) -> tuple[str, str, str]:
     return text(obj, "kind"), text(obj, "metadata", "namespace"), name_of(obj)
 
@@ -385,3 +384,15 @@ def makes_pods(workload: JSONObject) -> bool:
     return not any(
         text(each, "type") in {"Complete", "Failed"} and text(each, "status") == "True" for each in conditions
     )
+
+
+def published_health(device: Device) -> str:
+    """Return what a driver publishes of a device's health; empty if nothing."""
+    said = []
+    for name, attribute in device.content.attributes.items():
+        bare = name.rpartition("/")[2].lower()
+        if bare == "health":
+            said.append(text(attribute, "string"))
+        elif bare == "healthy" and isinstance(is_well := attribute.get("bool"), bool):
+            said.append("Healthy" if is_well else "Unhealthy")
+    return min(filter(None, said), key=lambda each: each.lower() != UNHEALTHY, default="")

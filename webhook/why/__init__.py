@@ -13,15 +13,16 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from webhook.budget import Budget, limited
+from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.findings import GRAVE
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, allocation_of
 from webhook.inventory.resources import is_extended
-from webhook.objects import JSONObject, at, condition_of, items, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, condition_of, full_name_of, items, name_of, namespace_of, text
 from webhook.report.excerpt import printable
 from webhook.simulation.nodes import Demand
 from webhook.why import claims, drivers, pending, started, workloads
-from webhook.why.scene import SORTS, Cause, Event, Ref, Scene, ref_of
+from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of
 
 __all__ = ["KINDS", "Scene", "explain", "gone", "pending_by_sort", "subject_of"]
 
@@ -106,7 +107,8 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
     """
     counts, known = dict.fromkeys(SORTS, 0), dict[tuple[str, ...], str]()
     plugins = {name for each in scene.cluster.nodes for name, amount in each.allocatable.items() if amount}
-    with limited(Budget(deadline=monotonic() + seconds, is_offline=True)):
+    end = monotonic() + seconds
+    with limited(Budget(deadline=end, is_offline=True)):
         for pod in scene.inventory.pending():
             if at(pod, "metadata", "deletionTimestamp") or not _wants_devices(scene, pod, plugins):
                 continue
@@ -117,7 +119,7 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
             said = text(condition_of(pod, "PodScheduled"), "message")
             key = (said, *owners) if items(pod, "metadata", "ownerReferences") else (namespace_of(pod), name_of(pod))
             if key not in known:
-                known[key] = _sort_of(scene, pod)
+                known[key] = _sort_of(scene, pod) if monotonic() < end else NOT_EXPLAINED
             counts[known[key]] += 1
     return counts
 
@@ -125,10 +127,16 @@ def pending_by_sort(scene: Scene, seconds: float) -> dict[str, int]:
 def _sort_of(scene: Scene, pod: JSONObject) -> str:
     try:
         return pending.explain(scene, pod).causes[0].sort or "other"
-    except MemoryError:
+    except (BudgetExceededError, DeadlineExceededError):
+        return NOT_EXPLAINED
+    except GRAVE:
         raise
-    except Exception:  # noqa: BLE001 - the other pods are counted; draguard why tells more of this one
-        return "not-explained"
+    except Exception:
+        import logging  # errors of our own are rare
+
+        error = "an internal error: pod %s is not explained; please report it"
+        logging.getLogger(__name__).exception(error, full_name_of(pod))
+        return NOT_EXPLAINED
 
 
 def _wants_devices(scene: Scene, pod: JSONObject, plugins: Container[str]) -> bool:

@@ -60,12 +60,15 @@ def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSO
 
 def running(scene: Scene, *more: str) -> list[Plugin]:
     """Return the DaemonSets that run plugins, with the drivers that are known, and others."""
+    if more in scene.plugins:
+        return scene.plugins[more]
     served: dict[str, set[str]] = {}
     for each in scene.inventory.all("ResourceSlice"):
         if node := text(each, "spec", "nodeName"):
             served.setdefault(text(each, "spec", "driver"), set()).add(node)
     every = scene.inventory.all
-    return plugins_of(every("DaemonSet"), every("Pod"), served, known(scene).union(more))
+    found = plugins_of(every("DaemonSet"), every("Pod"), served, known(scene).union(more))
+    return scene.plugins.setdefault(more, found)
 
 
 def known(scene: Scene) -> set[str]:

@@ -558,13 +558,17 @@ def _words(said: str) -> str:
 
 
 def _avoids(pod: JSONObject, other: JSONObject) -> bool:
-    """Tell whether a pod's required anti-affinity is about another pod, unless it selects namespaces by labels."""
+    """Tell whether a pod's required anti-affinity selects another pod, in any topology and in namespaces by name."""
     for term in items(pod, "spec", "affinity", "podAntiAffinity", _REQUIRED):
         labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
         wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
         wanted += items(term, "labelSelector", "matchExpressions")
-        is_there = namespace_of(other) in (spaces or [namespace_of(pod)])
-        if is_there and term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
+        if namespace_of(other) not in (spaces or [namespace_of(pod)]) or not isinstance(
+            term.get("labelSelector"), dict
+        ):
+            continue
+        # An empty selector selects all pods, while an empty term of a node selector selects no node.
+        if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
             return True
     return False
 

@@ -12,6 +12,7 @@ from webhook.api import gates
 from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, source
+from webhook.inventory.plugins import Plugin
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import Problem, value_at
@@ -96,6 +97,7 @@ class Cause(NamedTuple):
     sort: str = ""
 
 
+NOT_EXPLAINED: Final = "not-explained"
 SORTS: Final = (
     "devices-in-use",
     "devices-tainted",
@@ -112,7 +114,7 @@ SORTS: Final = (
     "binding-condition",
     "not-started",
     "other",
-    "not-explained",
+    NOT_EXPLAINED,
 )
 """The sorts of causes of pending pods, as metrics have them."""
 
@@ -184,6 +186,8 @@ class Scene:
         self.inventory = inventory
         release = kubernetes or release_in(inventory.all("Node"))
         self.settings = Settings.of(release, {**_inferred(inventory, release), **(feature_gates or {})})
+        self.plugins: dict[tuple[str, ...], list[Plugin]] = {}
+        """The DaemonSets that run plugins, by the drivers that were asked about."""
 
     @cached_property
     def scheduler(self) -> Scheduler:

@@ -328,7 +328,7 @@ def _rule(name: str, number: int, known: Container[tuple[str, str, str]], settin
     """Return a DeviceTaintRule for a device.
 
     Raises:
-        UsageError: There is no such device, or the release has no such rules.
+        UsageError: The device is unknown, or the release does not support DeviceTaintRules.
     """
     driver, _, rest = name.partition("/")
     pool, _, device = rest.rpartition("/")  # the name of a pool may have slashes
