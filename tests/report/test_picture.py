@@ -14,12 +14,14 @@ from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
 from tests.report.test_html import Page
 from tests.scan.clusters import HEALTHY, claim, device, device_class, made, node, pod, request, slices
+from webhook.cli import simulate
 from webhook.devices import Row
 from webhook.findings import Identity
 from webhook.report import picture
 from webhook.report.html import pictured
 from webhook.report.picture import Story
 from webhook.scan.stored import Cluster
+from webhook.simulation.answers import Answers
 
 STORY = ("examples/simulate/deployment.yaml", "--cluster", "examples/simulate/cluster.yaml")
 SHARE: Any = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
@@ -215,7 +217,22 @@ class TestPods:
         text, _ = drawn("simulate", "--cluster", "-", "--kubernetes-version=1.36", stdin=objects)
         assert "given to default/one, default/other in this simulation" in text
 
-    def test_pods_that_are_pending_for_other_reasons_are_drawn_while_letters_are_left(self) -> None:
+    def test_pods_that_are_pending_for_other_reasons_are_drawn_while_letters_are_left(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        called = Counter[str]()
+
+        def count(holder: Any, name: str) -> None:
+            before = getattr(holder, name)
+
+            def counting(*arguments: Any) -> Any:
+                called[name] += 1
+                return before(*arguments)
+
+            monkeypatch.setattr(holder, name, counting)
+
+        count(Answers, "overlay")
+        count(simulate, "_likeness")
         made = [
             each
             for number in range(2, 12)
@@ -226,7 +243,8 @@ class TestPods:
         ]
         text, page = drawn("simulate", "--cluster", "-", stdin=listed(node(), slices(device()), device_class(), *made))
         assert page.tags.count("article") == 10
-        assert text.count('<fieldset class="funnel">') == len(picture.DRAWN)
+        assert text.count('<fieldset class="funnel">') == called["overlay"] == len(picture.DRAWN)
+        assert called["_likeness"] == 10
 
     def test_a_node_opens_to_a_table_that_tells_how_far_each_device_comes(self) -> None:
         text, _ = drawn("simulate", *STORY)
