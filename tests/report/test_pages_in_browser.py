@@ -138,16 +138,21 @@ def test_each_text_has_enough_contrast(command: str, scheme: str, chromium: Brow
 
 def test_the_keyboard_reaches_everything(chromium: Browser, tmp_path: Path) -> None:
     page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
-    wanted = page.locator("a, summary, input[type=checkbox]").count()
+    place = "each => [...document.querySelectorAll('*')].indexOf(each)"
+    stops = page.locator("a, summary, input[type=checkbox], [name=look]:checked")
+    wanted = {each.evaluate(place) for each in stops.all() if each.is_visible()}
     reached = set()
-    for _ in range(3 * wanted):
+    for _ in range(3 * len(wanted)):
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("[...document.querySelectorAll('*')].indexOf(document.activeElement)"))
-    assert len(reached) >= wanted + 1  # and one of the radio buttons, from which arrows reach the others
-    page.locator("[name=look]:checked").focus()
-    for _ in range(3):
+        reached.add(page.locator(":focus").evaluate(place) if page.locator(":focus").count() else -1)
+    assert wanted <= reached
+    checked = page.locator("[name=look]:checked")
+    checked.focus()
+    seen = [checked.get_attribute("id")]
+    for _ in range(3):  # arrows reach the other radio buttons
         page.keyboard.press("ArrowDown")
-        assert page.evaluate("document.activeElement.name") == "look"
+        seen.append(checked.get_attribute("id"))
+    assert len({*seen}) == len(seen)
     page.locator("#n2 summary").focus()
     page.keyboard.press("Enter")
     assert page.locator("#n2 table").is_visible()
@@ -202,6 +207,28 @@ class TestUi:
         assert page.locator("#selector").input_value() == f'device.attributes["{DRIVER}"].productName'
         assert seen.said == []
         assert {each.split("/")[2] for each in seen.asked} == {address.split("/")[2]}
+
+    def test_what_is_not_answered_is_told(self, address: str, chromium: Browser) -> None:
+        page = Seen(chromium, address).page
+        page.fill("#selector", "false")
+        page.locator(".map .off").first.wait_for()
+        page.route("**/match", lambda route: route.fulfill(status=413, body="<html>"))
+        page.fill("#selector", "false ")
+        page.locator("#said", has_text="draguard ui refuses this: 413").wait_for()
+        assert page.locator(".map .off").count() == 0
+        page.route("**/match", lambda route: route.abort())
+        page.fill("#selector", "false")
+        page.locator("#said", has_text="draguard ui does not answer").wait_for()
+
+    def test_it_is_read_again_once_while_the_answer_takes_long(self, address: str, chromium: Browser) -> None:
+        page = Seen(chromium, "about:blank").page
+        page.clock.install()
+        page.goto(address)
+        counted = "form.dataset.sent = 1 + Number(form.dataset.sent || 0)"
+        page.evaluate(f"form.addEventListener('submit', (event) => {{ event.preventDefault(); {counted}; }})")
+        page.get_by_label("every 10 seconds").check()
+        page.clock.run_for(45_000)
+        assert page.locator("form").get_attribute("data-sent") == "1"
 
     def test_a_form_that_is_sent_comes_back_filled_in(self, address: str, chromium: Browser) -> None:
         seen = Seen(chromium, address)

@@ -14,12 +14,14 @@ from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
 from tests.report.test_html import Page
 from tests.scan.clusters import HEALTHY, claim, device, device_class, made, node, pod, request, slices
+from webhook.cli import simulate
 from webhook.devices import Row
 from webhook.findings import Identity
 from webhook.report import picture
 from webhook.report.html import pictured
 from webhook.report.picture import Story
 from webhook.scan.stored import Cluster
+from webhook.simulation.answers import Answers
 
 STORY = ("examples/simulate/deployment.yaml", "--cluster", "examples/simulate/cluster.yaml")
 SHARE: Any = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
@@ -190,8 +192,7 @@ class TestPods:
     def test_pods_that_fit_are_listed_with_their_devices_marked(self) -> None:
         text, page = drawn("simulate", *STORY)
         assert page.shown("1 given in this simulation") == 1
-        assert "held, 5 free" not in text
-        assert "8 devices: 3 held" not in text
+        assert "3 pods: 1 scheduled, 2 pending" in text.partition("</header>")[0]
         assert 'team-y/inference-XXXXX-0 → <a href="#n1">node-b</a>' in text
         (given,) = [title for _, classes, title in page.cells if "g" in classes]
         assert given == "gpu-1: free; given to team-y/inference-XXXXX-0 in this simulation"
@@ -200,6 +201,50 @@ class TestPods:
         text, page = drawn("simulate", *STORY)
         assert "team-y/inference-XXXXX-1 … inference-XXXXX-2 (2 pods)" in text
         assert page.tags.count("article") == 2
+
+    def test_stories_beyond_the_most_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(picture, "_STORIES_MAX", 2)
+        stories = [Story(f"pod-{number}", f"reason {number}") for number in range(5)]
+        text = "\n".join(picture.Picture([], Cluster(), stories=stories).lines())
+        assert (text.count("<article"), text.count("… and 3 more that are pending for other reasons")) == (2, 1)
+
+    def test_a_device_of_several_pods_names_all(self) -> None:
+        shared = slices(device("card", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}}))
+        names = ["one", "other"]
+        asked = request(capacity={"requests": {"memory": "1Gi"}})
+        made = [each for name in names for each in (claim(name, requests=[asked]), pod(name, [name], "Pending", ""))]
+        objects = listed(node(), shared, device_class(), *made)
+        text, _ = drawn("simulate", "--cluster", "-", "--kubernetes-version=1.36", stdin=objects)
+        assert "given to default/one, default/other in this simulation" in text
+
+    def test_pods_that_are_pending_for_other_reasons_are_drawn_while_letters_are_left(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        called = Counter[str]()
+
+        def count(holder: Any, name: str) -> None:
+            before = getattr(holder, name)
+
+            def counting(*arguments: Any) -> Any:
+                called[name] += 1
+                return before(*arguments)
+
+            monkeypatch.setattr(holder, name, counting)
+
+        count(Answers, "overlay")
+        count(simulate, "_likeness")
+        made = [
+            each
+            for number in range(2, 12)
+            for each in (
+                claim(f"c{number}", requests=[request(count=number)]),
+                pod(f"p{number:02}", [f"c{number}"], "Pending", ""),
+            )
+        ]
+        text, page = drawn("simulate", "--cluster", "-", stdin=listed(node(), slices(device()), device_class(), *made))
+        assert page.tags.count("article") == 10
+        assert text.count('<fieldset class="funnel">') == called["overlay"] == len(picture.DRAWN)
+        assert called["_likeness"] == 10
 
     def test_a_node_opens_to_a_table_that_tells_how_far_each_device_comes(self) -> None:
         text, _ = drawn("simulate", *STORY)
@@ -240,6 +285,34 @@ def test_findings_of_scan_are_marked_at_their_devices_and_nodes() -> None:
     assert 'in the picture: <a href="#n0">node-a</a>' in text
     (number,) = re.findall(r'<td><a class="warning" href="#finding-(\d)">warning</a>', text)
     assert "claim-zombie" in text.partition(f'id="finding-{number}"')[2].partition("</article>")[0]
+
+
+def test_devices_are_gone_through_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids: list[Row] = []
+    known: Any = {"state": "free", "why": "", "claims": [], "pods": [], "shares": 0}
+    known |= {"capacity": {}, "counters": {}, "taints": [], "health": "", "attributes": {}}
+    rows = [Row(f"n{each}", "gpu.example.com", f"n{each}", "gpu-0", "", [], **known) for each in range(50)]
+    findings = [finding("said", identity=Identity("v1", "Node", "", f"n{each}")) for each in range(50)]
+    detailed = picture.Picture(rows, Cluster(), findings=findings)
+    monkeypatch.setattr(picture, "DETAILED_MAX", 2)
+    brief = picture.Picture(rows, Cluster(), findings=findings)
+
+    def noted(row: Row) -> tuple[str, str, str]:
+        ids.append(row)
+        return row.driver, row.pool, row.device
+
+    monkeypatch.setattr(picture, "_id", noted)
+    assert [*map("".join, map(detailed.links, range(1, 51)))][7].count(">n7</a>") == 1
+    assert len(ids) == len(rows)
+    assert not any([*brief.links(each)] for each in range(1, 51))
+    assert len(ids) == len(rows)
+
+
+def test_a_capacity_of_zero_has_no_bar() -> None:
+    shared = slices(device("card", allowMultipleAllocations=True, capacity={"memory": {"value": "0"}}))
+    text, page = of(node(), shared, device_class(), claim("a", "card", **SHARE))
+    assert page.shown("1 held") == 1
+    assert "the bar is what is left" not in text
 
 
 def test_a_node_without_devices_is_drawn_if_a_finding_is_about_it() -> None:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import chain, count, islice
+from itertools import chain, count, groupby, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -80,17 +80,11 @@ class Text:
 
     def answers(self, answers: Iterable[JSONObject]) -> Iterator[str]:
         """Report each pod; group those that are pending for the same reason."""
-        left: list[JSONObject] = []
-        for answer in answers:
-            if left and not _alike(left[0], answer):
-                yield from self._pending(left)
-                left = []
-            if answer["node"] is None:
-                left.append(answer)
+        for likeness, several in groupby(answers, _likeness):
+            if likeness:
+                yield from self._pending([*several])
             else:
-                yield from self._placed(answer)
-        if left:
-            yield from self._pending(left)
+                yield from chain.from_iterable(map(self._placed, several))
         yield from self._of_run()
 
     def summary(self, answers: Sequence[JSONObject], namespace: str | None) -> str:
@@ -213,13 +207,12 @@ def _name(answer: JSONObject) -> str:
     return f"{answer['namespace']}/{answer['name']}"
 
 
-def _alike(one: JSONObject, other: JSONObject) -> bool:
-    same = all(one[key] == other[key] for key in ("namespace", "node", "candidates"))
-    return same and _without_names(one) == _without_names(other)
-
-
-def _without_names(answer: JSONObject) -> str:
-    return repr([answer["condition"], answer["why"]]).replace(str(answer["name"]), "")
+def _likeness(answer: JSONObject) -> Sequence[str]:
+    """Return what pods have in common that are pending for the same reason; nothing for a pod with a node."""
+    if answer["node"] is not None:
+        return ()
+    said = repr([answer["condition"], answer["why"]]).replace(str(answer["name"]), "")
+    return answer["namespace"], said, *answer["candidates"]
 
 
 def _devices(answer: JSONObject) -> Iterator[str]:
@@ -773,32 +766,41 @@ class Page:
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         from webhook.devices import Table  # few results are pages
+        from webhook.report.picture import DRAWN
         from webhook.scan.stored import Cluster as Stored
 
         self._cluster = Stored(inventory=inventory, settings=settings)
         self._rows = list(Table(self._cluster).rows())
-        self._overlays: list[tuple[JSONObject, Overlay | None]] = []
+        self._pending: dict[Sequence[str], tuple[JSONObject, Overlay | None, list[str]]] = {}
+        """The first of the pods that are pending for the same reason, and the names of all."""
+        self._drawable = len(DRAWN)
+        """The requests of which the picture can still draw how far they come."""
 
     def add(self, answer: JSONObject, placement: Placement, tell: Answers) -> None:
         """Note what the picture shows of a pod, once for those that are pending for the same reason."""
-        if answer["node"] is None and not any(_alike(each, answer) for each, _ in self._overlays):
-            self._overlays.append((answer, tell.overlay(placement)))
+        if not (likeness := _likeness(answer)):
+            return
+        if likeness not in self._pending:
+            overlay = tell.overlay(placement) if self._drawable > 0 else None
+            self._drawable -= len(overlay.depths) if overlay else 0
+            self._pending[likeness] = answer, overlay, []
+        self._pending[likeness][2].append(answer["name"])
 
     def picture(self, answers: Sequence[JSONObject]) -> Picture:
         """Return the picture, with the pods that have answers."""
         from webhook.report.picture import Picture, Story
 
-        stories, given = [], dict[tuple[str, str, str], str]()
-        for first, overlay in self._overlays:
-            alike = [each for each in answers if _alike(first, each)]
-            several = f" … {alike[-1]['name']} ({counted(len(alike), 'pod')})" if len(alike) > 1 else ""
+        stories, given = [], dict[tuple[str, str, str], list[str]]()
+        for first, overlay, names in self._pending.values():
+            several = f" … {names[-1]} ({counted(len(names), 'pod')})" if len(names) > 1 else ""
             stories.append(Story.of(f"{_name(first)}{several}", first, overlay))
         for answer in (each for each in answers if each["node"] is not None and not _ran_before(each)):
             stories.append(Story.of(_name(answer), answer, None))
             for allocation in answer["claims"].values():
                 for each in items(allocation, "devices", "results"):
-                    given[each["driver"], each["pool"], each["device"]] = _name(answer)
-        return Picture(self._rows, self._cluster, stories=stories, given=given)
+                    given.setdefault((each["driver"], each["pool"], each["device"]), []).append(_name(answer))
+        names_given = {key: ", ".join(dict.fromkeys(names)) for key, names in given.items()}
+        return Picture(self._rows, self._cluster, stories=stories, given=names_given)
 
     def lines(self, answers: Sequence[JSONObject], summary: str, told: str) -> Iterator[str]:
         """Return the lines of a page."""

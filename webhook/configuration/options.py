@@ -461,7 +461,7 @@ PRESCHEDULED: Final = Group(
 
 def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
     return (
-        _release("the scheduler's release, such as 1.35 (default: the newest that kubelet has on the nodes, or 1.37)"),
+        _release("the scheduler's release, such as 1.35 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         *CHARTS,
         _choice("-o --output", "the format of the results (default: %(default)s)", formats),
@@ -666,7 +666,7 @@ COMMANDS: Final = {
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
         *_cluster("the scan"),
-        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         DRIVER_PROFILES,
         STRICT,
@@ -678,13 +678,13 @@ COMMANDS: Final = {
             "in the cluster (docs/scan.md)",
             Option(
                 "--write-reports",
-                about="write openreports.io Reports into the cluster, and delete those that no longer hold; in a pod, "
-                "with the token of its service account",
+                about="write openreports.io Reports to the cluster, and delete outdated ones; in a pod, with its "
+                "service account's token",
             ),
             Option(
                 "--every",
                 "DURATION",
-                "scan again and again, such as every 5m, until SIGTERM; at least 10s",
+                "scan repeatedly at this interval, such as 5m, until SIGTERM; at least 10s",
                 type="seconds",
             ),
             Option(
@@ -698,7 +698,7 @@ COMMANDS: Final = {
             Option(
                 "--lease",
                 "NAMESPACE/NAME",
-                "with --every, the Lease by which one of several replicas scans; it must exist",
+                "with --every, the existing Lease that elects the replica that scans",
             ),
             *LOG,
         ),
@@ -712,19 +712,19 @@ COMMANDS: Final = {
         Option("--driver", "NAME", "only those of this driver"),
         _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
         Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
-        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json", "html")),
         *_terminal("the list"),
     ),
     "ui": Command(
-        "show the devices of a cluster on a page of this machine, and try selectors, pods and changes on it",
+        "serve a local page that shows a cluster's devices and tries out selectors, pods and changes",
         *_cluster("the page"),
         Option(
             "--port", "PORT", "the port on loopback; 0 takes a free one (default: %(default)s)", type=int, default=0
         ),
         Option("--timeout", "SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
-        _release("the cluster's release, such as 1.36 (default: the newest that kubelet has on its nodes)"),
+        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         RUNTIME_CONFIG,
         Option("-q --quiet", about="show the address only: no progress"),

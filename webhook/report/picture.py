@@ -39,15 +39,15 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 _WIDEST: Final = 24
 """The most cells in a row of a node."""
 _GROUPS_MAX: Final = 40
-_DRAWN: Final = "pqrvxy"
+DRAWN: Final = "pqrvxy"
 """Begin the classes of cells that tell how far requests come: of a few requests, as each costs bytes in each cell."""
 _OF_REQUEST: Final = 3
 """The last stage that is always shown: what a request selects."""
 _WELL: Final = frozenset({"", "healthy", "ok", "unknown"})
 _MANY: Final = 12
 """A longer list is folded, or cut."""
-_PLACED_MAX: Final = 200
-"""The pods with nodes that are listed."""
+_STORIES_MAX: Final = 200
+"""The stories of pods with nodes, and of pods without, that are listed."""
 
 _DeviceID = tuple[str, str, str]
 _Box = tuple[str, ...]
@@ -135,7 +135,7 @@ class Picture:
         """How the names of all nodes begin and end."""
         self._anchors = {box: f"n{number}" for number, box in enumerate(self._boxes)}
         drawn = [(each, story.depths[each["claim"], each["request"]]) for story in stories for each in story.requests]
-        self._drawn = dict(zip(_DRAWN, drawn, strict=False))
+        self._drawn = dict(zip(DRAWN, drawn, strict=False))
         self._opening = [nodes for story in stories for _, nodes in story.helps if nodes]
         self._levels = [each.problem.level for each in findings]
         self._marks: dict[_DeviceID | str, list[int]] = defaultdict(list)
@@ -169,15 +169,20 @@ class Picture:
                     found[kind, name].append(_id(row))
         return found
 
+    @cached_property
+    def _marked(self) -> Mapping[int, Sequence[_Box]]:
+        """The nodes, and pools for several, that each finding is about."""
+        found: dict[int, list[_Box]] = defaultdict(list)
+        for box, rows in self._boxes.items():
+            places: list[_DeviceID | str] = [box[0], *map(_id, rows)]
+            for number in {each for place in places for each in self._marks.get(place, ())}:
+                found[number].append(box)
+        return found
+
     def links(self, number: int) -> Iterator[str]:
         """Link to the nodes that a finding is about."""
-        found = {
-            box: None
-            for box, rows in self._boxes.items()
-            if number in self._marks.get(box[0], ()) or any(number in self._marks.get(_id(row), ()) for row in rows)
-        }
-        if found and self._is_detailed:
-            links = ", ".join(map(self._linked, list(found)[:_MANY]))
+        if self._is_detailed and (found := self._marked.get(number)):
+            links = ", ".join(map(self._linked, found[:_MANY]))
             yield f'<p class="quiet">in the picture: {links}{" …" * (len(found) > _MANY)}</p>'
 
     def _linked(self, box: _Box) -> str:
@@ -194,15 +199,17 @@ class Picture:
         """
         yield '<div class="picture" id="picture"><form class="key" method="post">'
         pending = [story for story in self._stories if not story.node]
-        for story in pending:
+        for story in pending[:_STORIES_MAX]:
             yield from self._story(story)
+        if (more := len(pending) - _STORIES_MAX) > 0:
+            yield f'<p class="quiet">… and {more} more that are pending for other reasons</p>'
         if placed := self._stories[len(pending) :]:
             yield f'<article class="fine"><details{" open" * (len(placed) <= _MANY)}><summary>'
             yield f"{counted(len(placed), 'pod')} with a node</summary><ul>"
-            for story in placed[:_PLACED_MAX]:
+            for story in placed[:_STORIES_MAX]:
                 notes = "".join(f'<br><span class="quiet">{_text(note)}</span>' for note in story.notes)
                 yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
-            yield f"<li>… and {len(placed) - _PLACED_MAX} more" * (len(placed) > _PLACED_MAX)
+            yield f"<li>… and {len(placed) - _STORIES_MAX} more" * (len(placed) > _STORIES_MAX)
             yield "</ul></details></article>"
         yield from form
         yield from self._legend()
@@ -476,7 +483,8 @@ def _bare(name: str) -> str:
 
 def _bar(row: Row) -> Iterator[str]:
     """Yield the class of the bar that shows how much is left of a shared device."""
-    parts = [decode_amount(left) / decode_amount(total) for left, total in row.capacity.values() if left != total]
+    amounts = [(decode_amount(left), decode_amount(total)) for left, total in row.capacity.values() if left != total]
+    parts = [left / total for left, total in amounts if total > 0]
     if row.shares and parts:
         yield f"l{max(0, int(_BARS * min(parts)))}"
 

@@ -18,7 +18,8 @@ from webhook.server.messages import Limits
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
 _UNREAD = 1 << 15
-"""The kernel's receive buffer of a connection, in bytes; it doubles the number. No more is read at once."""
+"""The kernel's receive buffer of a connection, in bytes; it doubles the number. No more is read at once, beside the
+beginning of a TLS record that has arrived before."""
 _KEPT = 1 << 16
 """The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too. By default, it grows
 to megabytes for a client that has read quickly so far, which count as the container's memory."""

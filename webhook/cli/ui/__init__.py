@@ -80,7 +80,8 @@ class Pages:
 
     def _refuse(self) -> None:
         """Refuse what another site sends, a name that it lets point to this machine, and what has no token."""
-        if request.host != self.address or request.headers.get("Origin") not in {None, f"http://{self.address}"}:
+        address = self.address.removesuffix(":80")  # browsers leave it out
+        if request.host != address or request.headers.get("Origin") not in {None, f"http://{address}"}:
             abort(403)
         if not compare_digest((request.view_args or {}).get("token", "").encode(), self.token.encode()):
             abort(404)

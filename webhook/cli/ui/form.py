@@ -54,10 +54,11 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
         complaint = str(error) or _passed(timeout)
         found = _Result(snapshot, changed, Trial())
     picture = found.page.picture(found.answers)
-    places = {(row.driver, row.pool, row.device): place for place, row in enumerate(snapshot.rows)}
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
     picture.numbers = {
-        key: places[own] for key in keys if (own := (key[0], changed.copied.get(key[1], key[1]), key[2])) in places
+        key: snapshot.places[own]
+        for key in keys
+        if (own := (key[0], changed.copied.get(key[1], key[1]), key[2])) in snapshot.places
     }
     told = [
         *filter(None, [unread]),

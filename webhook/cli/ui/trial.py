@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from copy import deepcopy
+from itertools import count, islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,7 @@ from webhook.check.cluster import cluster_documents, context_of, not_found
 from webhook.cli import simulate
 from webhook.cli.console.reading import tell
 from webhook.cli.match import refused
-from webhook.devices import Row, Table
+from webhook.devices import Table
 from webhook.deviceselectors.fleet import TRUE, Fleet
 from webhook.documents.dump import dump
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
 _COPIES_MAX: Final = 100
+"""The most nodes that are added."""
+_POOL: Final = ("spec", "pool", "name")
 _VALUES_MAX: Final = 100
 """The most changes of a sort, and pods."""
 
@@ -164,7 +167,7 @@ class Snapshot:
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
         self._contents = [device.content if device else None for device in found]
-        self._places = {(row.driver, row.pool, row.device): place for place, row in enumerate(self.rows)}
+        self.places = {(row.driver, row.pool, row.device): place for place, row in enumerate(self.rows)}
 
     # -- selectors
 
@@ -202,6 +205,7 @@ class Snapshot:
         """
         inventory, changes, evicted = self.inventory.copy(), list[Change](), list[str]()
         copied: dict[str, str] = {}
+        added = 0
         for name in trial.drain:
             moved, deleted = _drain(inventory, name)
             evicted += moved
@@ -213,9 +217,10 @@ class Snapshot:
         for stated in trial.add:
             name, star, number = stated.partition("*")
             copies = int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
-            if not 0 < copies <= _COPIES_MAX:
-                raise UsageError(f"{stated}: add 1 to {_COPIES_MAX} nodes, such as {name}*3")
-            copied |= _add(inventory, name, copies)
+            added += copies
+            if not 0 < copies <= added <= _COPIES_MAX:
+                raise UsageError(f"{stated}: add 1 to {_COPIES_MAX} nodes in all, such as {name}*3")
+            copied |= self._add(inventory, name, copies)
             said = f"{counted(copies, 'more node')} like {name} {'is' if copies == 1 else 'are'} added"
             changes.append(Change("add", stated, said, ""))
         for name in trial.release:
@@ -224,10 +229,42 @@ class Snapshot:
             simulate.what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
         for place, name in enumerate(trial.taint, 1):
-            rule = _rule(name, place, self.rows, self.settings)
+            rule = _rule(name, place, self.places, self.settings)
             inventory.add(rule)
             changes.append(Change("taint", name, f"device {name} is tainted", dump([rule])))
         return Changed(inventory, changes, evicted, copied)
+
+    def _add(self, inventory: Inventory, name: str, copies: int) -> dict[str, str]:
+        """Add nodes like one as it was, with the slices that are its own; return the pools, with their originals."""
+        pools: dict[str, str] = {}
+        node = _known(self.inventory, "Node", name)
+        start, dot, domain = name.partition(".")
+        every = inventory.all("ResourceSlice")
+        taken = {*map(name_of, (*inventory.all("Node"), *every)), *(text(each, *_POOL) for each in every)}
+        slices = [each for each in self.inventory.all("ResourceSlice") if text(each, "spec", "nodeName") == name]
+        originals = {start, *map(name_of, slices), *(text(each, *_POOL) for each in slices)}
+        ends = (f"-copy-{number}" for number in count(1))
+        free = (
+            end
+            for end in ends
+            if taken.isdisjoint({f"{start}{end}{dot}{domain}", *(f"{each}{end}" for each in originals)})
+        )
+        for end in islice(free, copies):
+            other = f"{start}{end}{dot}{domain}"
+            made = deepcopy(node)
+            made["metadata"] = {**made["metadata"], "name": other, "uid": other}
+            labels = mapping(made, "metadata", "labels")
+            made["metadata"]["labels"] = {**labels, "kubernetes.io/hostname": other}
+            inventory.put(made)
+            for each in slices:
+                copied = deepcopy(each)
+                copied["metadata"] = {**copied["metadata"], "name": f"{name_of(each)}{end}"}
+                copied["spec"]["nodeName"] = other
+                pool = copied["spec"]["pool"]["name"]
+                copied["spec"]["pool"]["name"] += end
+                pools[copied["spec"]["pool"]["name"]] = pool
+                inventory.put(copied)
+        return pools
 
     def _deletion(self, name: str, namespace: str) -> str:
         """Return the command that deletes the pods of a claim, and so releases it."""
@@ -238,7 +275,7 @@ class Snapshot:
 
 
 def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
-    """Take a node away, with its devices; its pods lose it and their claims, but for those of DaemonSets.
+    """Take a node away, with its devices and pods; claims that no other pod uses lose their devices.
 
     Returns:
         The pods that their controllers make anew, and those without a controller, which are gone.
@@ -253,8 +290,10 @@ def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
     users = {full_name_of(pod) for pod in gone}
     for claim in inventory.all("ResourceClaim"):
         reserved = items(claim, "status", "reservedFor")
-        if any(f"{namespace_of(claim)}/{text(each, 'name')}" in users for each in reserved):
-            inventory.put({**claim, "status": {}})
+        names = (f"{namespace_of(claim)}/{text(each, 'name')}" if is_pod(each) else "" for each in reserved)
+        left = [each for each, user in zip(reserved, names, strict=True) if user not in users]
+        if len(left) < len(reserved):
+            inventory.put({**claim, "status": {**mapping(claim, "status"), "reservedFor": left} if left else {}})
     for pod in gone:
         inventory.discard("Pod", name_of(pod), namespace_of(pod))
         owner = next((each for each in items(pod, "metadata", "ownerReferences") if each.get("controller")), None)
@@ -285,38 +324,15 @@ def _known(inventory: Inventory, kind: str, name: str, namespace: str = "") -> J
     return found
 
 
-def _add(inventory: Inventory, name: str, copies: int) -> dict[str, str]:
-    """Add nodes like one, with the slices that are its own; return the pools of copies, with their originals."""
-    pools: dict[str, str] = {}
-    node = _known(inventory, "Node", name)
-    slices = [each for each in inventory.all("ResourceSlice") if text(each, "spec", "nodeName") == name]
-    for number in range(1, copies + 1):
-        start, dot, domain = name.partition(".")
-        other = f"{start}-copy-{number}{dot}{domain}"
-        made = deepcopy(node)
-        made["metadata"] = {**made["metadata"], "name": other, "uid": other}
-        labels = mapping(made, "metadata", "labels")
-        made["metadata"]["labels"] = {**labels, "kubernetes.io/hostname": other}
-        inventory.put(made)
-        for each in slices:
-            copied = deepcopy(each)
-            copied["metadata"] = {**copied["metadata"], "name": f"{name_of(each)}-copy-{number}"}
-            copied["spec"]["nodeName"] = other
-            pool = copied["spec"]["pool"]["name"]
-            copied["spec"]["pool"]["name"] += f"-copy-{number}"
-            pools[copied["spec"]["pool"]["name"]] = pool
-            inventory.put(copied)
-    return pools
-
-
-def _rule(name: str, number: int, rows: Sequence[Row], settings: Settings) -> JSONObject:
+def _rule(name: str, number: int, known: Container[tuple[str, str, str]], settings: Settings) -> JSONObject:
     """Return a DeviceTaintRule for a device.
 
     Raises:
         UsageError: The device is unknown, or the release does not support DeviceTaintRules.
     """
-    found = next((row for row in rows if f"{row.driver}/{row.pool}/{row.device}" == name), None)
-    if found is None:
+    driver, _, rest = name.partition("/")
+    pool, _, device = rest.rpartition("/")  # the name of a pool may have slashes
+    if (driver, pool, device) not in known:
         raise UsageError(f"device {name} not found: name it as driver/pool/device")
     versions = served("DeviceTaintRule", settings.release)
     if not versions:
@@ -326,7 +342,7 @@ def _rule(name: str, number: int, rows: Sequence[Row], settings: Settings) -> JS
         "kind": "DeviceTaintRule",
         "metadata": {"name": f"tried-{number}"},
         "spec": {
-            "deviceSelector": {"driver": found.driver, "pool": found.pool, "device": found.device},
+            "deviceSelector": {"driver": driver, "pool": pool, "device": device},
             "taint": {"key": "example.com/tried", "effect": "NoSchedule"},
         },
     }

@@ -5,10 +5,17 @@ const said = document.getElementById("said"), names = [...document.querySelector
 const cells = [...document.querySelectorAll("[data-i]")].map((cell) => ({ cell, title: cell.title }));
 let asked = 0, timer;
 
+async function ask() {
+  try {
+    const answer = await fetch("match", { method: "POST", body: new URLSearchParams({ selector: selector.value }) });
+    return answer.ok ? await answer.json() : { error: `draguard ui refuses this: ${answer.status} ${answer.statusText}` };
+  } catch {
+    return { error: "draguard ui does not answer: is it still running?" };
+  }
+}
+
 async function match() {
-  const number = ++asked;
-  const answer = await fetch("match", { method: "POST", body: new URLSearchParams({ selector: selector.value }) });
-  const found = await answer.json();
+  const number = ++asked, found = await ask();
   if (number !== asked) return;
   const reasons = found.reasons || [""], counts = reasons.map(() => 0);
   for (const { cell, title } of cells) {
@@ -18,7 +25,8 @@ async function match() {
     cell.title = reason ? `${title}\nno match: ${reasons[reason]}` : title;
   }
   if (found.error) {
-    said.textContent = `${found.line}:${found.column}: ${found.error}${found.hint ? `\n${found.hint}` : ""}`;
+    const at = found.line ? `${found.line}:${found.column}: ` : "";
+    said.textContent = `${at}${found.error}${found.hint ? `\n${found.hint}` : ""}`;
     selector.setAttribute("aria-invalid", "true");
   } else {
     const others = reasons.map((reason, at) => [counts[at], reason]).slice(1).sort((a, b) => b[0] - a[0]);
@@ -65,7 +73,10 @@ addEventListener("pagehide", () => {
   sessionStorage.setItem("kept", JSON.stringify({ look: look && label(look), every, y: scrollY }));
 });
 if (kept.y) scrollTo(0, kept.y);
-setInterval(() => {
+let turn = setTimeout(again, 10000);
+function again() {
+  turn = setTimeout(again, 10000);
   const isTyping = document.activeElement.matches("textarea, input:not([type])");
   if (document.querySelector("[name=every]").checked && !isTyping) form.requestSubmit(document.querySelector("[name=again]"));
-}, 10000);
+}
+form.addEventListener("submit", () => clearTimeout(turn)); // the answer may take longer than a turn
