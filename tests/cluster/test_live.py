@@ -337,17 +337,30 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
     assert len(found) == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "usage", "example", "kept"),
+    [
+        ("why", "[POD|TYPE/NAME...]", "kubectl dra why node/gpu-2", ""),
+        ("ui", "", "kubectl dra ui --live", "draguard itself writes nothing"),
+    ],
+)
 def test_help_of_the_plugin_calls_it_as_users_do(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    usage: str,
+    example: str,
+    kept: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "--help"])
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", command, "--help"])
     monkeypatch.setattr("signal.signal", lambda *_: None)
     with pytest.raises(SystemExit):
         plugin()
     out = capsys.readouterr().out
-    assert out.startswith("usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n")
-    assert "kubectl dra why node/gpu-2" in out
-    assert "draguard " not in out
+    assert out.startswith(f"usage: kubectl dra {command} [OPTION...] {usage}".rstrip() + "\n")
+    assert example in out
+    assert kept in out
+    assert out.count("draguard ") == bool(kept)
 
 
 def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

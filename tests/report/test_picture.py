@@ -415,7 +415,7 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
     [
         (["devices", "--by=node"], "a page has all sums, and is drawn once: leave out --by and --watch"),
         (["devices", "--watch"], "a page has all sums"),
-        (["simulate", "--fit", STORY[0]], "--fit counts pods, and --output html draws where they go"),
+        (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
     ],
 )
 def test_what_is_no_picture_is_refused(arguments: list[str], said: str) -> None:
