@@ -784,7 +784,7 @@ class Page:
             return
         if likeness not in self._pending:
             overlay = tell.overlay(placement) if self._drawable > 0 else None
-            self._drawable -= len(overlay.depths) if overlay else 0
+            self._drawable -= max(1, len(overlay.depths)) if overlay else 0
             self._pending[likeness] = answer, overlay, []
         self._pending[likeness][2].append(answer["name"])
 
