@@ -158,7 +158,7 @@ def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:
         options = (f"--kubernetes-version=1.36.{patch}", "--feature-gates=DRADeviceTaintRules=true")
         found = answer(*objects, options=options)
         assert found["sums"]["stranded"] == stranded
-        assert found["devices"][0]["taints"] == ["example.com/broken:NoSchedule"]
+        assert found["devices"][0]["taints"] == ["example.com/broken:NoExecute"]
 
 
 def test_health_is_that_of_kubelet_or_of_the_driver() -> None:
