@@ -456,7 +456,7 @@ def page_of(text: str) -> str:
             "",
             [asks],
             {(text, text): {key: 3}},
-            [Help(text, {text}, text, [key], {f"{text}/{text}"}), Help(text)],
+            [Help(text, {text}, text, [key], {f"{text}/{text}"}, ("make", text)), Help(text)],
             [text],
         ),
         Story(text, "", text, notes=[text]),
@@ -465,7 +465,7 @@ def page_of(text: str) -> str:
     drawn = picture.Picture(
         [row], cluster, stories=stories, given={key: text}, findings=[found], refs=[("Pod", text, text)]
     )
-    return "\n".join([*pictured(drawn, text, "error", [text], {"Evidence": [text]}), *drawn.links(1)])
+    return "\n".join([*pictured(drawn, text, "error", [text], {"Evidence": [text]}, form=[""]), *drawn.links(1)])
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])

@@ -73,7 +73,7 @@ class Help(NamedTuple):
         node: The one of them that the pod gets.
         devices: The devices that the pod gets there.
         released: The claims that are released, by full name.
-        value: What a form sends to make it; empty if it cannot be made there.
+        sent: What a form sends to make it, a field and its value; empty if it cannot be made there.
     """
 
     label: str
@@ -81,7 +81,7 @@ class Help(NamedTuple):
     node: str = ""
     devices: Sequence[_DeviceID] = ()
     released: Collection[str] = ()
-    value: str = ""
+    sent: tuple[str, str] | tuple[()] = ()
 
 
 class Story(NamedTuple):
@@ -116,16 +116,22 @@ class Story(NamedTuple):
             for each in why["help"]
         ]
         if overlay:
-            helps = [_pictured(each, *then) for each, then in zip(helps, overlay.helps, strict=True)]
+            name = f"{answer['namespace']}/{answer['name']}"
+            ways = (f"{name}: {each['change']}" for each in why["help"])
+            helps = [_pictured(*each) for each in zip(helps, ways, overlay.helps, strict=True)]
         asked = [each for key, each in requests.items() if key in depths]
         notes = [*why["withoutDevices"], *why["notes"]]
         return cls(title, why["reason"], answer["node"] or "", asked, depths, helps, notes)
 
 
-def _pictured(help_: Help, nodes: Sequence[str], made: Made | None) -> Help:
+def _pictured(help_: Help, way: str, then: tuple[Sequence[str], Made | None]) -> Help:
+    nodes, made = then
     if made is None or not nodes:
         return help_
-    return help_._replace(nodes=frozenset(nodes), node=nodes[0], devices=made.devices, released=made.released)
+    sent: tuple[str, str] | tuple[()] = ("make", way) if made.is_manifest else ()
+    if made.is_release:
+        sent = "release", made.released[0]
+    return Help(help_.label, frozenset(nodes), nodes[0], made.devices, made.released, sent)
 
 
 class _Elsewhere(NamedTuple):
@@ -292,10 +298,12 @@ class Picture:
         Args:
             form: Fields to show above the legend.
         """
+        form = [*form]
         yield '<div class="picture" id="picture"><form class="key" method="post">'
+        yield "<button hidden></button>" * bool(form)  # the one that Enter presses
         pending = [story for story in self._stories if not story.node]
         for story in pending[:_STORIES_MAX]:
-            yield from self._story(story)
+            yield from self._story(story, has_form=bool(form))
         if (more := len(pending) - _STORIES_MAX) > 0:
             yield f'<p class="quiet">… and {more} more that are pending for other reasons</p>'
         if placed := self._stories[len(pending) :]:
@@ -397,7 +405,7 @@ class Picture:
 
     # -- pods
 
-    def _story(self, story: Story) -> Iterator[str]:
+    def _story(self, story: Story, *, has_form: bool) -> Iterator[str]:
         yield f'<article class="error"><h3>{_text(story.title)}</h3>'
         yield f"<p>{_text(story.said)}</p>"
         for begin, (request, _) in self._drawn.items():
@@ -412,7 +420,10 @@ class Picture:
                     continue
                 yield self._look(_text(help_.label), f".o{place}", f".z{place}", f".j{place}", change=place)
                 names = f": {_text(listed([name for _, _, name in help_.devices]))}" * bool(help_.devices)
-                yield f'<p class="then">then → {self._linked((help_.node,))}{names}</p>'
+                button = ""
+                if has_form and help_.sent:
+                    button = ' <button name="{}" value="{}">make this change</button>'.format(*map(_text, help_.sent))
+                yield f'<p class="then">then → {self._linked((help_.node,))}{names}{button}</p>'
             yield "</fieldset>"
         yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
         yield "</article>"
