@@ -22,7 +22,6 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
     return catalogue.kind(api_version, kind)
 
 
-@cache
 def schema_of(api_version: str, kind: str) -> Structure | None:
     """Return the schema of a kind, as far as merging and type checking need it.
 
@@ -30,6 +29,9 @@ def schema_of(api_version: str, kind: str) -> Structure | None:
         api_version: Group and version.
     """
     type_ = type_of(api_version, kind)
-    return (
-        None if type_ is None else Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})
-    )
+    return None if type_ is None else _schema_of(type_, api_version)
+
+
+@cache  # of what is known alone: others may name kinds as they like
+def _schema_of(type_: type[Struct], api_version: str) -> Structure:
+    return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})

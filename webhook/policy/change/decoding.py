@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
@@ -134,7 +134,8 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    everything = compile_struct(type_ or Object, _target(api_version, kind, release)).decoding
+    own = _target(Object, "v1", release) if type_ is None else _target(type_, api_version, release)
+    everything = compile_struct(type_ or Object, own).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
         misfits = apart(everything.walk(value))[0]
@@ -143,11 +144,10 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     return decode
 
 
-@lru_cache(maxsize=64)
-def _target(api_version: str, kind: str, release: Release) -> Target:
+@cache
+def _target(type_: type[Struct], api_version: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
-    type_ = type_of(api_version, kind) or Object
     return Target(api_version.rpartition("/")[2], release, CREATE, replaced=_whole(type_, replaced))
 
 
