@@ -11,7 +11,7 @@ import pytest
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from webhook.admission import Answer, Call
 from webhook.server import Limits, Reviews
-from webhook.server.crowd import Crowd
+from webhook.server.port import Crowd
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -1,9 +1,9 @@
 """Answers AdmissionReviews over HTTPS.
 
 Needs uvloop and httptools, so import this package only where something is served. A request's way: `port` accepts a
-connection, `tls` decrypts it, `connection` reads HTTP within the limits of `messages`, and `app` answers it, a heavy
-review by `lane` in a process of its own. Beside it: `crowd` (which connection closes when there are too many),
-`certificate` and `reloading` (files that change), `serving` (the event loop and its end), and `metrics`.
+connection, and closes another when there are too many, `tls` decrypts it, `connection` reads HTTP within the limits of
+`messages`, and `app` answers it, a heavy review by `lane` in a process of its own. Beside it: `certificate` and
+`reloading` (files that change), `serving` (the event loop and its end), and `metrics`.
 """
 
 from __future__ import annotations
