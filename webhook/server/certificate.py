@@ -25,7 +25,10 @@ _LARGEST_FILE = 1 << 20
 _NAMES = frozenset({"DNS", "URI", "email"})
 _LONGEST_TEXT = 300
 _FIRST = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.+?)-----END CERTIFICATE-----", re.DOTALL)
-_VERSION, _UTC_TIME = 0xA0, 0x17
+_VALIDITY = re.compile(
+    rb"\x30[\x1e\x20\x22](?:\x17\x0d.{13}|\x18\x0f.{15})(?:\x17\x0d(\d{12}Z)|\x18\x0f(\d{14}Z))", re.DOTALL
+)
+"""When a certificate begins and ends (RFC 5280, section 4.1): two times, with two or four digits for the year."""
 _log = logging.getLogger(__name__)
 
 
@@ -205,40 +208,12 @@ def not_after(pem: bytes) -> datetime | None:
     Args:
         pem: Certificates in PEM.
     """
-    found = _FIRST.search(pem)
     try:
-        return _end(binascii.a2b_base64(found[1])) if found else None
-    except (ValueError, IndexError):
+        found = (first := _FIRST.search(pem)) and _VALIDITY.search(binascii.a2b_base64(first[1]))
+        if not found:
+            return None
+        # A year of two digits is one of the 20th century from 50 on.
+        text = (found[2] or (b"19" if found[1] >= b"50" else b"20") + found[1]).decode()
+        return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
         return None
-
-
-def _end(der: bytes) -> datetime:
-    """Read the end of a certificate's validity (RFC 5280, section 4.1).
-
-    Raises:
-        ValueError: The bytes are not a certificate.
-        IndexError: The same.
-    """
-    _, at, _ = _element(der, 0)  # Certificate
-    _, at, _ = _element(der, at)  # its TBSCertificate
-    if der[at] == _VERSION:
-        _, _, at = _element(der, at)
-    for _ in ("serialNumber", "signature", "issuer"):
-        _, _, at = _element(der, at)
-    _, at, _ = _element(der, at)  # its validity
-    _, _, at = _element(der, at)  # its start
-    tag, start, end = _element(der, at)
-    text = der[start:end].decode("ascii")
-    if tag == _UTC_TIME:  # of two digits from 50 on the year is one of the 20th century
-        text = ("19" if text >= "50" else "20") + text
-    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
-
-
-def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag of an element, and where its content starts and ends."""
-    tag, length, start = der[at], der[at + 1], at + 2
-    if length & 0x80:
-        size = length & 0x7F
-        length = int.from_bytes(der[start : start + size])
-        start += size
-    return tag, start, start + length
