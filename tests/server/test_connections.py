@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer, Call
 from webhook.server import Limits, Page, Reviews
-from webhook.server.app import Waiting
 from webhook.server.connection import Connection
-from webhook.server.messages import Request
+from webhook.server.messages import Client, Request
 
 pytestmark = pytest.mark.process
 
@@ -136,8 +135,8 @@ class TestRequests:
 
     def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
         class Late(Reviews):
-            def answer(self, request: Request, connection: Waiting) -> Page | None:
-                asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, connection)
+            def answer(self, request: Request, client: Client) -> Page | None:
+                asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, client)
                 return None
 
         with serving(Late(echo, body_limit=LIMIT), HURRY) as slow:
@@ -193,7 +192,7 @@ class TestRequests:
 
     def test_trailers_are_no_headers(self) -> None:
         class Named(Reviews):
-            def answer(self, request: Request, connection: Waiting) -> Page | None:  # noqa: ARG002 - the server's
+            def answer(self, request: Request, client: Client) -> Page | None:  # noqa: ARG002 - the server's
                 return Page(200, request.headers.get(b"user", b"nobody"))
 
         with serving(Named(echo, body_limit=LIMIT)) as served:

@@ -11,12 +11,13 @@ import pytest
 from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
 from webhook.admission import Answer, Call
 from webhook.server import Limits, Reviews
+from webhook.server.messages import Client, Page
 from webhook.server.port import Crowd
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-class Member:
+class Member(Client):
     """A connection that notes when it is closed."""
 
     def __init__(self, address: str = "a", *, is_busy: bool = False) -> None:
@@ -26,6 +27,9 @@ class Member:
         self.unread = self.counted = 0
         self.closed = self.dropped = False
         self.is_sending = True
+
+    def answered(self, page: Page) -> None:
+        raise AssertionError(page)
 
     def abort(self) -> None:
         self.closed = True

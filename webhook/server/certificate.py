@@ -75,10 +75,11 @@ class Clients:
             certificate: Its certificate as ``ssl.SSLSocket.getpeercert`` returns it.
             address: Its address, for the log.
         """
-        names = list(dict.fromkeys(_names(certificate)))
+        names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+        names += [value for kind, value in certificate.get("subjectAltName", ()) if kind in _NAMES]
         if not self._names or not self._names.isdisjoint(names):
             return ""
-        has = ", ".join(map(repr, names)) or "no name"
+        has = ", ".join(map(repr, dict.fromkeys(names))) or "no name"
         has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
         self._log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
         return f"the client certificate has {has}; the webhook's --client-name lists none of that"
@@ -190,16 +191,6 @@ def _as_file(content: bytes) -> Iterator[str]:
         raise ServerError(
             f"cannot hand a file to OpenSSL: {error.strerror}: set TMPDIR to a directory that can be written"
         ) from error
-
-
-def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    for part in certificate.get("subject", ()):
-        for key, value in part:
-            if key == "commonName":
-                yield value
-    for kind, value in certificate.get("subjectAltName", ()):
-        if kind in _NAMES:
-            yield value
 
 
 def not_after(pem: bytes) -> datetime | None:

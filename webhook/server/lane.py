@@ -337,8 +337,6 @@ def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
 
 def _shown(record: Record) -> dict[str, Any]:
     """Return the part of a request that is recorded; a client may state texts of any length."""
-    if not record.request:
-        return {}
     kind, group, version = record.kind
     texts = {
         "uid": record.uid,

@@ -10,12 +10,11 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Protocol
 
 from webhook.logs import BoundedLog
 from webhook.server.app import Pages
 from webhook.server.certificate import Certificate, ServerError
-from webhook.server.messages import Limits
+from webhook.server.messages import Client, Limits
 
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
@@ -63,33 +62,6 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
     return listener
 
 
-class Member(Protocol):
-    """A connection, in its TLS handshake or after it."""
-
-    address: str
-    """The address of its client."""
-    due: float
-    """When its client must have done what the connection waits for, by ``time.monotonic``."""
-    is_busy: bool
-    """Whether a request is being answered, so that it is not idle."""
-    unread: int
-    """The bytes of answers that its client has not read."""
-    counted: int
-    """The bytes that its bodies take."""
-
-    def expire(self) -> None:
-        """Do what follows from the deadline's passing."""
-
-    def drop_body(self) -> bool:
-        """Give up the body that is coming in, if that frees memory; return whether it does."""
-
-    def shutdown(self) -> None:
-        """Close it as the server stops, unless a request is on its way."""
-
-    def abort(self) -> None:
-        """Close it at once."""
-
-
 class Crowd:
     """The connections of a port, those that have been idle longest first.
 
@@ -105,8 +77,8 @@ class Crowd:
     def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
         self._most, self._most_of_address = most, most_of_address
         self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
-        self._members = OrderedDict[Member, None]()
-        self._of_address: dict[str, OrderedDict[Member, None]] = {}
+        self._clients = OrderedDict[Client, None]()
+        self._of_address: dict[str, OrderedDict[Client, None]] = {}
         self.unread = 0
         """The bytes of answers that clients have not read."""
         self.bodies = 0
@@ -114,64 +86,64 @@ class Crowd:
 
     def __len__(self) -> int:
         """Return the number of connections."""
-        return len(self._members)
+        return len(self._clients)
 
-    def __iter__(self) -> Iterator[Member]:
+    def __iter__(self) -> Iterator[Client]:
         """Iterate over a copy of them."""
-        return iter(tuple(self._members))
+        return iter(tuple(self._clients))
 
-    def enter(self, member: Member) -> None:
+    def enter(self, client: Client) -> None:
         """Add a connection; another may be closed for it."""
-        neighbours = self._of_address.setdefault(member.address, OrderedDict())
-        self._members[member] = neighbours[member] = None
-        for members, most, where in (
+        neighbours = self._of_address.setdefault(client.address, OrderedDict())
+        self._clients[client] = neighbours[client] = None
+        for clients, most, where in (
             (neighbours, self._most_of_address, "of its address"),
-            (self._members, self._most, "in all"),
+            (self._clients, self._most, "in all"),
         ):
-            if len(members) > most:
-                self._close(next(each for each in members if not each.is_busy), f"{len(members)} are open {where}")
+            if len(clients) > most:
+                self._close(next(each for each in clients if not each.is_busy), f"{len(clients)} are open {where}")
 
-    def leave(self, member: Member) -> None:
+    def leave(self, client: Client) -> None:
         """Forget a connection."""
-        if member in self._members:
-            self.unread -= member.unread
-            self.bodies -= member.counted
-            del self._members[member], self._of_address[member.address][member]
-            if not self._of_address[member.address]:
-                del self._of_address[member.address]
+        if client in self._clients:
+            self.unread -= client.unread
+            self.bodies -= client.counted
+            del self._clients[client], self._of_address[client.address][client]
+            if not self._of_address[client.address]:
+                del self._of_address[client.address]
 
-    def stir(self, member: Member) -> None:
+    def stir(self, client: Client) -> None:
         """Note that a client has sent something: its connection is the least idle now."""
-        if member in self._members:
-            self._members.move_to_end(member)
-            self._of_address[member.address].move_to_end(member)
+        if client in self._clients:
+            self._clients.move_to_end(client)
+            self._of_address[client.address].move_to_end(client)
 
-    def count_unread(self, member: Member, unread: int) -> None:
+    def count_unread(self, client: Client, unread: int) -> None:
         """Note how many bytes a client has not read; the connection with most may have to be closed."""
-        if member in self._members:  # else it was closed for others, and does not know yet
-            self.unread += unread - member.unread
-            member.unread = unread
+        if client in self._clients:  # else it was closed for others, and does not know yet
+            self.unread += unread - client.unread
+            client.unread = unread
             if self.unread > self._unread_bytes:
-                self._close(max(self._members, key=lambda each: each.unread), f"{self.unread} bytes are unread")
+                self._close(max(self._clients, key=lambda each: each.unread), f"{self.unread} bytes are unread")
 
-    def count_body(self, member: Member, more: int) -> None:
+    def count_body(self, client: Client, more: int) -> None:
         """Note how many more bytes the bodies of a connection take; one that is coming in may have to be given up."""
-        if member in self._members:
+        if client in self._clients:
             self.bodies += more
-            member.counted += more
+            client.counted += more
             if self.bodies > self._bodies_bytes and more > 0:
-                any(each.drop_body() for each in self._members)
+                any(each.drop_body() for each in self._clients)
 
     def expire(self) -> None:
         """Tell those connections whose deadline has passed."""
         now = time.monotonic()
-        for member in [each for each in self._members if each.due < now]:
-            member.expire()
+        for client in [each for each in self._clients if each.due < now]:
+            client.expire()
 
-    def _close(self, member: Member, why: str) -> None:
-        _log.warning("closed a connection of %s to make room: %s", member.address, why)
-        self.leave(member)
-        member.abort()
+    def _close(self, client: Client, why: str) -> None:
+        _log.warning("closed a connection of %s to make room: %s", client.address, why)
+        self.leave(client)
+        client.abort()
 
 
 class Port:
