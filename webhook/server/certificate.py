@@ -173,18 +173,12 @@ def _content(source: bytes | Path, advice: str) -> bytes:
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
     """Provide a path to bytes, since OpenSSL reads only files; in memory if possible, as the disk may be read-only."""
-    file: Any
+    in_memory = hasattr(os, "memfd_create")
     try:
-        if hasattr(os, "memfd_create"):
-            file = os.fdopen(os.memfd_create("draguard"), "wb")
-            path = f"/proc/self/fd/{file.fileno()}"
-        else:
-            file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
-            path = file.name
-        with file:
+        with os.fdopen(os.memfd_create("draguard"), "wb") if in_memory else tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()
-            yield path
+            yield f"/proc/self/fd/{file.fileno()}" if in_memory else file.name
     except ssl.SSLError:  # OpenSSL's error about the content
         raise
     except OSError as error:

@@ -7,8 +7,8 @@ import errno
 import logging
 import socket
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Container, Iterator
 from http import HTTPStatus
 
 from webhook.logs import BoundedLog
@@ -78,7 +78,7 @@ class Crowd:
         self._most, self._most_of_address = most, most_of_address
         self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
         self._clients = OrderedDict[Client, None]()
-        self._of_address: dict[str, OrderedDict[Client, None]] = {}
+        self._of_address = Counter[str]()
         self.unread = 0
         """The bytes of answers that clients have not read."""
         self.bodies = 0
@@ -93,22 +93,23 @@ class Crowd:
         return iter(tuple(self._clients))
 
     def enter(self, client: Client) -> None:
-        """Add a connection; another may be closed for it."""
-        neighbours = self._of_address.setdefault(client.address, OrderedDict())
-        self._clients[client] = neighbours[client] = None
-        for clients, most, where in (
-            (neighbours, self._most_of_address, "of its address"),
-            (self._clients, self._most, "in all"),
-        ):
-            if len(clients) > most:
-                self._close(next(each for each in clients if not each.is_busy), f"{len(clients)} are open {where}")
+        """Add a connection if it is new; another may be closed for it."""
+        if client in self._clients:
+            return
+        self._clients[client] = None
+        self._of_address[client.address] += 1
+        if (count := self._of_address[client.address]) > self._most_of_address:
+            self._close_idle((client.address,), f"{count} are open of its address")
+        if len(self._clients) > self._most:
+            self._close_idle(self._of_address, f"{len(self._clients)} are open in all")
 
     def leave(self, client: Client) -> None:
         """Forget a connection."""
         if client in self._clients:
             self.unread -= client.unread
             self.bodies -= client.counted
-            del self._clients[client], self._of_address[client.address][client]
+            del self._clients[client]
+            self._of_address[client.address] -= 1
             if not self._of_address[client.address]:
                 del self._of_address[client.address]
 
@@ -116,7 +117,6 @@ class Crowd:
         """Note that a client has sent something: its connection is the least idle now."""
         if client in self._clients:
             self._clients.move_to_end(client)
-            self._of_address[client.address].move_to_end(client)
 
     def count_unread(self, client: Client, unread: int) -> None:
         """Note how many bytes a client has not read; the connection with most may have to be closed."""
@@ -139,6 +139,10 @@ class Crowd:
         now = time.monotonic()
         for client in [each for each in self._clients if each.due < now]:
             client.expire()
+
+    def _close_idle(self, addresses: Container[str], why: str) -> None:
+        idle = (each for each in self._clients if each.address in addresses and not each.is_busy)
+        self._close(next(idle), why)
 
     def _close(self, client: Client, why: str) -> None:
         _log.warning("closed a connection of %s to make room: %s", client.address, why)
