@@ -19,7 +19,8 @@ import pytest
 
 from webhook.admission import Answer, Call
 from webhook.certificates import certs
-from webhook.server import Certificate, Limits, Reloaded, Reviews, Server, listen
+from webhook.reloading import Reloaded
+from webhook.server import Certificate, Limits, Reviews, Server, listen
 from webhook.server.connection import Connection
 
 JSON = {"Content-Type": "application/json"}

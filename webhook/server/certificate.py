@@ -17,7 +17,7 @@ from typing import Any
 from webhook.logs import BoundedLog
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
-from webhook.server.reloading import Reloaded, UnusableError
+from webhook.reloading import Reloaded, UnusableError
 
 _PAIR_ADVICE = "`draguard certs` makes a certificate and a key"
 _ADVICE = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"

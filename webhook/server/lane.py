@@ -27,9 +27,9 @@ from msgspec.structs import replace
 
 from webhook.admission import Answer, Call, Record
 from webhook.admission.requests import part, text_in
+from webhook.memory import bound, keep
 from webhook.problem import cut
 from webhook.records import NamedTuple
-from webhook.server.memory import bound, keep
 
 _TOGETHER = 2
 """The reviews that are answered at a time; the chart grants 512 MiB."""

@@ -23,9 +23,9 @@ from prometheus_client.registry import Collector
 from webhook.admission import Record, ReviewOptions
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import DEFAULT, VERSIONS
+from webhook.reloading import Reloaded
 from webhook.server.certificate import Certificate
 from webhook.server.messages import Page, Request
-from webhook.server.reloading import Reloaded
 
 REFUSALS = (400, 403, 405, 408, 413, 415, 417, 431, 501, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
