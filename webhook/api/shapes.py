@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from webhook.api.versions import VERSIONS, find
 from webhook.schema import Struct
@@ -28,10 +29,10 @@ def schema_of(api_version: str, kind: str) -> Structure | None:
     Args:
         api_version: Group and version.
     """
-    type_ = type_of(api_version, kind)
-    return None if type_ is None else _schema_of(type_, api_version)
+    return _schema_of(api_version, kind) if type_of(api_version, kind) else None
 
 
 @cache  # of what is known alone: others may name kinds as they like
-def _schema_of(type_: type[Struct], api_version: str) -> Structure:
+def _schema_of(api_version: str, kind: str) -> Structure:
+    type_: Any = type_of(api_version, kind)
     return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})

@@ -134,8 +134,8 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    own = _target(Object, "v1", release) if type_ is None else _target(type_, api_version, release)
-    everything = compile_struct(type_ or Object, own).decoding
+    known = (api_version, kind) if type_ else ("v1", "")  # others may name kinds as they like
+    everything = compile_struct(type_ or Object, _target(*known, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
         misfits = apart(everything.walk(value))[0]
@@ -145,9 +145,10 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
 
 
 @cache
-def _target(type_: type[Struct], api_version: str, release: Release) -> Target:
+def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
+    type_ = type_of(api_version, kind) or Object
     return Target(api_version.rpartition("/")[2], release, CREATE, replaced=_whole(type_, replaced))
 
 
