@@ -37,8 +37,6 @@ def snapshot(raw: JSONObject) -> JSONObject:
 class Common:
     """The groups that devices on each counter set share: no entry without devices, `NONE` if they have no groups."""
 
-    __slots__ = ("_view", "common")
-
     def __init__(self, view: NodeView) -> None:
         self._view = view
         self.common: dict[CounterSetKey, Groups] = {}

@@ -86,28 +86,6 @@ class Ask:
         qualifies_capacity: Whether capacity without a domain means that of the driver's domain.
     """
 
-    __slots__ = (
-        "_takes",
-        "_tolerated",
-        "alternative",
-        "chooser",
-        "claim",
-        "class_",
-        "constraints",
-        "count",
-        "derived",
-        "is_admin",
-        "is_all",
-        "name",
-        "parent",
-        "place",
-        "qualifies_capacity",
-        "raw",
-        "requests",
-        "takes_fractions",
-        "tolerations",
-    )
-
     def __init__(
         self,
         raw: JSONObject,
@@ -255,8 +233,6 @@ class Demand:
     Raises:
         ValueError: A count is negative; upstream panics.
     """
-
-    __slots__ = ("_behaviours", "_numbers", "asks", "checks", "claims", "order")
 
     def __init__(
         self,
@@ -448,8 +424,6 @@ class Derived:
         compiled: Its expression, or why it cannot be compiled.
         values: Devices as expressions see them.
     """
-
-    __slots__ = ("_compiled", "_known", "_values")
 
     def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
         self._compiled = compiled

@@ -192,29 +192,13 @@ class Slice:
         order: Its place among all slices.
     """
 
-    __slots__ = (
-        "count",
-        "counter_sets",
-        "devices",
-        "driver",
-        "generation",
-        "is_per_device",
-        "name",
-        "node_name",
-        "node_selector",
-        "order",
-        "pool",
-        "says_per_device",
-        "serves_all_nodes",
-        "skipped_operations",
-    )
-
     def __init__(self, raw: JSONObject, order: int) -> None:
         spec: JSONObject = raw["spec"]
         pool: JSONObject = spec.get("pool") or {}
         self.name: str = raw["metadata"]["name"]
         self.driver = intern(spec.get("driver", ""))
         self.pool = intern(pool.get("name", ""))
+        self.id: PoolId = (self.driver, self.pool)
         self.order = order
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
@@ -226,11 +210,6 @@ class Slice:
         self.counter_sets: Sequence[JSONObject] = spec.get("sharedCounters") or ()
         self.skipped_operations: Sequence[str] = spec.get("skipNodeOperations") or ()
         self.devices: tuple[Device, ...] = ()
-
-    @property
-    def id(self) -> PoolId:
-        """The pool that it belongs to."""
-        return self.driver, self.pool
 
 
 class TaintRule(NamedTuple):
@@ -262,22 +241,6 @@ class Catalog:
     Raises:
         ValueError: A quantity is malformed.
     """
-
-    __slots__ = (
-        "_by_name",
-        "_capacities",
-        "_contents",
-        "_drivers_of_pool",
-        "_known_parts",
-        "_numbers",
-        "_rules",
-        "by_node",
-        "by_pool",
-        "counters_of",
-        "shared",
-        "slices",
-        "with_counters",
-    )
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
         self._rules = [TaintRule.of(each) for each in taint_rules]

@@ -31,8 +31,6 @@ class Pool:
             slice's.
     """
 
-    __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "scope", "slices")
-
     def __init__(
         self,
         driver: str,

@@ -42,19 +42,6 @@ class Bounds:
         counters: The counters of its devices; None if they do not matter.
     """
 
-    __slots__ = (
-        "_costs",
-        "_counters",
-        "_demand",
-        "_eligible",
-        "_every",
-        "_shared",
-        "_state",
-        "_unfit",
-        "_values",
-        "_view",
-    )
-
     def __init__(
         self,
         demand: Demand,
@@ -293,8 +280,6 @@ class _Scan:
 class _Alternatives:
     """A frame that tries the alternatives of a request, one after the other."""
 
-    __slots__ = ("place", "position", "were_all_exceeded")
-
     def __init__(self, position: int) -> None:
         self.position = position
         self.place = 0
@@ -303,8 +288,6 @@ class _Alternatives:
 
 class _Claim:
     """A frame for a claim that has its devices, while later claims are tried."""
-
-    __slots__ = ()
 
 
 _CLAIM: Final = _Claim()
@@ -320,24 +303,6 @@ class Search:
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
     """
-
-    __slots__ = (
-        "_ascending",
-        "_available",
-        "_bounds",
-        "_can_cut",
-        "_counters",
-        "_demand",
-        "_every",
-        "_memories",
-        "_own_visits",
-        "_stack",
-        "_state",
-        "_view",
-        "is_cut",
-        "steps",
-        "visits",
-    )
 
     def __init__(
         self,

@@ -168,8 +168,6 @@ def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compi
 class _Selector:
     """A selector, with its results for the contents seen so far and for contents that look the same to it."""
 
-    __slots__ = ("_alike", "_compiled", "_known", "_values", "reads")
-
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         self._compiled, self.reads = _compile(expression, release, gates)
         self._values = values
@@ -231,8 +229,6 @@ class Values:
         variant: The allocator; those that know no shared capacity hide that devices allow multiple allocations.
         with_lists: Whether list attributes are on.
     """
-
-    __slots__ = ("_index", "_last", "_shows_sharing", "_with_lists")
 
     def __init__(self, variant: Implementation, *, with_lists: bool) -> None:
         self._shows_sharing = variant.knows_capacity
@@ -324,8 +320,6 @@ class Chooser:
         binds: Whether devices with binding conditions can be selected.
     """
 
-    __slots__ = ("_binds", "_of_class", "_of_request", "known")
-
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
         self._of_class = of_class
         self._binds = binds
@@ -377,8 +371,6 @@ class Selectors:
     Args:
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
-
-    __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "values")
 
     def __init__(self, variant: Implementation, *, with_lists: bool | None = None) -> None:
         features = variant.features

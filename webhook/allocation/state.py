@@ -58,21 +58,6 @@ class State:
         available: Returns what is left of the counters of a pool, by its place.
     """
 
-    __slots__ = (
-        "_available",
-        "_common",
-        "_consumed",
-        "_demand",
-        "_features",
-        "_undoes_all",
-        "_used",
-        "_used_by",
-        "_view",
-        "constraints",
-        "picks",
-        "shares",
-    )
-
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
         self._demand = demand
         self._view = view

@@ -20,8 +20,6 @@ _NAMES: Final = frozenset({"driver", "pool", "device"})
 class PoolUsage:
     """The devices of a pool that are in use; the version changes with them."""
 
-    __slots__ = ("capacity", "dedicated", "groups", "holders", "shares", "version")
-
     def __init__(self) -> None:
         self.version = 0
         self.dedicated: dict[str, int] = {}
@@ -46,8 +44,6 @@ class Usage:
     Args:
         with_shares: Whether shares count only for the capacity that they consume; else each uses the whole device.
     """
-
-    __slots__ = ("_pools", "_with_shares")
 
     def __init__(self, *, with_shares: bool) -> None:
         self._with_shares = with_shares
@@ -139,8 +135,6 @@ class Available:
     Args:
         counters: The remaining amounts, by counter set and counter.
     """
-
-    __slots__ = ("counters", "is_overdrawn")
 
     def __init__(self, counters: Counters) -> None:
         self.counters = counters

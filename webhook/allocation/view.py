@@ -21,29 +21,6 @@ class NodeView:
         elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
 
-    __slots__ = (
-        "_key",
-        "_shape",
-        "_stamp",
-        "_usages",
-        "_used",
-        "_whole",
-        "broken",
-        "consumes",
-        "devices",
-        "error",
-        "invalid",
-        "is_ambiguous",
-        "is_like_others",
-        "labels",
-        "matches",
-        "node",
-        "pool_of",
-        "pools",
-        "taken",
-        "variant",
-    )
-
     def __init__(
         self,
         node: str,

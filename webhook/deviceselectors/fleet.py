@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation import Features
-from webhook.allocation.capacity import as_published, take
+from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
 from webhook.allocation.devices import Catalog, Content, Device, Slice
 from webhook.allocation.features import implementation
-from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError

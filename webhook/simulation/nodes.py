@@ -83,8 +83,6 @@ class NodeState:
         node: The Node, as in the API.
     """
 
-    __slots__ = ("_is_unschedulable", "_taints", "allocatable", "name", "node", "pods", "ports", "used")
-
     def __init__(self, node: JSONObject) -> None:
         self.node = node
         self.name = text(node, "metadata", "name")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, Final
 
 from webhook.allocation import Attempt
-from webhook.allocation.across import conflict, constraint, spread
+from webhook.allocation.capacity import Lack
 from webhook.allocation.explain import (
     CAPACITY,
     CLASS,
@@ -20,8 +20,10 @@ from webhook.allocation.explain import (
     TAINT,
     DeviceReason,
     Funnel,
+    conflict,
+    constraint,
+    spread,
 )
-from webhook.allocation.lacks import Lack
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
