@@ -177,7 +177,7 @@ class Allocator:
         def left(pool: int) -> Available:
             name = view.pools[pool].scope
             if name not in counters:
-                usage, with_shares = view.pool_usage(pool), self.variant.draws_for_shares
+                usage, with_shares = view.usages[pool], self.variant.draws_for_shares
                 counters[name] = available(view.pools[pool], usage, with_shares=with_shares)
             return counters[name]
 
@@ -516,7 +516,7 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
     """
     if not view.consumes:
         return {}
-    names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
+    names = dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1)
     tried = {
         name: [each for each in catalog.drivers_of(name) if _tries(demand, catalog, (each, name))] for name in names
     }

@@ -41,7 +41,7 @@ class Common:
         self._view = view
         self.common: dict[CounterSetKey, Groups] = {}
         for place, pool in enumerate(view.pools):
-            used = view.pool_usage(place)
+            used = view.usages[place]
             for each in (*pool.slices, *pool.others):
                 for device in each.devices:
                     if used.is_allocated(device.name):

@@ -284,10 +284,6 @@ class Catalog:
             return _NO_CAPACITY
         return self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
 
-    def is_pool_name_shared(self, name: str) -> bool:
-        """Tell whether several drivers have counters in pools with this name; upstream mixes them up."""
-        return len(self.drivers_of(name)) > 1
-
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""
         return self._drivers_of_pool.get(pool, ())

@@ -279,12 +279,13 @@ class Funnel:
 
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
-        device, holders = self.view.devices[index], self.view.usage_of(index).holders
+        pool_index = self.view.pool_of[index]
+        device, holders = self.view.devices[index], self.view.usages[pool_index].holders
         if stage == IN_USE or (stage == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
         if stage != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
-        pool, sets = self.view.pools[self.view.pool_of[index]], _counter_sets(device)
+        pool, sets = self.view.pools[pool_index], _counter_sets(device)
         alike = [
             each.name
             for slice_ in (*pool.slices, *pool.others)

@@ -7,15 +7,17 @@ not sorted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.allocation.devices import Catalog, Counters, Device, PoolId, Slice, decode_amount
+from webhook.allocation.devices import Catalog, Counters, PoolId, Slice, decode_amount
 from webhook.allocation.features import Features, Implementation
 from webhook.allocation.nodes import SelectorError, node_matches
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
+@dataclass(eq=False)
 class Pool:
     """A pool as a node sees it.
 
@@ -31,39 +33,24 @@ class Pool:
             slice's.
     """
 
-    def __init__(
-        self,
-        driver: str,
-        name: str,
-        *,
-        slices: Sequence[Slice] = (),
-        others: Sequence[Slice] = (),
-        counters: Counters | None = None,
-        is_incomplete: bool = False,
-        reason: str = "",
-        is_ambiguous: bool = False,
-        scope: str = "",
-    ) -> None:
-        self.driver = driver
-        self.name = name
-        self.scope = scope or name
-        self.slices = slices
-        self.others = others
-        self.counters: Counters = {} if counters is None else counters
-        self.is_incomplete = is_incomplete
-        self.reason = reason
-        self.is_ambiguous = is_ambiguous
+    driver: str
+    name: str
+    slices: Sequence[Slice] = ()
+    others: Sequence[Slice] = ()
+    counters: Counters = field(default_factory=dict)
+    is_incomplete: bool = False
+    reason: str = ""
+    is_ambiguous: bool = False
+    scope: str = ""
 
-    @property
-    def is_invalid(self) -> bool:
+    def __post_init__(self) -> None:
+        """Derive whether it can be used."""
+        is_slice = bool(self.scope)  # of 1.34, which did not mind missing slices
+        self.scope = self.scope or self.name
+        self.is_invalid = bool(self.reason)
         """Whether its slices contradict each other."""
-        return bool(self.reason)
-
-    @property
-    def is_usable(self) -> bool:
+        self.is_usable = not self.reason and (is_slice or not self.is_incomplete)
         """Whether devices are allocated from it."""
-        is_slice = self.scope != self.name  # of 1.34, which did not mind
-        return not self.reason and (is_slice or not self.is_incomplete)
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -259,14 +246,10 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
                 return True
         except SelectorError as error:
             raise GatherError(
-                "gather pool information: failed to perform node selection for device "
-                f"{_go_device(device)} in slice {each.name}: {error}"
+                f"gather pool information: failed to perform node selection for device {device.name} in slice "
+                f"{each.name}: {error}"
             ) from None
     return False
-
-
-def _go_device(device: Device) -> str:
-    return device.name
 
 
 def _add(found: dict[PoolId, list[Slice]], each: Slice) -> None:

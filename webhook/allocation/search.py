@@ -146,7 +146,7 @@ class Bounds:
                 and (view.matches is None or view.matches[index] is True)
                 and (not features.DeviceTaints or ask.tolerates(content))
                 and (features.PartitionableDevices or not content.consumes)
-                and (not features.ConsumableCapacity or (ask.takes(content) or _NOTHING).is_allowed)
+                and (not features.ConsumableCapacity or ask.may_take(content))
                 and all(state.constraints[ask.claim][n].attribute.of(content) is not None for n in ask.constraints)
             ):
                 found |= 1 << index
@@ -194,13 +194,6 @@ class Bounds:
                     found[value] |= 1 << index
             self._values[claim, number] = found
         return found
-
-
-class _Nothing(NamedTuple):
-    is_allowed: bool = False
-
-
-_NOTHING = _Nothing()
 
 
 def can_be_cut(demand: Demand, view: NodeView) -> bool:
