@@ -44,7 +44,6 @@ class Plan(NamedTuple):
 
     Args:
         found: The result of the search; None if there was no search.
-        complaint: The error that ended the attempt.
     """
 
     found: SearchResult | None
@@ -62,7 +61,6 @@ class Allocator:
         allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
-        release: The Kubernetes release, as the minor of 1.x.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
             of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
@@ -187,7 +185,6 @@ class Allocator:
         """Look for devices on a node.
 
         Args:
-            demand: The requests of the claims.
             counters: The remainders of counters, by the pools' names.
             counts: Whether to count upstream's steps, which takes longer.
         """
@@ -291,7 +288,6 @@ class Attempt:
 
     Args:
         names: The claims, as namespace/name.
-        demand: The requests of the claims.
         plans: The courses of searches for it.
     """
 
@@ -356,7 +352,6 @@ class Answer:
 
     Args:
         found: The result of the search; None if there was none.
-        complaint: Upstream's error; None without one.
     """
 
     def __init__(
@@ -451,8 +446,6 @@ def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_de
     """Tell whether another order could change the result on a node.
 
     Args:
-        demand: The requests of the claims.
-        catalog: The slices of the cluster.
         has_devices: Whether the search found devices; one that found none has tried all, in whatever order.
     """
     if view.is_ambiguous or (len(demand.claims) > 1 and _depends_on_claims(demand, view)):
@@ -509,10 +502,6 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
 
     Upstream keeps counters by the name of the pool, whatever the driver (``availableCounters``): it checks those of
     the driver whose device it tries first. It looks them up only for devices that consume any, and after the selectors.
-
-    Args:
-        demand: The requests of the claims.
-        catalog: The slices of the cluster.
     """
     if not view.consumes:
         return {}

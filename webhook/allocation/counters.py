@@ -38,7 +38,6 @@ class Rest(NamedTuple):
 
     Args:
         left: The amounts left of its counters.
-        unfit: The members that need more than that, as a bit set of places.
     """
 
     left: tuple[int, ...]

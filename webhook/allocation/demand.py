@@ -76,14 +76,8 @@ class Ask:
 
     Args:
         raw: The request: ``exactly``, or the subrequest.
-        claim: The place of its claim.
-        place: The place of the request in the claim.
         parent: The name of the request that it is an alternative of.
-        alternative: Its place among the alternatives.
-        class_: The DeviceClass, as in the API.
-        chooser: Selects the devices that it wants.
         constraints: The constraints of the claim that apply to it, by place.
-        derived: The attributes that it derives, by name.
     """
 
     raw: JSONObject
@@ -215,9 +209,6 @@ Check = Complaint | Ask | int
 
 class Demand:
     """The demand of some claims together.
-
-    Args:
-        selectors: Compiles and evaluates selectors.
 
     Raises:
         ValueError: A count is negative; upstream panics.
@@ -378,7 +369,6 @@ class Derived:
 
     Args:
         compiled: Its expression, or why it cannot be compiled.
-        values: Devices as expressions see them.
     """
 
     def __init__(self, compiled: Selector | Refusal, values: Values) -> None:

@@ -82,8 +82,6 @@ class Content:
     """The content that equal devices share.
 
     Args:
-        index: The number of this content.
-        driver: The driver that publishes the devices.
         attributes: Their attributes, as in the API.
         capacity: The number of their capacity, which equal capacities share, and the capacity, as in the API.
         others: Their other fields, as in the API, without the name.
@@ -165,12 +163,7 @@ def keep(results: list[Result | None], content: Content, result: Result) -> Resu
 
 
 class Device:
-    """A device of a slice.
-
-    Args:
-        slice_: The slice that publishes it.
-        content: The content that it shares with equal devices.
-    """
+    """A device of a slice."""
 
     __slots__ = ("content", "name", "slice")
 
@@ -188,7 +181,6 @@ class Slice:
     """A ResourceSlice.
 
     Args:
-        raw: The object, as in the API.
         order: Its place among all slices.
     """
 
@@ -236,7 +228,6 @@ class Catalog:
 
     Args:
         slices: ResourceSlices, as in the API; an iterator may yield them one by one, they are not kept.
-        taint_rules: DeviceTaintRules, as in the API.
 
     Raises:
         ValueError: A quantity is malformed.

@@ -40,7 +40,6 @@ class _Drawers:
     """Devices of which each shares a counter with another one, directly or through others.
 
     Args:
-        devices: The amounts that each consumes.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
 
@@ -79,8 +78,6 @@ def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[
     """Return how many devices their counters suffice for, and what they lack; None if there is enough of each counter.
 
     Args:
-        wanted: The number of devices that are wanted.
-        devices: The amounts that each device consumes.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
     groups = connected({index: each.keys() for index, each in enumerate(devices) if each})
@@ -135,12 +132,9 @@ class Funnel:
 
     Args:
         names: The claims, as namespace/name.
-        demand: The requests of the claims.
-        ask: The request, or the subrequest of ``firstAvailable``.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
         known: The stages of requests on nodes so far; nodes with equal keys share them.
-        key: The key of the node.
     """
 
     def __init__(
@@ -455,7 +449,6 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> str:
     Alternatives of ``firstAvailable`` are left out, as any of them would do.
 
     Args:
-        funnels: The devices of the node that are left for each request.
         title: Returns the name of a request, such as ``request gpu``.
     """
     requests = [each for each in funnels if each.ask.parent is None]
@@ -463,11 +456,7 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> str:
 
 
 def spread(funnel: Funnel) -> str:
-    """Return the values that the devices left have of the attribute of the strictest constraint; empty without any.
-
-    Args:
-        funnel: The devices of a node that are left for a request.
-    """
+    """Return the values that the devices left have of the attribute of the strictest constraint; empty without any."""
     if funnel.strictest is None:
         return ""
     _, attribute = funnel.strictest
@@ -475,11 +464,7 @@ def spread(funnel: Funnel) -> str:
 
 
 def constraint(funnel: Funnel) -> str:
-    """Return the strictest constraint of a request, such as ``the same model``; empty without any.
-
-    Args:
-        funnel: The devices of a node that are left for the request.
-    """
+    """Return the strictest constraint of a request, such as ``the same model``; empty without any."""
     if funnel.strictest is None:
         return ""
     kind, attribute = funnel.strictest

@@ -57,7 +57,6 @@ class Features:
 
         Args:
             gates: The feature gates that are on. The scheduler of 1.36 never passes ``DRAListTypeAttributes`` on.
-            release: The Kubernetes release, as the minor of 1.x.
         """
         on = {each.name: f"DRA{each.name}" in gates for each in fields(cls)}
         on["CompatibilityGroups"] = "DRADeviceCompatibilityGroups" in gates
@@ -89,8 +88,6 @@ class Implementation:
 
     Args:
         name: ``stable``, ``incubating`` or ``experimental``.
-        release: The Kubernetes release, as the minor of 1.x.
-        features: The features that are on.
     """
 
     def __init__(self, name: str, release: Release, features: Features, patch: int = 0) -> None:
@@ -140,8 +137,6 @@ def implementation(features: Features, release: Release, among: Collection[str] 
     """Return the implementation that a release uses for some features.
 
     Args:
-        features: The features that are on.
-        release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
 
     Raises:

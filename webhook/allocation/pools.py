@@ -22,8 +22,6 @@ class Pool:
     """A pool as a node sees it.
 
     Args:
-        driver: The driver that publishes it.
-        slices: The slices with devices for the node.
         others: The pool's other slices; they matter where counters are shared.
         counters: The total of each counter, in nanos.
         is_incomplete: Whether slices are missing: nothing is allocated from it.
@@ -88,7 +86,6 @@ def gather(
     """Return the pools with devices for a node, in the order in which they are tried.
 
     Args:
-        catalog: The slices of the cluster.
         variant: The implementation, which determines the features and whether pools are sorted.
         elsewhere: The result of `unusable_elsewhere`.
 
@@ -188,9 +185,6 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
     """Return pools that are incomplete or invalid even for nodes without devices in them.
 
     All nodes look at counters, wherever the devices are; valid pools make no difference to other nodes.
-
-    Args:
-        catalog: The slices of the cluster.
     """
     found: dict[PoolId, list[Slice]] = {}
     if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
@@ -202,12 +196,7 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
 
 def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
-    """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one.
-
-    Args:
-        slices: The slices of the pool.
-        catalog: The slices of the cluster.
-    """
+    """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one."""
     newest = max(each.generation for each in slices)
     current = [each for each in slices if each.generation == newest]
     return _pool(current, catalog, variant) if variant.sees_whole_pools else None

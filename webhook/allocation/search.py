@@ -36,9 +36,7 @@ class Bounds:
     """The devices that are left for later requests.
 
     Args:
-        demand: The requests of the claims.
         every: The devices of each request for all devices, by place.
-        state: The devices that the search has allocated so far.
         counters: The counters of its devices; None if they do not matter.
     """
 
@@ -291,7 +289,6 @@ class Search:
     """One search on one node.
 
     Args:
-        demand: The requests of the claims.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.

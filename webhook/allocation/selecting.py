@@ -252,7 +252,6 @@ class Values:
 
         Args:
             content: The device; its attributes are plain.
-            reads: The reads of the selector.
         """
         driver, known, quantities = content.driver, content.attributes, content.capacity
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
@@ -312,13 +311,7 @@ def _qualified(name: str, default: str) -> tuple[str, str]:
 
 
 class Chooser:
-    """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation.
-
-    Args:
-        of_class: The selectors of the class.
-        of_request: Those of the request.
-        binds: Whether devices with binding conditions can be selected.
-    """
+    """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation."""
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
         self._of_class = of_class
@@ -385,12 +378,7 @@ class Selectors:
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 
     def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
-        """Return a chooser of the devices that a request of a class wants.
-
-        Args:
-            of_class: The selectors of the class, as in the API.
-            of_request: Those of the request.
-        """
+        """Return a chooser of the devices that a request of a class wants."""
         key = _expressions(of_class), _expressions(of_request)
         found = self._choosers.get(key)
         if found is None:

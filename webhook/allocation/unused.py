@@ -16,7 +16,6 @@ class Unused(NamedTuple):
     Args:
         why: The reason, such as ``incomplete: 1 of 2 slices of generation 3``.
         contents: The contents of the devices, each once.
-        devices: The number of devices.
     """
 
     pool: str
@@ -40,12 +39,7 @@ class Aside(NamedTuple):
 
 
 def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
-    """Return the slices whose devices are not used, even if the rest of their pool is.
-
-    Args:
-        catalog: The slices of the cluster.
-        variant: The implementation of the allocator.
-    """
+    """Return the slices whose devices are not used, even if the rest of their pool is."""
     found = []
     for slices in catalog.by_pool.values():
         newest = max(each.generation for each in slices)
@@ -61,13 +55,7 @@ def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
 def unused_on(
     node: str, labels: Mapping[str, str], pools: Sequence[Pool], catalog: Catalog, aside: Sequence[Aside]
 ) -> list[Unused]:
-    """Return the pools that have devices for a node but cannot be used there, or not with all of these.
-
-    Args:
-        pools: The pools that the node sees.
-        catalog: The slices of the cluster.
-        aside: The result of `set_aside`.
-    """
+    """Return the pools that have devices for a node but cannot be used there, or not with all of these."""
     seen = {(pool.driver, pool.name): pool for pool in pools}
     unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
     by_reason: dict[tuple[PoolId, str], list[Slice]] = {}
@@ -90,12 +78,7 @@ def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
 
 
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, str]:
-    """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order.
-
-    Args:
-        catalog: The slices of the cluster.
-        variant: The implementation of the allocator.
-    """
+    """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order."""
     found = {each.slice.order: each.why for each in set_aside(catalog, variant) if not each.is_outdated}
     for slices in catalog.by_pool.values():
         pool, current = whole(slices, catalog, variant), _current(slices)

@@ -145,7 +145,6 @@ def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
     """Return the counters of a pool that the devices in use leave (``checkAvailableCounters``).
 
     Args:
-        used: The usage of the pool.
         with_shares: Whether devices count if only shares of them are in use.
     """
     left = dict(pool.counters)

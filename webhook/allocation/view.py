@@ -16,8 +16,6 @@ class NodeView:
     """The devices that a node can use, in the order in which the search tries them.
 
     Args:
-        catalog: The slices of the cluster.
-        usage: The devices in use.
         elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
 

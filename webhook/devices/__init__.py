@@ -32,10 +32,7 @@ class Row(NamedTuple):
     Args:
         node: The node; ``*`` if several can use it.
         model: The model, as far as attributes tell it.
-        classes: The device classes that select it.
         why: Why no claim can get it although it is free; empty for others.
-        claims: The claims that hold it.
-        pods: The pods that use these.
         shares: How many shares of it are in use.
         capacity: What is left of each capacity, and the whole, as quantities.
         counters: What is left of the counters that it would consume, as quantities, by set and counter.
@@ -184,11 +181,7 @@ def summary(rows: Iterable[Row]) -> str:
 
 
 class Table:
-    """The devices of a cluster.
-
-    Args:
-        cluster: Its objects.
-    """
+    """The devices of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -55,12 +55,7 @@ def uid_of(obj: JSONObject) -> str:
 
 
 class Use(NamedTuple):
-    """A claim of a pod.
-
-    Args:
-        name: The pod's name for the claim.
-        consumer: The consumer that it is reserved for.
-    """
+    """A claim of a pod."""
 
     name: str
     claim: JSONObject
@@ -71,7 +66,6 @@ class Blocked(NamedTuple):
     """Why the scheduler does not try a pod (PreEnqueue), which it does not report.
 
     Args:
-        reason: The scheduler's message, which only its log has.
         note: What to look at; empty if the reason says it.
     """
 
@@ -162,12 +156,7 @@ def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[
 
 
 def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
-    """Make a claim from a template, for a pod or a PodGroup.
-
-    Args:
-        owner: The pod or PodGroup.
-        entry: The owner's name for the claim.
-    """
+    """Make a claim from a template, for a pod or a PodGroup."""
     metadata = mapping(template, "spec", "metadata")
     return {
         "apiVersion": "resource.k8s.io/v1",

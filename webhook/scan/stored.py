@@ -92,7 +92,6 @@ class Cluster:
 
     Args:
         profiles: The user's profiles of drivers.
-        inventory: Objects that are known already.
         settings: The release and gates of the cluster; :meth:`judge` states them, too.
     """
 
@@ -138,9 +137,6 @@ class Cluster:
 
     def judge(self, settings: Settings) -> Iterator[Finding]:
         """Judge the objects of Dynamic Resource Allocation as if they were written again, and add them.
-
-        Args:
-            settings: The release and gates of the cluster.
 
         Yields:
             What the API server would refuse, and objects that cannot be decoded.

@@ -39,7 +39,6 @@ def simulate(
 
     Args:
         pods: The pods, or workloads that make them, and objects to add; if empty, the cluster's pending pods.
-        kubernetes: The release of the scheduler.
         feature_gates: Gates that differ from the release's defaults.
         annotator: Returns a function that adds notes about a placement to its answer, as
             :func:`webhook.references.pending.annotator` does.

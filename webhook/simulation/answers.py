@@ -42,7 +42,6 @@ def _advice_untried(
     """Correct what keeps a pod from all nodes, and count the nodes that would accept it then, or with one change more.
 
     Args:
-        scheduler: The scheduler; its cluster stays as it is.
         placement: A pod for which the scheduler checked no node.
         explained: Returns what would help a pod that nodes refuse.
     """
@@ -405,11 +404,7 @@ _MISTAKEN: Final = 34
 
 
 class _LeftOut:
-    """Lists the parts of pods that are not simulated, but may change where they run.
-
-    Args:
-        inventory: The objects of the cluster.
-    """
+    """Lists the parts of pods that are not simulated, but may change where they run."""
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self._inventory = inventory
@@ -417,11 +412,7 @@ class _LeftOut:
         self._lowest: int | None = None
 
     def notes(self, placement: Placement) -> Iterator[str]:
-        """List the parts of a pod that were not simulated.
-
-        Args:
-            placement: The placement of the pod.
-        """
+        """List the parts of a pod that were not simulated."""
         spec = mapping(placement.pod, "spec")
         scheduler = text(spec, "schedulerName")
         if scheduler not in {"", _DEFAULT_SCHEDULER}:

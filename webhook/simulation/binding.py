@@ -39,9 +39,6 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
     """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
-        claim: The claim, as it is when it is reserved.
-        consumer: The consumer that it is reserved for.
-        release: The Kubernetes release, as the minor of 1.x.
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     reserved = items(claim, "status", "reservedFor")
@@ -75,7 +72,6 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
 
     Args:
         claim: The claim that the scheduler makes; it is empty if the node has the resources without devices.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
@@ -277,9 +273,6 @@ def are_reservable(
     """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind).
 
     Args:
-        claims: The claims of a pod.
-        consumers: The pod, as a consumer of each.
-        release: The Kubernetes release, as the minor of 1.x.
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     return not any(

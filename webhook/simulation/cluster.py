@@ -69,8 +69,6 @@ class Settings(NamedTuple):
     """The release and feature gates of the simulated scheduler.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
         stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 

@@ -85,25 +85,14 @@ class NodeAllocatable:
         return ""
 
     def unused(self, claim: JSONObject, results: Iterable[JSONObject], containers: int) -> str:
-        """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims.
-
-        Args:
-            claim: A claim of the pod.
-            results: The results of its allocation.
-            containers: The number of containers that use it.
-        """
+        """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims."""
         if containers or allocation_of(claim) or not any(mapping(self._device(each), _MAPPINGS) for each in results):
             return ""
         name = text(claim, "metadata", "name")
         return f"claim {name}: node-allocatable resource claim not referenced by any container within the pod"
 
     def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
-        """Explain why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed.
-
-        Args:
-            claim: A claim of the pod.
-            results: The results of its allocation.
-        """
+        """Say why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed."""
         for result in results:
             for resource, each in mapping(self._device(result), _RESOURCES).items():
                 key = text(each, "mapping", "capacityKey")
@@ -150,8 +139,6 @@ def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) 
     """Return the amount that a device takes of a resource: per device, or per unit of one of its capacities.
 
     Args:
-        each: The mapping of the resource.
-        result: The result of the allocation.
         device: The device, if its capacity counts in full where nothing is consumed.
     """
     key: Any = text(each, "capacityKey")

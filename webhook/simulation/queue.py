@@ -12,11 +12,7 @@ _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critica
 
 
 def priority(pod: JSONObject, inventory: Inventory) -> int:
-    """Return a pod's priority, by its number, its class, or the default class.
-
-    Args:
-        inventory: The objects, with the priority classes.
-    """
+    """Return a pod's priority, by its number, its class, or the default class."""
     if (stated := number(pod, "spec", "priority")) is not None:
         return stated
     if name := text(pod, "spec", "priorityClassName"):

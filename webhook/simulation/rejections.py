@@ -147,12 +147,7 @@ class Explainer:
         self._cluster = cluster
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, the closest first.
-
-        Args:
-            verdicts: The verdicts of the nodes.
-            round_: The round of the verdicts.
-        """
+        """Group the nodes that refuse a pod, the closest first."""
         if not verdicts.nodes:
             missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
             return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
@@ -229,8 +224,6 @@ class Explainer:
 
         Args:
             funnel: The devices of the first node that are left for the request.
-            attempt: The attempt to allocate devices.
-            needs: The needs of the pod.
             compete: Whether each request could be met alone.
         """
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
@@ -525,23 +518,14 @@ _LABEL_VALUES_MAX: Final = 4
 
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
-    """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason.
-
-    Args:
-        demand: The demands of the pod.
-    """
+    """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
     if not any("untolerated taint" in reason for reason in refusal.reasons):
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
-    """Describe the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select.
-
-    Args:
-        refusal: The refusal of all nodes.
-        demand: The demands of the pod.
-    """
+    """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
     if UNSELECTED not in refusal.reasons:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
@@ -557,12 +541,7 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
 
 
 def absent(names: Collection[str], known: Iterable[str]) -> str:
-    """Describe the nodes that a pod's node affinity names, none of which exists.
-
-    Args:
-        names: The names of these nodes.
-        known: The names of all nodes.
-    """
+    """Describe the nodes that a pod's node affinity names, none of which exists."""
     if len(names) != 1:
         return f"its node affinity requires {shortened([*names])}, which do not exist"
     (name,) = names
@@ -596,7 +575,6 @@ def shortages(
     """Describe the amounts that are wanted, and free on the node that has the most.
 
     Args:
-        refusal: The refusal of all nodes.
         demand: The demands of the pod, those of its devices included.
         shares: The part of them that the devices of each request take, by resource.
     """

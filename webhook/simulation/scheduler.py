@@ -55,13 +55,11 @@ class Placement(NamedTuple):
     Args:
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
-        claims: Its claims after scheduling.
         candidates: The nodes that suited it equally well, by name.
         reason: The reason why the scheduler did not try it, or still waits; empty if it did.
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
-        awaited: The devices that it waits for.
     """
 
     pod: JSONObject

@@ -31,11 +31,7 @@ NODE_STATES: Final = {
 
 
 class Taint(NamedTuple):
-    """A taint.
-
-    Args:
-        value: Its value; empty without one.
-    """
+    """A taint."""
 
     key: str
     value: str
@@ -70,21 +66,12 @@ def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
 
 
 def state_of(key: str) -> str:
-    """Describe the state of a node that a taint stands for, such as `` (until the node is ready)``; empty for others.
-
-    Args:
-        key: The key of the taint.
-    """
+    """Write the state of a node that a taint stands for, such as `` (until the node is ready)``; empty for others."""
     state = NODE_STATES.get(key)
     return f" (until the node {state.format(**_SINGULAR)})" if state else ""
 
 
 def once_recovered(keys: Iterable[str], names: Sequence[str]) -> str:
-    """Write that nodes must reach the states that taints stand for, such as ``once n1 is ready``.
-
-    Args:
-        keys: The keys of the taints.
-        names: The names of the nodes.
-    """
+    """Write that nodes must reach the states that taints stand for, such as ``once n1 is ready``."""
     verbs = _SINGULAR if len(names) == 1 else {"is": "are", "has": "have"}
     return f"once {shortened(names)} {' and '.join(NODE_STATES[key].format(**verbs) for key in keys)}"

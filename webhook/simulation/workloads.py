@@ -39,7 +39,6 @@ class StandIns(NamedTuple):
     """ReplicaSets that make the pods of another project's workload.
 
     Args:
-        workloads: The ReplicaSets, one for each pod template.
         notes: Why there may be other pods.
     """
 
@@ -51,7 +50,6 @@ def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
     """Return ReplicaSets that make the pods of another project's workload.
 
     Args:
-        obj: An object of any kind.
         templates: The runtimes and templates that it may use; they make no pods themselves.
     """
     if find(obj.get("apiVersion"), obj.get("kind")):
@@ -84,7 +82,6 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running = _NO
     """Return an object that is a pod, or the pods that it creates; those that already run come as they are.
 
     Args:
-        obj: A pod, or a workload with a pod template.
         nodes: The nodes; a DaemonSet creates a pod for each node that its pods may run on.
         running: The pods that already have a node.
 
@@ -134,9 +131,6 @@ def distinct(pods: Iterable[JSONObject], notes: list[str]) -> Iterator[JSONObjec
 def sample(obj: JSONObject) -> JSONObject | None:
     """Return an object that is a pod, or a pod as it creates them; None if it creates none.
 
-    Args:
-        obj: A pod, or a workload with a pod template.
-
     Raises:
         MalformedError: The workload has no pod template.
     """
@@ -180,11 +174,7 @@ def replicas_of(obj: JSONObject) -> int:
 
 
 def is_suspended(obj: JSONObject) -> bool:
-    """Tell whether a workload, such as a Job or a CronJob, makes no pods until it is resumed.
-
-    Args:
-        obj: A pod, or a workload.
-    """
+    """Tell whether a workload, such as a Job or a CronJob, makes no pods until it is resumed."""
     fields = (("suspend",), ("jobTemplate", "spec", "suspend"), ("runPolicy", "suspend"))
     return any(at(obj, "spec", *field) is True for field in fields)
 
@@ -197,9 +187,6 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether a DaemonSet has a pod on a node.
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
-
-    Args:
-        spec: The specification of its pods.
     """
     taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
     return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))

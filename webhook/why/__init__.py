@@ -59,9 +59,7 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """Say why an object is as it is, what would help, and by what that is known.
 
     Args:
-        scene: The cluster.
         obj: The object: a pod, a workload, a claim or a node.
-        subject: What the first line calls it.
     """
     kind = text(obj, "kind")
     if kind == "Node":

@@ -42,7 +42,6 @@ class _Asked:
         key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
         written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
-        device_class: Its class.
         extended: The extended resource that it stands for; empty if the user wrote it.
     """
 
@@ -97,7 +96,6 @@ class Lacks:
     """Says what devices lack.
 
     Args:
-        needs: The needs of the pod.
         groups: How nodes refuse the pod for its devices, as the simulation explains it.
         own: The pods that the pod is scheduled together with.
     """

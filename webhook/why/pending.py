@@ -365,9 +365,6 @@ class _Pending:
         """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
 
         If one does not, the devices decide.
-
-        Args:
-            groups: How nodes refuse the pod for its devices.
         """
         steps = [min((each.step for each in unmet(group["requests"]).values()), default=_TOGETHER) for group in groups]
         names = [

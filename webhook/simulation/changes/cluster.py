@@ -55,13 +55,7 @@ class Later:
         self._cluster = cluster
 
     def changes(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
-        """Return the changes that may help a pod.
-
-        Args:
-            needs: The needs of the pod.
-            groups: How nodes refuse the pod.
-            error: The error that made the scheduler give up on the pod; empty without one.
-        """
+        """Return the changes that may help a pod."""
         cluster = self._cluster
         if len(cluster.nodes) > NODES_MAX:
             return
@@ -201,11 +195,7 @@ PoolId = tuple[str, str]
 
 
 def completed(slices: Iterable[JSONObject]) -> dict[PoolId, list[JSONObject]]:
-    """Return the slices of each pool that is incomplete, with their number as their count.
-
-    Args:
-        slices: The ResourceSlices of a cluster.
-    """
+    """Return the slices of each pool that is incomplete, with their number as their count."""
     pools: defaultdict[PoolId, list[JSONObject]] = defaultdict(list)
     for each in slices:
         pools[text(each, "spec", "driver"), text(each, "spec", "pool", "name")].append(each)

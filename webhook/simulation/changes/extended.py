@@ -24,7 +24,6 @@ class _Asking(NamedTuple):
     """A container that wants an extended resource.
 
     Args:
-        wanted: The count that it wants.
         is_only: Whether no other container of the pod wants the resource.
     """
 
@@ -49,12 +48,7 @@ class _Asking(NamedTuple):
 
 
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
-    """Return changes to smaller counts of extended resources, each as many as some node could provide; and near names.
-
-    Args:
-        needs: The needs of the pod.
-        groups: How nodes refuse the pod.
-    """
+    """Return changes to smaller counts of extended resources that some node could provide; and near names."""
     yield from _respelt(cluster, needs)
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
     for name in filter(cluster.extended.has, needs.demand.requests):

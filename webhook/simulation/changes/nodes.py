@@ -32,10 +32,7 @@ def changes(
     """Return the changes that let nodes accept a pod, its devices aside.
 
     Args:
-        demand: The demands of the pod on a node.
-        nodes: The nodes on which changes are tried.
         taken: The amounts that the pod's devices would take of some of them, by resource.
-        known: The names of all nodes.
         is_delegated: Tells whether devices can provide an extended resource.
     """
     yield from _of_selection(demand, nodes, known)

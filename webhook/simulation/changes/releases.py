@@ -28,7 +28,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
 
     Args:
         needs: The needs of the pod; its own claims may be in use by others, on other nodes.
-        groups: How nodes refuse the pod.
     """
     own = {
         full_name_of(claim): index

@@ -39,7 +39,6 @@ class Suggestion(NamedTuple):
     """A change that lets a pending pod fit.
 
     Args:
-        nodes: The number of nodes that it opens.
         at_least: Whether nodes were left untried, so that it may open more.
         opened: Their places, as far as they are known.
     """
@@ -59,7 +58,6 @@ class Advice(NamedTuple):
 
     Args:
         suggestions: The changes, the smallest first.
-        tried: The number of changes that were tried.
         is_complete: Whether there was time to try all.
     """
 
@@ -112,8 +110,6 @@ class Suggestions:
         """List the changes that would let a pod fit.
 
         Args:
-            needs: The needs of the pod.
-            groups: The nodes that refuse it, grouped.
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
