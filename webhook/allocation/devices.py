@@ -222,6 +222,11 @@ class TaintRule(NamedTuple):
         selector = spec.get("deviceSelector") or {}
         return cls(spec["taint"], selector.get("driver"), selector.get("pool"), selector.get("device"))
 
+    def taints(self, driver: str, pool: str, device: str | None = None) -> bool:
+        """Tell whether it taints a device, or some device of a pool."""
+        names = (self.driver, driver), (self.pool, pool), (None if device is None else self.device, device)
+        return all(wanted is None or wanted == name for wanted, name in names)
+
 
 class Catalog:
     """The slices of a cluster.
@@ -288,9 +293,7 @@ class Catalog:
 
     def _read(self, raw: JSONObject) -> None:
         slice_ = Slice(raw, len(self.slices))
-        rules = [
-            rule for rule in self._rules if rule.driver in {None, slice_.driver} and rule.pool in {None, slice_.pool}
-        ]
+        rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
         slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
         self.slices.append(slice_)
         if slice_.counter_sets:

@@ -212,7 +212,7 @@ class Table:
         for (name, counter), amount in left.items():
             sets[name][counter] = quantity_text(amount)
         taken = used.capacity.get(device.name, {})
-        taints = [*content.taints, *(rule.taint for rule in self._rules if _is_for(rule, device, pool))]
+        taints = [*content.taints, *(rule.taint for rule in self._rules if rule.taints(*pool, device.name))]
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
         reason, why = ("", "") if is_held else self._why(device, classes, taints, left)
@@ -286,10 +286,6 @@ class Table:
         if told := self._sick.get("/".join((*pool, device.name))):
             return told
         return published_health(device)
-
-
-def _is_for(rule: TaintRule, device: Device, pool: PoolId) -> bool:
-    return rule.driver in {None, pool[0]} and rule.pool in {None, pool[1]} and rule.device in {None, device.name}
 
 
 def _left(capacity: JSONObject, taken: int) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
-from webhook.inventory.claims import allocation_of, is_pod, source
+from webhook.inventory.claims import allocation_of, device_of, is_pod, results_of, source
 from webhook.inventory.objects import DRA
 from webhook.later import cached_property
 from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, namespace_of, number, text
@@ -59,7 +59,7 @@ class Result(NamedTuple):
     @property
     def pool(self) -> PoolId:
         """Its pool."""
-        return text(self.content, "driver"), text(self.content, "pool")
+        return device_of(self.content)[:2]
 
     @property
     def device(self) -> str:
@@ -68,7 +68,7 @@ class Result(NamedTuple):
 
     def __str__(self) -> str:
         """Write driver, pool and name."""
-        return "/".join((*self.pool, self.device))
+        return "/".join(device_of(self.content))
 
 
 T = TypeVar("T")
@@ -274,10 +274,7 @@ class Cluster:
     def results(self) -> Sequence[Result]:
         """The devices of all claims, but for those with admin access."""
         return [
-            Result(claim, each)
-            for claim in self.allocated
-            for each in items(claim, "status", "allocation", "devices", "results")
-            if not each.get("adminAccess")
+            Result(claim, each) for claim in self.allocated for each in results_of(claim) if not each.get("adminAccess")
         ]
 
     @cached_property

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
-from webhook.inventory.claims import Consumer, allocation_of
+from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
@@ -125,14 +125,14 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
         now: The time at which its status is looked at.
     """
     found = []
-    for result in items(allocation_of(claim), "devices", "results"):
+    for result in results_of(claim):
         known = {text(each, "type"): each for each in _conditions(claim, result)}
         true = {name for name, each in known.items() if text(each, "status") == "True"}
         missing = tuple(each for each in texts(result, "bindingConditions") if each not in true)
         failed = next((known[each] for each in texts(result, "bindingFailureConditions") if each in true), None)
         if missing or failed:
             reported = tuple(known[each] for each in missing if each in known)
-            place = "/".join(_place(result))
+            place = "/".join(device_of(result))
             found.append(Awaited(text(result, "device"), place, missing, failed, reported, _left(claim, now)))
     return found
 
@@ -182,13 +182,9 @@ def _said(condition: JSONObject) -> str:
 
 def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
     for status in items(claim, "status", "devices"):
-        if _place(status) == _place(result):
+        if device_of(status) == device_of(result):
             return items(status, "conditions")
     return []
-
-
-def _place(device: JSONObject) -> list[str]:
-    return [text(device, each) for each in ("driver", "pool", "device")]
 
 
 TIMED: Final = ("Node", "Pod", "ResourceClaim")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import DeviceID, allocation_of, device_of, results_of
 from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
@@ -31,7 +31,7 @@ class NodeAllocatable:
     """The resources that devices take of their nodes."""
 
     def __init__(self, slices: Iterable[JSONObject]) -> None:
-        self._devices: dict[tuple[str, str, str], JSONObject] = {}
+        self._devices: dict[DeviceID, JSONObject] = {}
         for each in slices:
             pool = text(each, "spec", "driver"), text(each, "spec", "pool", "name")
             for device in items(each, "spec", "devices"):
@@ -75,7 +75,7 @@ class NodeAllocatable:
         """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
-            devices = [self._device(each) for each in items(allocation_of(claim), "devices", "results")]
+            devices = [self._device(each) for each in results_of(claim)]
             name = text(claim, "metadata", "name")
             if others and any(mapping(each, _MAPPINGS) for each in devices):
                 return f"node allocatable resource claim {name} is already used by another pod"
@@ -105,7 +105,7 @@ class NodeAllocatable:
         return ""
 
     def _device(self, result: JSONObject) -> JSONObject | None:
-        return self._devices.get((text(result, "driver"), text(result, "pool"), text(result, "device")))
+        return self._devices.get(device_of(result))
 
 
 def total(taken: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:

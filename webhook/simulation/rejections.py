@@ -30,13 +30,14 @@ from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import readable_quantity
 from webhook.inventory.affinity import unmatched
+from webhook.inventory.claims import DeviceID, device_of, requests, results_of
 from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named, requirement, selects
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import DeviceID, Held, elsewhere
+from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import (
     INSUFFICIENT,
@@ -279,13 +280,10 @@ class Explainer:
         return wish if len(wish) <= _WISH_MAX else ""
 
     def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
-        namespace, _, name = funnel.claim.partition("/")
-        for request, asks in requests(self._cluster.claim(name, namespace)):
-            if request == funnel.request:
-                device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
-                selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
-                return [text(each, "cel", "expression") for each in selectors]
-        return []
+        asks = dict(requests(self._cluster.claim(funnel.claim))).get(funnel.request)
+        device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
+        selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
+        return [text(each, "cel", "expression") for each in selectors]
 
     def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
         """Describe the obstacles at the first stage that leaves too few devices.
@@ -342,13 +340,8 @@ class Explainer:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
         if reason.stage != COUNTERS:
             return {(reason.driver, reason.pool, reason.device)}
-        results = items(self._claim(name), "status", "allocation", "devices", "results")
-        ids = ((text(each, "driver"), text(each, "pool"), text(each, "device")) for each in results)
-        return {each for each in ids if each[:2] == (reason.driver, reason.pool)}
-
-    def _claim(self, name: str) -> JSONObject | None:
-        namespace, _, claim_name = name.partition("/")
-        return self._cluster.claim(claim_name, namespace)
+        devices = map(device_of, results_of(self._cluster.claim(name)))
+        return {each for each in devices if each[:2] == (reason.driver, reason.pool)}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -430,18 +423,6 @@ def _fits(needs: Needs, verdict: Verdict, node: NodeState) -> bool:
         return False
     wanted = needs.demand.with_more(total(verdict.taken)).requests
     return all(amount <= node.allocatable.get(name, 0) for name, amount in wanted.items())
-
-
-def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
-    """Return the requests of a claim, by the full name of the request or alternative."""
-    found: list[tuple[str, JSONObject]] = []
-    for request in items(claim, "spec", "devices", "requests"):
-        name = text(request, "name")
-        exactly: Any = at(request, "exactly")
-        if isinstance(exactly, dict):
-            found.append((name, exactly))
-        found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
-    return found
 
 
 _SETS_MAX: Final = 3

@@ -19,6 +19,7 @@ from webhook.inventory.claims import (
     Use,
     allocation_of,
     claims_of,
+    classes_of,
     not_created,
     shape_of,
     source,
@@ -219,7 +220,7 @@ class Scheduler:
         return verdicts, round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
-        return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
+        return self.cluster.claim(full_name_of(claim)) or claim
 
     def _try(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Placement, bool]:
         """Run one scheduling cycle; tell also whether another one follows at once."""
@@ -277,9 +278,9 @@ class Scheduler:
                 if request.get("firstAvailable") and not knows_alternatives:
                     subject = f"resource claim {full_name_of(claim)}, request {text(request, 'name')}"
                     yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
-                for name, device_class in _classes_of(request):
-                    if self.cluster.inventory.find("DeviceClass", device_class) is None:
-                        yield f"request {name}: device class {device_class} does not exist"
+            for name, device_class in classes_of(claim):
+                if self.cluster.inventory.find("DeviceClass", device_class) is None:
+                    yield f"request {name}: device class {device_class} does not exist"
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
@@ -383,20 +384,6 @@ class Scheduler:
             self.cluster.inventory.put({**current, "status": status})
         claims = tuple(self._current(each.claim) for each in uses)
         return placement._replace(condition=conditions.failed(error), claims=claims)
-
-
-def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
-    """Iterate over the requests and alternatives of a claim, with the classes that they name."""
-    for request in items(claim, "spec", "devices", "requests"):
-        yield from _classes_of(request)
-
-
-def _classes_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    name = text(request, "name")
-    if exactly := mapping(request, "exactly"):
-        yield name, text(exactly, "deviceClassName")
-    for alternative in items(request, "firstAvailable"):
-        yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
 
 
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:

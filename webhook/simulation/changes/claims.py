@@ -17,13 +17,13 @@ from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
 from webhook.formats import Quantity, readable_quantity
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
 from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.rejections import Group, requests
+from webhook.simulation.rejections import Group
 from webhook.simulation.taints import Taint, taint_of
 from webhook.spelling import nearest
 

@@ -13,11 +13,12 @@ from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, reads
+from webhook.inventory.claims import classes_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
-from webhook.simulation.rejections import Group, requests
+from webhook.simulation.rejections import Group
 from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
@@ -150,7 +151,7 @@ def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONO
 
 def _classes(cluster: Cluster, needs: Needs) -> Iterator[JSONObject]:
     """Return copies of the classes that a pod's claims name."""
-    for name in sorted({text(asks, "deviceClassName") for claim in needs.claims for _, asks in requests(claim)}):
+    for name in sorted({name for claim in needs.claims for _, name in classes_of(claim)}):
         if found := cluster.inventory.find("DeviceClass", name):
             yield deepcopy(found)
 
