@@ -18,6 +18,7 @@ import msgspec
 
 from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
@@ -204,6 +205,12 @@ class Slice:
         self.devices: tuple[Device, ...] = ()
 
 
+def newest(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices of the newest generation among those of a pool."""
+    generation = max(each.generation for each in slices)
+    return [each for each in slices if each.generation == generation]
+
+
 class TaintRule(NamedTuple):
     """A DeviceTaintRule: the taint, and which devices get it; None for any.
 
@@ -269,6 +276,11 @@ class Catalog:
     def is_local(self) -> bool:
         """Whether each slice serves a single node, so that labels of nodes do not matter."""
         return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
+
+    @cached_property
+    def current(self) -> Mapping[PoolId, Sequence[Slice]]:
+        """The slices of each pool's newest generation."""
+        return {pool: newest(slices) for pool, slices in self.by_pool.items()}
 
     def number(self, parts: Hashable) -> int:
         """Return a number that identifies some parts; equal parts have the same number."""

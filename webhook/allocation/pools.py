@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.allocation.devices import Catalog, Counters, PoolId, Slice, decode_amount
+from webhook.allocation.devices import Catalog, Counters, PoolId, Slice, decode_amount, newest
 from webhook.allocation.features import Features, Implementation
 from webhook.allocation.nodes import SelectorError, node_matches
 
@@ -197,9 +197,7 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
 def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
     """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one."""
-    newest = max(each.generation for each in slices)
-    current = [each for each in slices if each.generation == newest]
-    return _pool(current, catalog, variant) if variant.sees_whole_pools else None
+    return _pool(newest(slices), catalog, variant) if variant.sees_whole_pools else None
 
 
 def ignored(each: Slice, variant: Implementation) -> str:

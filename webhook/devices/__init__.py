@@ -196,7 +196,7 @@ class Table:
 
     def rows(self) -> Iterator[Row]:
         """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
-        pools = self._cluster.current.items()
+        pools = self._cluster.catalog.current.items()
         for pool, slices in sorted(pools, key=lambda each: (each[1][0].node_name or EVERYWHERE, each[0])):
             counters = self._counters(pool)
             for each in sorted(slices, key=lambda one: one.name):

@@ -116,10 +116,7 @@ class Fleet:
         self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
-        newest: dict[tuple[str, str], int] = {}
-        for each in catalog.slices:
-            newest[each.id] = max(each.generation, newest.get(each.id, each.generation))
-        self._slices = [each for each in catalog.slices if each.generation == newest[each.id]]
+        self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
 
     @cached_property
     def contents(self) -> Mapping[Content, int]:

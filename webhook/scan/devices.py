@@ -54,7 +54,7 @@ def _is_gone(result: Result, cluster: Cluster) -> bool:
         return False
     driver, pool = result.pool
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
-    if result.pool not in cluster.current and any((driver, node) in silent(cluster) for node in nodes):
+    if result.pool not in cluster.catalog.current and any((driver, node) in silent(cluster) for node in nodes):
         return False
     return cluster.device(result) is None
 
@@ -114,7 +114,7 @@ def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
     """The shares of a device take more of a capacity than it has."""
     for (pool, name), claims in cluster.holders.items():
         device, taken = (
-            cluster.find(pool, name) if pool in cluster.current else None,
+            cluster.find(pool, name) if pool in cluster.catalog.current else None,
             cluster.usage.pool(*pool).capacity,
         )
         if device is None or name not in taken:

@@ -220,18 +220,9 @@ class Cluster:
             return implementation(Features.of(self.settings.gates, release), release)
 
     @cached_property
-    def current(self) -> Mapping[PoolId, Sequence[Slice]]:
-        """The slices of each pool's newest generation."""
-        found = {}
-        for pool, slices in self.catalog.by_pool.items():
-            newest = max(each.generation for each in slices)
-            found[pool] = [each for each in slices if each.generation == newest]
-        return found
-
-    @cached_property
     def incomplete(self) -> frozenset[PoolId]:
         """The pools that lack slices."""
-        return frozenset(pool for pool, slices in self.current.items() if len(slices) < slices[0].count)
+        return frozenset(pool for pool, slices in self.catalog.current.items() if len(slices) < slices[0].count)
 
     def raw(self, each: Slice) -> JSONObject:
         """Return a slice as an object."""
@@ -240,9 +231,9 @@ class Cluster:
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
         device = self.catalog.find(pool, name)
-        if device is None or device.slice.generation == self.current[pool][0].generation:
+        if device is None or device.slice.generation == self.catalog.current[pool][0].generation:
             return device
-        return next((one for each in self.current[pool] for one in each.devices if one.name == name), None)
+        return next((one for each in self.catalog.current[pool] for one in each.devices if one.name == name), None)
 
     def device(self, result: Result) -> Device | None:
         """Return the device of an allocation; None if it is not published."""

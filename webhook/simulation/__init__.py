@@ -13,10 +13,8 @@ from typing import Any
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import Cluster, Settings, release_in
-from webhook.simulation.queue import in_order
-from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
-from webhook.simulation.workloads import distinct, is_workload, pods_of, stand_ins
+from webhook.simulation.workloads import Running, distinct, in_order, is_workload, pods_of, stand_ins
 from webhook.workloads.runtimes import Templates
 
 __all__ = ["Cluster", "Inventory", "Placement", "Scheduler", "Settings", "release_in", "simulate"]

@@ -33,10 +33,10 @@ from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.conditions import FILTER_FAILED
-from webhook.simulation.queue import priority
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
 from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
+from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}

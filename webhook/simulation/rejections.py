@@ -35,7 +35,7 @@ from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
 from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import named, requirement, selects
+from webhook.simulation.affinity import Taint, named, requirement, selects, state_of, taint_of, untolerated
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.nodeallocatable import total
@@ -49,7 +49,6 @@ from webhook.simulation.nodes import (
     Refusal,
     amount_text,
 )
-from webhook.simulation.taints import Taint, state_of, taint_of, untolerated
 from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 from webhook.spelling import did_you_mean, either
 

@@ -272,13 +272,11 @@ class Scheduler:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
         knows_alternatives = PRIORITIZED_LIST in self.cluster.settings.gates
         for claim in claims:
-            if allocation_of(claim):
-                continue
-            for request in items(claim, "spec", "devices", "requests"):
-                if request.get("firstAvailable") and not knows_alternatives:
-                    subject = f"resource claim {full_name_of(claim)}, request {text(request, 'name')}"
+            for name, device_class in [] if allocation_of(claim) else classes_of(claim):
+                request, is_alternative, _ = name.partition("/")
+                if is_alternative and not knows_alternatives:
+                    subject = f"resource claim {full_name_of(claim)}, request {request}"
                     yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
-            for name, device_class in classes_of(claim):
                 if self.cluster.inventory.find("DeviceClass", device_class) is None:
                     yield f"request {name}: device class {device_class} does not exist"
 

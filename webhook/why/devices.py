@@ -10,11 +10,11 @@ from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.references.rules import listed
+from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import Shortfall, key_of, shortfall_of, wanted_of
 from webhook.simulation.holders import used_by
-from webhook.simulation.queue import priority
-from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.verdicts import Needs, Round
+from webhook.simulation.workloads import priority
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of

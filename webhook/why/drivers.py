@@ -27,8 +27,7 @@ from webhook.objects import (
     text,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import BLOCKING, Tolerations, required, wants
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.affinity import BLOCKING, Taint, Tolerations, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting

@@ -27,14 +27,13 @@ from webhook.objects import (
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.simulation import binding
-from webhook.simulation.affinity import named, wants
+from webhook.simulation.affinity import NODE_STATES, Taint, named, taint_of, wants
 from webhook.simulation.answers import Answers
 from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
 from webhook.simulation.nodes import TOO_MANY, UNSELECTED, NodeState, Refusal, amount_text
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.scheduler import Placement
-from webhook.simulation.taints import NODE_STATES, Taint, taint_of
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims

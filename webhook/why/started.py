@@ -23,10 +23,9 @@ from webhook.objects import (
     text,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import Tolerations
+from webhook.simulation.affinity import Tolerations, taint_of
 from webhook.simulation.binding import time_of
-from webhook.simulation.queue import priority
-from webhook.simulation.taints import taint_of
+from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, drivers
 from webhook.why.containers import (

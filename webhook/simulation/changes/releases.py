@@ -13,8 +13,8 @@ from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.rejections import Group
-from webhook.simulation.running import owners_of
 from webhook.simulation.verdicts import Needs
+from webhook.simulation.workloads import owners_of
 
 _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""

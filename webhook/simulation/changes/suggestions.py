@@ -15,10 +15,9 @@ from webhook.simulation.affinity import named
 from webhook.simulation.binding import are_reservable
 from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes import extended as of_extended
-from webhook.simulation.changes import nodes as of_nodes
+from webhook.simulation.changes import pods as of_pods
 from webhook.simulation.changes import releases
-from webhook.simulation.changes.change import Change
+from webhook.simulation.changes.change import NODES_MAX, Change
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs, Round, Verdicts
@@ -103,7 +102,6 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._later = of_cluster.Later(cluster)
         self._filtered = self._tried = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
@@ -133,7 +131,7 @@ class Suggestions:
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(self._later.changes(needs, groups, error))
+        updates = list(of_cluster.changes(self._cluster, needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == of_cluster.RELEASE):
@@ -147,13 +145,10 @@ class Suggestions:
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
         """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
-        taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
-        nodes = cluster.nodes[: of_cluster.NODES_MAX]
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *of_claims.changes(cluster, needs.claims, groups, error),
-            *of_extended.changes(cluster, needs, groups),
-            *of_nodes.changes(needs.demand, nodes, taken, cluster.index, cluster.extended.has),
+            *of_pods.changes(cluster, needs, groups),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
@@ -220,7 +215,7 @@ class Suggestions:
 
     def _untried(self, needs: Needs) -> Sequence[int]:
         """Return the nodes on which changes are not tried."""
-        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[of_cluster.NODES_MAX :]
+        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[NODES_MAX:]
 
     def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
         if self._filtered > _FILTERED_MAX:
@@ -228,7 +223,7 @@ class Suggestions:
         if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
             return []
         verdicts = Verdicts(cluster, named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
+        verdicts.update(Round(cluster, needs), at_most=NODES_MAX)
         self._filtered += len(verdicts.by_node)
         return [] if verdicts.errors else list(verdicts.fitting)
 
