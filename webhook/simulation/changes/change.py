@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any
 
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.verdicts import Needs
-
-NODES_MAX: Final = 2000
-"""The number of nodes on which a change is tried."""
 
 
 def same(needs: Needs) -> Needs:

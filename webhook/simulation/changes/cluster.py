@@ -16,12 +16,14 @@ from webhook.deviceselectors.reads import drivers, reads
 from webhook.inventory.claims import classes_of
 from webhook.objects import JSONObject, items, mapping, name_of, text
 from webhook.simulation.affinity import Taint, taint_of
-from webhook.simulation.changes.change import NODES_MAX, Change
+from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
 
+NODES_MAX: Final = 2000
+"""The number of nodes on which a change is tried."""
 _OPENING: Final = (
     "DRAAdminAccess",
     "DRAConsumableCapacity",

@@ -12,7 +12,8 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.simulation.affinity import NODE_STATES, Taint, Tolerations, named_by, once_recovered, taint_of, wants
-from webhook.simulation.changes.change import NODES_MAX, Change, demanding
+from webhook.simulation.changes import cluster as of_cluster
+from webhook.simulation.changes.change import Change, demanding
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 from webhook.simulation.rejections import Group
@@ -28,7 +29,7 @@ _MEBI: Final = 1024 * 1024
 
 def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
     """Return the changes to what a pod demands of its node, extended resources among it, but for its claims."""
-    demand, nodes = needs.demand, cluster.nodes[:NODES_MAX]
+    demand, nodes = needs.demand, cluster.nodes[: of_cluster.NODES_MAX]
     taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
     yield from _renamed(cluster, needs)
     yield from _counted(cluster, needs, groups)

@@ -11,6 +11,7 @@ from typing import Final
 
 from webhook.allocation import Result
 from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named
@@ -19,9 +20,8 @@ from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes import pods as of_pods
 from webhook.simulation.changes import releases
-from webhook.simulation.changes.change import NODES_MAX, Change
+from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import DeviceID
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
@@ -254,7 +254,7 @@ class Suggestions:
 
     def _untried(self, needs: Needs) -> Sequence[int]:
         """Return the nodes on which changes are not tried."""
-        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[NODES_MAX:]
+        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[of_cluster.NODES_MAX :]
 
     def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
         if self._filtered > _FILTERED_MAX:
@@ -262,7 +262,7 @@ class Suggestions:
         if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
             return []
         verdicts = Verdicts(cluster, named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=NODES_MAX)
+        verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         fitting = verdicts.fitting
         return [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
