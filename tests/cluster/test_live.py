@@ -207,6 +207,13 @@ def test_broken_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: 
     assert (done.out.startswith(PENDING), done.err) == (True, f"warning: resourcequotas not read: {said}\n")
 
 
+def test_what_kubectl_leaves_running_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl(tmp_path, monkeypatch, cluster(), {"/version": {"leaves": "20"}})
+    began = time.monotonic()
+    assert draguard("simulate", "--live").out.startswith(PENDING)
+    assert time.monotonic() - began < 20
+
+
 def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_OBJECTS", 3)
     kubectl(tmp_path, monkeypatch, [*cluster(), *({**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9))])
