@@ -55,7 +55,7 @@ _LISTED_MAX: Final = 50
 """The objects that are listed, of those that findings are about and that are no devices and nodes."""
 _CHANGED: Final = (
     "{0} :is(b,i).z{1}{{outline:2px solid var(--link);border-radius:50%}}"
-    "{0} b.j{1}{{background:none;border:1.5px solid var(--line-free);color:var(--text)}}"
+    "{0} b.j{1}{{background:none;border:1.5px solid var(--line-free);color:var(--text);font-size:0}}"
 )
 """How cells look with a change: those that a pod gets then, and those that are released."""
 
@@ -251,7 +251,7 @@ class Picture:
         releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
         for row in self.rows if releasing else ():
             for place, released in releasing:
-                if row.claims and released.issuperset(row.claims) and f"z{place}" not in found.get(_id(row), ()):
+                if row.claims and released.issuperset(row.claims):
                     found[_id(row)].append(f"j{place}")
         return found
 
@@ -329,7 +329,7 @@ class Picture:
             # Nodes have the classes of their cells, and fade only for changes.
             cells = ",".join(f"body{is_on} .map {each}{'' if each[:2] == '.o' else ':not(.n)'}" for each in lit)
             nodes = ",".join(f"body:has(#only:checked){is_on} .n.{each.removeprefix('.')}" for each in lit)
-            looks.append(f"{cells}{{--pale:initial}}{nodes}{{display:block}}" if lit else "")
+            looks.append(f"{cells}{{--pale:initial;--lit:var(--glow)}}{nodes}{{display:block}}" if lit else "")
             looks.append("" if change is None else _CHANGED.format(f"body{is_on} .map", change))
         hues = (f".{letter}{{--c:var(--h{place % _HUES})}}" for place, letter in enumerate(_LETTERS))
         bars = (f".l{each}{{--left:{each * 100 / _BARS:g}%}}" for each in range(_BARS + 1))
@@ -461,7 +461,7 @@ class Picture:
             for box in self._boxes:
                 groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
         if any(self._alike):
-            yield f'<p class="quiet">all nodes are named {_text("-…".join(self._alike))}</p>'
+            yield f'<p class="quiet">all nodes are named {_text("-*".join(self._alike))}</p>'
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
             what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
             sums = summed(row for box in boxes for row in self._boxes[box])
