@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
+from tests.rows import each_row
 
 ROOT = Path(__file__).parents[1]
 TEXTS = {"message", "hint"}
@@ -28,7 +28,7 @@ def _read_again(node: ast.AST) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "each.message.startswith('a')",

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from tests.api.releases import said, version_of
+from tests.rows import each_row
 from tests.structured import errors, resource_slice
 from webhook import validate
 
 NEEDS_A_TERM = {"nodeSelector": {"nodeSelectorTerms": []}, "nodeName": ...}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field", "text"),
     [
         ("1.31", "spec.devices[0].basic.attributes[a].version", "Too long: may not be longer than 64"),
@@ -35,7 +36,7 @@ def test_a_device_is_basic_up_to_1_32() -> None:
     assert said(obj, "1.33") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field", "reason"),
     [
         ("1.31", "spec.devices[0].basic.attributes", "FieldValueTypeInvalid"),
@@ -52,7 +53,7 @@ def test_a_bad_name_of_an_attribute(kubernetes: str, field: str, reason: str) ->
     assert str(problem.path) == "spec.devices[0].basic.attributes[1a]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "message"),
     [
         ("1.31", "Required value: exactly one value must be specified"),
@@ -124,7 +125,7 @@ def test_a_slice_has_one_node_selector_term(kubernetes: str, text: str) -> None:
     assert found[1][1].endswith(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "found"),
     [
         ({"nodeName": "a"}, []),
@@ -191,7 +192,7 @@ def test_counters_are_limited_in_all_up_to_1_34_and_one_by_one_later() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("device", "kubernetes", "most"),
     [
         ({}, "1.36", 128),
@@ -201,7 +202,7 @@ def test_counters_are_limited_in_all_up_to_1_34_and_one_by_one_later() -> None:
         ({"attributes": {"a": {"ints": [1]}}}, "1.36", 64),
     ],
 )
-@pytest.mark.parametrize("count", [64, 65, 128, 129])
+@each_row("count", [64, 65, 128, 129])
 def test_fewer_devices_have_more_to_say(device: dict[str, Any], kubernetes: str, most: int, count: int) -> None:
     devices = [{"name": f"d{number}", **(device if number == 3 else {})} for number in range(count)]
     found = said(resource_slice(*devices), kubernetes)

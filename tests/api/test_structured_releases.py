@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.releases import ALL, said, version_of
+from tests.rows import each_row
 from tests.structured import REQUEST, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.versions import NEWEST
@@ -18,7 +19,7 @@ FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 # Which versions are served
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "version", "served"),
     [
         ("1.31", "v1", "resource.k8s.io/v1alpha3;"),
@@ -43,7 +44,7 @@ def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     assert "are fields " not in problem.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "version", "kubernetes", "message"),
     [
         ("DeviceClass", "v1beta1", "1.34", None),
@@ -72,7 +73,7 @@ def test_a_version_is_deprecated_in_the_words_of_the_server(
 # Paths and words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field"),
     [
         ("1.31", "spec.devices.requests[0].count"),
@@ -87,7 +88,7 @@ def test_flat_requests_are_spelled_with_exactly_from_1_33(kubernetes: str, field
     assert str(problems[-1].path) == "spec.devices.requests[0].count"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("request_", "kubernetes", "fields"),
     [
         ({"name": "a"}, "1.32", ["deviceClassName"]),
@@ -106,7 +107,7 @@ def test_a_flat_request_is_one_once_it_says_anything(
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kubernetes", "found"),
     [
         ("a", "1.31", [("matchAttribute.domain", "Required value: must include a prefix")]),
@@ -133,7 +134,7 @@ def test_a_long_name_is_too_long_in_either_part() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "found"),
     [
         ("1.31", [("spec.devices.requests[1].name", 'Duplicate value: "gpu"')]),
@@ -145,7 +146,7 @@ def test_a_repeated_request(kubernetes: str, found: list[tuple[str, str]]) -> No
     assert said(claim(FLAT, FLAT, version=version_of(kubernetes)), kubernetes) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "size", "items"),
     [
         ("1.31", "Too long: may not be longer than 32", 1),
@@ -169,7 +170,7 @@ def test_opaque_parameters_have_a_limit_from_1_32() -> None:
     ]
 
 
-@pytest.mark.parametrize(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
+@each_row(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
 def test_opaque_parameters_are_measured_as_go_writes_json(escaped: str, size: int) -> None:
     most = escaped * 1000 + "x" * (10240 - len('{"a":""}') - 1000 * size)
     for text, findings in ((most, 0), (f"{most}x", 1)):
@@ -227,7 +228,7 @@ def test_references_to_alternatives(kubernetes: str, known: bool) -> None:
     assert said(obj, kubernetes) == [("spec.devices.constraints[0].requests[0]", f'Invalid value: "x": {detail}')]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kubernetes", "texts"),
     [
         ("A_", "1.31", ["a lowercase RFC 1123 label must", "must be the name of a request in the claim"]),
@@ -415,7 +416,7 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     assert problem.hint == "in this version, attributes, capacity and the rest are fields of the device itself"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "message"),
     [
         (

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import (
     LABELLED,
     REQUEST,
@@ -43,7 +44,7 @@ def test_all_has_no_count_to_default() -> None:
     assert [field for field, _ in errors(validate(new, old))] == ["spec"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({"capacity": {"requests": {"memory": "1Gi"}}}, {"capacity": {"requests": {"memory": "1024Mi"}}}),
@@ -81,7 +82,7 @@ def test_a_changed_node_name_is_shown_as_json_since_1_34(kubernetes: str, shown:
     assert ("spec.nodeName", f"Invalid value: {shown}: field is immutable") in found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "kubernetes", "shown"),
     [
         ("v1alpha3", "1.31", '""'),
@@ -280,7 +281,7 @@ class TestStatus:
         new = changed(claim(), status={"devices": [DEVICE]})
         assert errors(validate(new, old, subresource="status")) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("ips", "kubernetes", "found"),
         [
             (["10.0.0.1/24"], "1.36", []),
@@ -450,7 +451,7 @@ class TestPoolStatusRequest:
         assert errors(validate(answered, answered, subresource="status")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("submitted", "shown"),
     [
         ("2026-11-22T12:00:00Z", '"2026-11-22T12:00:00Z"'),
@@ -470,7 +471,7 @@ def test_an_update_does_not_delete(submitted: str, shown: str) -> None:
     assert validate(changed(going, metadata__deletionGracePeriodSeconds=...), going, kubernetes="1.36") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("time", "shown"),
     [
         ("2026-11-22T13:00:00+01:00", "2026-11-22 12:00:00 +0000 UTC"),

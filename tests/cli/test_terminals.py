@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, SCRIPT, draguard
+from tests.rows import each_row
 from webhook.check import progress
 from webhook.cli import main
 from webhook.cli.console.lines import colored, show_lines
@@ -40,7 +41,7 @@ class TestColour:
     def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
         assert "\x1b" not in on_a_terminal(self.BAD, **env)
 
-    @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
+    @each_row(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
     def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
 

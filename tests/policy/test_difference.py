@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
 
@@ -20,7 +21,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(KEYS, JSON, max_size=4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "operations"),
     [
         ({"a": 1}, {"a": 1}, []),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.engine.offline import evaluate
@@ -53,7 +54,7 @@ def test_its_tests_pass_and_see_all_of_it(name: str) -> None:
     assert [(str(each.path), each.missing) for each in result.coverage if each.missing] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> None:
     objects = [each.object for each in manifests(name)]
     named = [each["metadata"]["name"] for each in objects if each["kind"].endswith(("Policy", "PolicyBinding"))]
