@@ -12,7 +12,7 @@ import pytest
 
 from tests.rows import each_row
 from webhook.documents import Document, Selection, Unreadable, parse, read, stored
-from webhook.documents.limits import MAX_DEPTH
+from webhook.documents.source import MAX_DEPTH
 from webhook.objects import JSONObject
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}

@@ -7,7 +7,7 @@ import pytest
 from tests.documents.reading import exactly, faults, value
 from tests.rows import each_row
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.limits import MAX_ALIASED
+from webhook.documents.source import MAX_ALIASED
 
 
 class TestScalars:

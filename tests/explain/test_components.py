@@ -8,8 +8,8 @@ import pytest
 
 from tests.command import draguard
 from tests.rows import each_row
-from webhook.explain.answers import explain_answer
 from webhook.explain.components import COMPONENTS
+from webhook.explain.query import explain_answer
 
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"

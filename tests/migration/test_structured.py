@@ -9,8 +9,7 @@ import pytest
 
 from tests.rows import each_row
 from webhook import validate
-from webhook.migration.classic import from_classic
-from webhook.migration.parameters import Parameters
+from webhook.migration.classic import Parameters, from_classic
 
 V1 = "resource.k8s.io/v1"
 A = 'device.attributes["gpu.example.com"]'

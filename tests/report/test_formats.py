@@ -24,7 +24,7 @@ from tests.rows import each_row
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Problem
 from webhook.report import FORMATS
-from webhook.report.summary import summary
+from webhook.report.text import summary
 
 # Neither has types of its own.
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
