@@ -92,7 +92,7 @@ class TestMatch:
 
     def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
         slices = tmp_path / "slices.yaml"
-        slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))
+        slices.write_text("\n---\n".join(json.dumps(_slice(index)) for index in range(300)))
         done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
         assert done.out.splitlines()[1:-1] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
 

@@ -34,9 +34,11 @@ def on_a_terminal(*arguments: str | Path, **env: str) -> str:
 class TestColour:
     BAD = "examples/limits/nodes.yaml"
 
+    @pytest.mark.process
     def test_it_is_used_on_a_terminal(self) -> None:
         assert "\x1b[1;31merror\x1b[0m" in on_a_terminal(self.BAD)
 
+    @pytest.mark.process
     @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
     def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
         assert "\x1b" not in on_a_terminal(self.BAD, **env)

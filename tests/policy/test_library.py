@@ -38,7 +38,7 @@ def test_there_are_policies() -> None:
     assert len(NAMES) >= 12
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_policy_checks_without_a_finding_in_every_release_that_it_is_for(name: str) -> None:
     for release in range(SINCE.get(name, 32), NEWEST + 1):
