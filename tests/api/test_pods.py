@@ -196,16 +196,9 @@ def test_a_status_that_fits_the_spec_is_taken() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "field"),
-    [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")],
-)
+@pytest.mark.parametrize(("kubernetes", "field"), [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")])
 def test_claims_made_belong_to_entries_of_the_spec(kubernetes: str, field: str) -> None:
-    statuses = [
-        {"name": "gpu", "resourceClaimName": "Made"},
-        {"name": "gpu"},
-        {"name": "disk"},
-    ]
+    statuses = [{"name": "gpu", "resourceClaimName": "Made"}, {"name": "gpu"}, {"name": "disk"}]
     pod = POD if int(kubernetes[2:]) > 30 else OLD_POD
 
     found = with_status({"resourceClaimStatuses": statuses}, kubernetes, pod)

@@ -199,10 +199,7 @@ def test_parameters_are_an_object(kubernetes: str, text: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "texts"),
-    [("1.34", 2), ("1.35", 1)],
-)
+@pytest.mark.parametrize(("kubernetes", "texts"), [("1.34", 2), ("1.35", 1)])
 def test_no_driver_is_reported_once_from_1_35(kubernetes: str, texts: int) -> None:
     assert len(said(resource_slice(version="v1beta1", driver=""), kubernetes)) == texts
 
@@ -215,10 +212,7 @@ def test_a_driver_in_upper_case_is_warned_of_from_1_35() -> None:
     assert problems[0].message == 'driver names should be lowercase; "GPU.example.com" contains uppercase characters'
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "known"),
-    [("1.31", False), ("1.33", True)],
-)
+@pytest.mark.parametrize(("kubernetes", "known"), [("1.31", False), ("1.33", True)])
 def test_references_to_alternatives(kubernetes: str, known: bool) -> None:
     requests = [FLAT | {"name": "gpu"}]
     obj = claim(*requests, version=version_of(kubernetes), constraints=[{"requests": ["x"], "matchAttribute": "a/b"}])

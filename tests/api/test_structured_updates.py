@@ -180,10 +180,7 @@ class TestResourceSlice:
     @pytest.mark.parametrize("version", ["v1", "v1beta1"])
     def test_taints_of_another_device_are_checked(self, version: str) -> None:
         old, new = (
-            resource_slice(
-                {"name": name, **({"basic": taints} if version == "v1beta1" else taints)},
-                version=version,
-            )
+            resource_slice({"name": name, **({"basic": taints} if version == "v1beta1" else taints)}, version=version)
             for name, taints in (("b", {}), ("a", {"taints": self.TAINTED["taints"]}))
         )
         assert [field for field, _ in errors(validate(new, old, kubernetes="1.36"))] == [
@@ -389,10 +386,7 @@ class TestStored:
         config = [{"opaque": LONG}, {"opaque": {"driver": "gpu.example.com", "parameters": [1]}}]
         new, old = self.device_class("true", "new", config=config), self.device_class("true", config=config)
         assert errors(validate(new, old)) == [
-            (
-                "spec.config[1].opaque.parameters",
-                'Invalid value: "<value omitted>": must be a valid JSON object',
-            )
+            ("spec.config[1].opaque.parameters", 'Invalid value: "<value omitted>": must be a valid JSON object')
         ]
 
     def test_selectors_of_a_taint_rule_count_as_stored_in_their_releases(self) -> None:

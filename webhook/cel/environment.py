@@ -78,13 +78,7 @@ class Environment(Scope):
         return Checked(text, root, root.type, is_checked=True)
 
     def _parse(self, issues: Issues, budget: Budget) -> Expression:
-        return parse(
-            issues,
-            self.macros,
-            budget,
-            optional_syntax=self.optional_syntax,
-            quoting=self.options.quoting,
-        )
+        return parse(issues, self.macros, budget, optional_syntax=self.optional_syntax, quoting=self.options.quoting)
 
     def program(self, checked: Checked) -> Program:
         """Prepares an expression for evaluation.

@@ -46,12 +46,7 @@ from webhook.structural.schema import META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
 
 _SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
-_TEXTS: Final[Mapping[str, str]] = {
-    "byte": BYTES,
-    "duration": DURATION,
-    "date": TIMESTAMP,
-    "date-time": TIMESTAMP,
-}
+_TEXTS: Final[Mapping[str, str]] = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
 _MERGING: Final[Mapping[str, str]] = {"set": SET, "map": MERGED}
 _OF_OBJECTS: Final[Mapping[str, Shape]] = {
     "apiVersion": Scalar(STRING),

@@ -74,9 +74,7 @@ class _Local(NamedTuple):
 
 
 def estimate_cost(
-    checked: Checked,
-    scope: Scope,
-    declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None,
+    checked: Checked, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None
 ) -> Bounds:
     """The range of the cost of evaluating an expression.
 

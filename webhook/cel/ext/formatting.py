@@ -298,22 +298,10 @@ _PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
 PLAIN: Final = _Plain(
     {
         "s": _PRINTED,
-        "d": (
-            _INTEGERS | {Kind.DOUBLE},
-            "decimal clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "f": (
-            _INTEGERS | {Kind.DOUBLE},
-            "fixed-point clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "e": (
-            _INTEGERS | {Kind.DOUBLE},
-            "scientific clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "b": (
-            _INTEGERS | {Kind.BOOL},
-            "only ints, uints, and bools can be formatted as binary, was given ",
-        ),
+        "d": (_INTEGERS | {Kind.DOUBLE}, "decimal clause can only be used on ints, uints, and doubles, was given "),
+        "f": (_INTEGERS | {Kind.DOUBLE}, "fixed-point clause can only be used on ints, uints, and doubles, was given "),
+        "e": (_INTEGERS | {Kind.DOUBLE}, "scientific clause can only be used on ints, uints, and doubles, was given "),
+        "b": (_INTEGERS | {Kind.BOOL}, "only ints, uints, and bools can be formatted as binary, was given "),
         "x": (
             _INTEGERS | {Kind.STRING, Kind.BYTES},
             "only ints, uints, bytes, and strings can be formatted as hex, was given ",
@@ -325,14 +313,8 @@ WITH_LOCALE: Final = _WithLocale(
     {
         "s": _PRINTED,
         "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
-        "f": (
-            frozenset({Kind.DOUBLE, Kind.STRING}),
-            "fixed-point clause can only be used on doubles, was given ",
-        ),
-        "e": (
-            frozenset({Kind.DOUBLE, Kind.STRING}),
-            "scientific clause can only be used on doubles, was given ",
-        ),
+        "f": (frozenset({Kind.DOUBLE, Kind.STRING}), "fixed-point clause can only be used on doubles, was given "),
+        "e": (frozenset({Kind.DOUBLE, Kind.STRING}), "scientific clause can only be used on doubles, was given "),
         "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary, was given "),
         "x": (
             _INTEGERS | {Kind.STRING, Kind.BYTES},

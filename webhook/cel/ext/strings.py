@@ -143,18 +143,10 @@ _FUNCTIONS: Final = (
         string_replace_string_string_int=(STRING, STRING, STRING, INT),
     ),
     _member(
-        "split",
-        _STRINGS,
-        _split,
-        string_split_string=(STRING, STRING),
-        string_split_string_int=(STRING, STRING, INT),
+        "split", _STRINGS, _split, string_split_string=(STRING, STRING), string_split_string_int=(STRING, STRING, INT)
     ),
     _member(
-        "substring",
-        STRING,
-        _substring,
-        string_substring_int=(STRING, INT),
-        string_substring_int_int=(STRING, INT, INT),
+        "substring", STRING, _substring, string_substring_int=(STRING, INT), string_substring_int_int=(STRING, INT, INT)
     ),
     _member("trim", STRING, _trim, string_trim=(STRING,)),
     _member("upperAscii", STRING, _upper, string_upper_ascii=(STRING,)),

@@ -226,8 +226,7 @@ _NAMED_VALUES: Final = {
     "version": SEMVER,
 }
 _NAMED_RESOURCES_LIBRARY: Final = Library(
-    "named resources",
-    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()},
+    "named resources", variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
 )
 
 

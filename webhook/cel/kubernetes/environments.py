@@ -20,18 +20,7 @@ from webhook.cel.kubernetes import cidr, costs, ip, lists, quantity, regex, semv
 from webhook.cel.kubernetes import format as formats
 from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
-from webhook.cel.types.base import (
-    BOOL,
-    DYN,
-    INT,
-    STRING,
-    TIMESTAMP,
-    Kind,
-    Type,
-    list_of,
-    map_of,
-    struct,
-)
+from webhook.cel.types.base import BOOL, DYN, INT, STRING, TIMESTAMP, Kind, Type, list_of, map_of, struct
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -260,12 +249,7 @@ _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
 @lru_cache(maxsize=64)
 def admission_environment(
-    release: Release,
-    *,
-    stored: bool = False,
-    params: bool = False,
-    authorizer: bool = True,
-    patch_types: bool = False,
+    release: Release, *, stored: bool = False, params: bool = False, authorizer: bool = True, patch_types: bool = False
 ) -> Environment:
     """The environment of expressions in admission policies (apiserver/pkg/admission/plugin/cel/compile.go).
 

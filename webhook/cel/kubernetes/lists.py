@@ -11,19 +11,7 @@ from webhook.cel.checker.declarations import Function, Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import COMPARABLE, add, equal, less, no_such_overload
-from webhook.cel.types.base import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    INT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Type,
-    list_of,
-    parameter,
-)
+from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value
 
 _NAMES: Final = {

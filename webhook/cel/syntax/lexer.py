@@ -56,11 +56,7 @@ _KINDS_BY_START: Final = {
 }
 # The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
-_BEGUN: Final = (
-    rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}',
-    rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}",
-    r"[&|=]",
-)
+_BEGUN: Final = (rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}', rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}", r"[&|=]")
 _BEGUN_QUOTE: Final = r"`[A-Za-z0-9_.\-/ ]*"
 
 END: Final = "<EOF>"

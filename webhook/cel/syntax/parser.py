@@ -72,8 +72,7 @@ def parse(
     text = issues.text
     if len(text) > limits.MAX_CODE_POINTS:
         issues.report(
-            NOWHERE,
-            f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}",
+            NOWHERE, f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}"
         )
         issues.raise_if_any()
     budget.spend(len(text) // _COST_OF_CHARACTERS)

@@ -24,8 +24,7 @@ def completed(request: Request, kinds: Kinds) -> Request:
     if request.subresource and kinds.custom(request.kind) is None:
         return request
     return request._replace(
-        object=None if obj is None else decoded(obj, kinds),
-        old_object=None if old is None else decoded(old, kinds),
+        object=None if obj is None else decoded(obj, kinds), old_object=None if old is None else decoded(old, kinds)
     )
 
 
