@@ -7,10 +7,10 @@ from functools import reduce
 from itertools import pairwise
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import COMPARABLE, add, equal, less, no_such_overload
+from webhook.cel.runtime.operators import COMPARABLE, add, equal, no_such_overload, precedes
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value
 
@@ -20,14 +20,6 @@ _NAMES: Final = {
 }  # fmt: skip
 _ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 _A: Final = parameter("A")
-
-
-def _precedes(one: Value, other: Value) -> bool:
-    """Whether a comparable value is less than another; of values of different types, none is."""
-    try:
-        return less(one, other)
-    except EvaluationError:
-        return False
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
@@ -43,23 +35,19 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
 
 
 def _is_sorted(values: list[Value]) -> bool:
-    return not any(_precedes(after, before) for before, after in pairwise(_comparable(values)))
-
-
-def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
-    return lambda values: reduce(add, values, zero)
+    return not any(precedes(after, before) for before, after in pairwise(_comparable(values)))
 
 
 def _least(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("min called on empty list")
-    return reduce(lambda least, each: each if _precedes(each, least) else least, _comparable(values))
+    return reduce(lambda least, each: each if precedes(each, least) else least, _comparable(values))
 
 
 def _greatest(values: list[Value]) -> Value:
     if not values:
         raise EvaluationError("max called on empty list")
-    return reduce(lambda greatest, each: each if _precedes(greatest, each) else greatest, _comparable(values))
+    return reduce(lambda greatest, each: each if precedes(greatest, each) else greatest, _comparable(values))
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
@@ -70,14 +58,13 @@ def _last_index_of(values: list[Value], sought: Value) -> int:
     return next((position for position in range(len(values) - 1, -1, -1) if equal(values[position], sought)), -1)
 
 
-def _sum(type_: Type) -> Overload:
-    name = _NAMES[type_]
-    return Overload(f"list_{name}_sum_{name}", (list_of(type_),), type_, _sum_from(_ZEROS[type_]), member=True)
-
-
-def _choice(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
+def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
     name = _NAMES[type_]
     return Overload(f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation, member=True)
+
+
+def _sum(type_: Type) -> Overload:
+    return _of_elements("sum", type_, lambda values: reduce(add, values, _ZEROS[type_]))
 
 
 LIBRARY: Final = Library(
@@ -91,11 +78,9 @@ LIBRARY: Final = Library(
             ),
         ),
         Function("sum", *map(_sum, _ZEROS)),
-        Function("max", *(_choice("max", type_, _greatest) for type_ in _NAMES)),
-        Function("min", *(_choice("min", type_, _least) for type_ in _NAMES)),
-        Function("indexOf", Overload("list_a_index_of_int", (list_of(_A), _A), INT, _index_of, member=True)),
-        Function(
-            "lastIndexOf", Overload("list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of, member=True)
-        ),
+        Function("max", *(_of_elements("max", type_, _greatest) for type_ in _NAMES)),
+        Function("min", *(_of_elements("min", type_, _least) for type_ in _NAMES)),
+        member("indexOf", "list_a_index_of_int", (list_of(_A), _A), INT, _index_of),
+        member("lastIndexOf", "list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of),
     ),
 )
