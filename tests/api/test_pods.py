@@ -50,14 +50,6 @@ def with_status(status: dict[str, Any], kubernetes: str, pod: dict[str, Any] = P
     return said(validate({**pod, "status": status}, pod, kubernetes=kubernetes, subresource="status"))
 
 
-@pytest.mark.parametrize("minor", range(27, 37))
-def test_each_release_takes_its_own_shape_and_not_the_other(minor: int) -> None:
-    shapes = {"source": OLD_POD, "flat": POD}
-    taken = [name for name, pod in shapes.items() if not validate(pod, kubernetes=f"1.{minor}")]
-
-    assert taken == (["source"] if minor <= 30 else ["flat"])
-
-
 @pytest.mark.parametrize(
     ("kubernetes", "message"),
     [
@@ -121,24 +113,6 @@ def test_a_made_claim_is_named_after_a_generated_name_too() -> None:
         'metadata.generateName: Invalid value: "Train-"',
         'metadata.name: Invalid value: "Train-xxxxx"',
         'spec.resourceClaims[0].name: Invalid value: "Train-xxxxx-gpu": final ResourceClaim name',
-    ]
-
-
-def test_null_items_are_empty_ones() -> None:
-    pod = copy.deepcopy(POD)
-    pod["spec"]["containers"].append(None)
-    pod["spec"]["containers"][0]["resources"]["claims"].append(None)
-    pod["spec"]["resourceClaims"].append(None)
-
-    assert said(validate(pod, kubernetes="1.36")) == [
-        "spec.containers[1].name: Required value",
-        "spec.containers[1].image: Required value",
-        "spec.resourceClaims[2].name: Required value",
-        (
-            'spec.resourceClaims[2]: Invalid value: {"Name":"","ResourceClaimName":null,'
-            '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'
-        ),
-        "spec.containers[0].resources.claims[2]: Required value",
     ]
 
 
