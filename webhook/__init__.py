@@ -71,7 +71,7 @@ def validate(
     """
     from webhook import arguments  # `import webhook` stays cheap
     from webhook.api.unserved import no_object
-    from webhook.documents.lists import expanded
+    from webhook.documents.document import expanded
     from webhook.engine.manifests import review
     from webhook.optional import install
 

@@ -23,8 +23,8 @@ from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, ren
 from webhook.admission import Enforcement
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.target import feature_gates
-from webhook.cli.options.reviews import enforcement
 from webhook.cli.parser import make_parser
+from webhook.cli.review import enforcement
 
 pytestmark = pytest.mark.tools
 

@@ -14,7 +14,7 @@ import pytest
 from tests.cli import manifests
 from tests.cli.fixing import UNSAFE, fixed, write
 from tests.command import draguard, findings
-from webhook.check import inorder
+from webhook.check import files
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -431,7 +431,7 @@ def test_a_right_fix_may_uncover_that_nothing_can_be_allocated(tmp_path: Path) -
 def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inorder, "MOST_FINDINGS", 3)
+    monkeypatch.setattr(files, "MOST_FINDINGS", 3)
     file = tmp_path / "claims.yaml"
     claim = (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c%d}\nspec: {devices: {request: []}}\n"

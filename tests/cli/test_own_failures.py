@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard, reported
-from webhook.check import judge, references, refusals
+from webhook.check import judge, references
 from webhook.cli.policy import test as suites
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
@@ -109,7 +109,7 @@ def test_mutate_and_convert_name_the_object(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_simulate_and_match_name_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "review", breaking(manifests.review))
+    monkeypatch.setattr(judge, "review", breaking(manifests.review))
     text = CLAIM.replace("NAME", "a") + "---\n" + CLAIM.replace("NAME", "broken")
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")
     for command in ("simulate", "match"):

@@ -15,7 +15,7 @@ import pytest
 from tests.command import ROOT, SCRIPT, draguard
 from webhook.check import progress
 from webhook.cli import main
-from webhook.cli.console.lines import colored, show_lines
+from webhook.cli.console import colored, show_lines
 
 
 def on_a_terminal(*arguments: str | Path, **env: str) -> str:

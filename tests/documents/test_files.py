@@ -15,7 +15,7 @@ import pytest
 
 from tests.steps import counting
 from webhook.documents import Document, Selection, Unreadable, read
-from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MAX_BYTES
 
 
 def write(root: Path, *names: str) -> None:

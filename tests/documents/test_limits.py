@@ -8,7 +8,7 @@ import pytest
 
 from tests.documents.reading import CLAIM, documents, faults, objects, value
 from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse
-from webhook.documents.limits import MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
+from webhook.documents.source import MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
 
 
 class TestLimits:

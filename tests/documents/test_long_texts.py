@@ -11,8 +11,8 @@ import pytest
 
 from webhook.check.expressions import located
 from webhook.documents import Document, jsontext, parse
-from webhook.documents.content import ContentError
 from webhook.documents.jsontext import TOKEN, Decoder
+from webhook.documents.source import ContentError
 from webhook.findings import found
 from webhook.problem import ERROR, Path, Problem
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.content import Composed, ContentError
+from webhook.documents.source import Composed, ContentError
 
 pytestmark = pytest.mark.slow
 

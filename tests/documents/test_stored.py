@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from webhook.documents import Document, Selection, Unreadable, parse, read, stored
-from webhook.documents.limits import MAX_DEPTH
+from webhook.documents.source import MAX_DEPTH
 from webhook.objects import JSONObject
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}

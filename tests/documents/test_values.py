@@ -6,7 +6,7 @@ import pytest
 
 from tests.documents.reading import exactly, faults, value
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.limits import MAX_ALIASED
+from webhook.documents.source import MAX_ALIASED
 
 
 class TestScalars:

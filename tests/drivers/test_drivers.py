@@ -14,10 +14,10 @@ import yaml
 from tests.command import ROOT, draguard, findings
 from tests.structured import claim
 from webhook.check import references
-from webhook.drivers import built_in, profile_of, reading, schema, text_of
+from webhook.drivers import built_in, files, profile_of, schema, text_of
 from webhook.drivers.errors import ProfileError
-from webhook.drivers.parameters import check_parameters
-from webhook.drivers.reading import read_profile
+from webhook.drivers.files import read_profile
+from webhook.drivers.schema import check_parameters
 
 OWN = """\
 driver: gpu.example.org
@@ -539,8 +539,8 @@ class TestSchema:
     def test_it_has_the_keys_that_are_read(self) -> None:
         parts = {"profile": self.SCHEMA, **self.SCHEMA["$defs"]}
         known = {
-            "profile": reading.KEYS,
-            "devices": reading.DEVICE_FORMS,
+            "profile": files.KEYS,
+            "devices": files.DEVICE_FORMS,
             "parameters": schema.SECTION,
             "rule": schema.PROFILE_RULE,
             "validation": schema.RULE,

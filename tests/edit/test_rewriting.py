@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from webhook.documents.content import ContentError
+from webhook.documents.source import ContentError
 from webhook.edit.rewrite import read_value, rewritten, same
 
 

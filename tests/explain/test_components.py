@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.command import draguard
-from webhook.explain.answers import explain_answer
 from webhook.explain.components import COMPONENTS
+from webhook.explain.query import explain_answer
 
 SCHEDULER = "kube-scheduler"
 KUBELET = "kubelet"

@@ -15,11 +15,9 @@ from tests.examples import examples
 from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
-from webhook.explain.answers import explain_answer
-from webhook.explain.facts import counterpart, counterparts
 from webhook.explain.places import FieldPlace, children, kinds, rules
-from webhook.explain.query import UnknownNameError, explain
-from webhook.explain.text import example, of_rule
+from webhook.explain.query import UnknownNameError, explain, explain_answer
+from webhook.explain.text import counterpart, counterparts, example, of_rule
 
 RULES = rules(kinds(), None)
 CASES = sorted((ROOT / "tests" / "cases").glob("*/*.yaml"))

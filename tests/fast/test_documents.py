@@ -14,8 +14,8 @@ import pytest
 from benchmarks.manifests import CLAIM
 from webhook.documents import Document, parse
 from webhook.documents.compose import compose
-from webhook.documents.content import ContentError
 from webhook.documents.outline import yaml_outline
+from webhook.documents.source import ContentError
 from webhook.drivers.known import built_in, text_of
 from webhook.fast.documents import offset_of, read_blocks
 

@@ -19,7 +19,7 @@ from webhook.api.versions import GROUP, VERSIONS
 from webhook.configuration.options import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
-from webhook.migration.wanted import TARGETS as SERVED
+from webhook.migration.objects import TARGETS as SERVED
 
 OLDER: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1beta1",

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from webhook import validate
-from webhook.migration.classic import from_classic
-from webhook.migration.parameters import Parameters
+from webhook.migration.classic import Parameters, from_classic
 
 V1 = "resource.k8s.io/v1"
 A = 'device.attributes["gpu.example.com"]'

@@ -19,8 +19,8 @@ from webhook.inventory import CLAIMS, Inventory
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 from webhook.references import Context, ReferenceFindings, every_rule
-from webhook.references.alike import Alike
-from webhook.references.views import pod_view
+from webhook.references.requests import pod_view
+from webhook.references.rules import Alike
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:

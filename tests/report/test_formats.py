@@ -23,7 +23,7 @@ from tests.report.hostile import SARIF, hostile, shown
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Problem
 from webhook.report import FORMATS
-from webhook.report.summary import summary
+from webhook.report.text import summary
 
 # Neither has types of its own.
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator

@@ -13,8 +13,7 @@ from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
 from webhook.report import Style, make
 from webhook.report.excerpt import MAX_LINE, MAX_MESSAGE
 from webhook.report.model import Report
-from webhook.report.summary import summary
-from webhook.report.text import as_text
+from webhook.report.text import as_text, summary
 
 PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dns-label")
 

@@ -283,7 +283,7 @@ class TestComments:
     def test_of_very_many_comments_the_rest_is_reported_once(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("webhook.suppression.statements.MOST_FINDINGS", 3)
+        monkeypatch.setattr("webhook.suppression.applying.MOST_FINDINGS", 3)
         comments = "# draguard: nothing\n# draguard: nothing\n"
         done = self.validate(tmp_path, "---\n".join(f"{comments}{claim(f'gpu-{index}')}" for index in range(4)))
         assert rules(done) == [("warning", "malformed-suppression")] * 4
@@ -436,7 +436,7 @@ class TestBaselines:
     def test_it_is_not_written_where_a_file_has_more_findings_than_are_reported(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("webhook.check.inorder.MOST_FINDINGS", 0)
+        monkeypatch.setattr("webhook.check.files.MOST_FINDINGS", 0)
         baseline = file.with_name("baseline.json")
         done = draguard("validate", "--write-baseline", baseline, file)
         assert (done.code, baseline.exists()) == (1, False)

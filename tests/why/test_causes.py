@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard
-from webhook.cli.options.stored import stored_cluster
+from webhook.cli.devices import stored_cluster
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject
 from webhook.report.model import Report

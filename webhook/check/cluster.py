@@ -112,7 +112,7 @@ def cluster_documents(
         elif isinstance(document.data, dict) and document.data.get("kind") in kinds:
             yield document
     if selection.left_out and tell:
-        from webhook.report.summary import not_read  # seldom needed
+        from webhook.report.text import not_read  # seldom needed
 
         tell(not_read(selection.left_out, selection.unread, renders=False))
     for each in sources:

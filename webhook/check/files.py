@@ -2,24 +2,627 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain, starmap
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from webhook.api.versions import DEFAULT, release_of
+from webhook.api.claimed import is_about_devices, may_concern
+from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
 from webhook.check.cluster import read_cluster, served_by
-from webhook.check.inorder import judge_all
-from webhook.check.manifests import Manifests, piped_twice
+from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.oldstate import AtRevision, Deployed, OldState
-from webhook.check.references import Unlooked
-from webhook.check.suppressing import suppress, suppressions
-from webhook.check.target import kubernetes_versions
-from webhook.documents import STDIN, Document, Unreadable
-from webhook.findings import Finding
+from webhook.check.progress import counting, with_progress
+from webhook.check.references import References, Unlooked
+from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
+from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
+from webhook.documents import STDIN, Document, Selection, Unreadable, parse
+from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
+from webhook.documents.source import MARKDOWN
+from webhook.documents.stream import identity_of
+from webhook.drivers.files import option_profiles
+from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
+from webhook.inventory.objects import is_held
+from webhook.later import cached_property
+from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
+from webhook.objects import DEFINITION, is_object
 from webhook.optional import install
-from webhook.report.model import Report
-from webhook.sources import SourceError
+from webhook.patterns import Pattern
+from webhook.problem import Problem
+from webhook.records import NamedTuple
+from webhook.references.manifests import Known, repeated_object
+from webhook.report import LISTING
+from webhook.report.excerpt import counted
+from webhook.report.model import Judged, Report
+from webhook.schema import OLDEST
+from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from webhook.engine.offline import Sender
+
+
+_LARGE: Final = 1 << 16
+"""The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
+
+
+def _unneeded(text: str) -> tuple[str, str, str] | None:
+    """Return the apiVersion, kind and name of a document into which no rule looks, so that it need not be parsed."""
+    if len(text) < _LARGE and DEFINITION not in text:  # as for most documents
+        return None
+    if (about := identity_of(text)) is None or about[1] == DEFINITION:  # often megabytes; only policies need schemas
+        return about
+    api_version, kind, _ = about
+    is_needed = kind.endswith("List") or find(api_version, kind) or is_held(api_version, kind)
+    return None if len(text) < _LARGE or is_needed or may_concern(text) else about
+
+
+class Manifests:
+    """The manifests of a command, read again for each release only if they are rendered for it.
+
+    Raises:
+        UsageError: The options do not fit together.
+    """
+
+    def __init__(self, arguments: Namespace) -> None:
+        name = arguments.stdin_filename
+        if name and arguments.paths and STDIN not in arguments.paths:
+            raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
+        self.paths: list[str] = arguments.paths or [STDIN if name else "."]
+        """The paths that are read."""
+        self._arguments = arguments
+        self._selection = Selection(
+            allow_empty=arguments.allow_empty,
+            stdin_name=name or "",
+            excluded=exclusions(arguments),
+            own=own_files(arguments),
+            blocks=True,
+            suffixes=(*SUFFIXES, MARKDOWN) if arguments.markdown else SUFFIXES,
+            skips=None if arguments.policies else _unneeded,
+        )
+        self._rendered = bool(self.rendered)
+        check_charts(arguments, [*self.paths, *arguments.old])
+        self._read: list[Document | Unreadable] | None = None
+        self._texts: dict[str, list[str]] = {}
+        self.notes: dict[str, None] = {}
+        """Remarks on what was rendered."""
+        self.stdin: BinaryIO | None = None
+        """The stream to read instead of the process's standard input."""
+
+    @property
+    def rendered(self) -> Sequence[str]:
+        """The paths that are rendered, not read."""
+        return [path for path in self.paths if is_rendered(path)]
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """The files in directories that were not read, counted by reason."""
+        return self._selection.left_out
+
+    @property
+    def unread(self) -> Sequence[tuple[str, str]]:
+        """These files, each with the reason."""
+        return self._selection.unread
+
+    def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
+        return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
+
+    def place(self, report: Report) -> None:
+        """Locate findings of rendered objects in templates and resource files."""
+        if self._texts:
+            from webhook.check.places import Places  # most manifests are files
+
+            Places(self._texts).place(report)
+
+    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
+        """Read the manifests.
+
+        Args:
+            kubernetes: The release for which charts are rendered; None for the newest.
+            again: Whether they will be read for another release, too.
+
+        Raises:
+            UsageError: No renderer is available, or an option does not fit.
+        """
+        if self._read is not None:
+            return self._read
+        options = self.options(kubernetes)
+        self._selection.restart()
+        try:
+            documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
+        except SourceError as error:
+            raise UsageError(str(error)) from error
+        if sys.stderr.isatty() and not self._arguments.quiet:
+            documents = with_progress(documents, sys.stderr)
+        if again and not self._rendered:
+            documents = self._read = list(documents)
+        return documents
+
+    def options(self, kubernetes: str | None) -> RenderOptions:
+        """Return how charts and kustomizations are rendered.
+
+        Args:
+            kubernetes: The release; None for the newest.
+        """
+        return RenderOptions(
+            tuple(self._arguments.helm_values),
+            tuple(self._arguments.helm_set),
+            self._arguments.namespace,
+            release_of(kubernetes) if kubernetes else DEFAULT,
+            runtime_config(self._arguments),
+            self._progress,
+            self._texts,
+            lambda remark: self.notes.update({remark: None}),
+            self._concerns,
+        )
+
+    def _concerns(self, text: str) -> bool:
+        """Tell whether the chart or kustomization of a file is rendered if it is found below a directory.
+
+        Files are fixed, not what is rendered of them; and a revision's are rendered only if they are named.
+        """
+        given = self._arguments
+        if given.fix or given.diff or given.unsafe_fixes or given.against:
+            return False
+        return bool(given.policies or given.all_pods) or is_about_devices(text)
+
+    @property
+    def kept(self) -> Sequence[Document | Unreadable]:
+        """The documents that were kept for another release."""
+        return self._read or ()
+
+    def replace(self, files: Mapping[str, str]) -> None:
+        """Replace the texts of files that were read.
+
+        Args:
+            files: The texts, by the files' names.
+        """
+        seen: set[str] = set()
+        documents: list[Document | Unreadable] = []
+        for each in self._read or ():
+            if each.source not in files:
+                documents.append(each)
+            elif each.source not in seen:
+                seen.add(each.source)
+                documents += parse(files[each.source], each.source)
+        self._read = documents
+
+
+def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
+    """Return the complaint that standard input is given as two inputs; empty if it is not.
+
+    Args:
+        inputs: The paths of each input, by its name.
+    """
+    first, second, *_ = *(name for name, paths in inputs.items() if STDIN in paths), "", ""
+    return f"standard input (-) cannot be both {first} and {second}: give one of them as files" if second else ""
+
+
+def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
+    """Check that there is a chart if there are values for charts.
+
+    Raises:
+        UsageError: No path is the directory of a chart.
+    """
+    if (arguments.helm_values or arguments.helm_set) and not any(map(is_rendered, paths)):
+        raise UsageError("--helm-values and --helm-set: no path is the directory of a Helm chart")
+
+
+_VERSION: Final = "apiVersion"
+_KIND: Final = "kind"
+_KIND_NAME: Final = Pattern("[A-Za-z][A-Za-z0-9-]*")
+"""A kind is a label of DNS, if it is written in lower case (``validateCustomResourceDefinitionNames``)."""
+
+
+class _Untyped:
+    """Looks at the documents that no rule applies to; those of a file come in a row."""
+
+    def __init__(self) -> None:
+        self._file, self._has_objects = "", False
+
+    def find(self, document: Document, release: str | None) -> Sequence[Finding]:
+        """Return the errors of a document that kubectl refuses, as it has no version or no kind.
+
+        The items of lists are meant as objects, and so are documents beside objects in the same file, and those
+        that misspell what they lack. All others may be values of a chart, or configuration of other programs.
+
+        Args:
+            release: The Kubernetes release; None for the newest.
+        """
+        from webhook.api.unserved import no_object  # most documents are objects
+
+        problems = no_object(document.data, release_of(release) if release else DEFAULT)
+        if not _may_be_kind(document.data):
+            return []
+        is_meant = document.within or all(map(_is_misspelt, problems))
+        if not problems or not (is_meant or self._is_beside_objects(document)):
+            return []
+        return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
+
+    def _is_beside_objects(self, document: Document) -> bool:
+        if not document.mentions(_VERSION):
+            return False
+        if document.source != self._file:
+            self._file = document.source
+            others = parse(document.whole_text, document.source)
+            self._has_objects = any(isinstance(each, Document) and is_object(each.data) for each in others)
+        return self._has_objects
+
+
+def _may_be_kind(obj: Any) -> bool:
+    """Tell whether the kind of an object, if any, is a name that a kind can have."""
+    kind = obj.get(_KIND) if isinstance(obj, dict) else None
+    return not isinstance(kind, str) or not kind or _KIND_NAME.fullmatch(kind) is not None
+
+
+def _is_misspelt(problem: Problem) -> bool:
+    """Tell whether a missing field has another spelling; a ``version`` may be that of another program."""
+    written = str(problem.path[-1]) if problem.path else ""
+    return problem.fix is not None and (written.lower() == _VERSION.lower() or str(problem.field) == _KIND)
+
+
+def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
+    """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
+    if not arguments.policies:
+        return None
+    from webhook.check.policies import load_policies, sender  # needed only with policies
+
+    policies = load_policies(arguments, stated, namespaces=namespaces.stated)
+    check_policies(arguments, [each.name for each in policies.set.policies])
+    report.findings += policies.findings
+    for given in policies.given:
+        namespaces.note(given.object)
+    return sender(policies, arguments)
+
+
+class _Later(NamedTuple):
+    """A document whose final verdict needs all other documents.
+
+    Args:
+        served: Its kind; None if it is unknown.
+        at: The place of its findings.
+        release: The release that it was judged by; None if it was not judged yet.
+        repeated: The finding that its file has the object twice, if it is reported only once the object is judged.
+    """
+
+    document: Document
+    served: Served | None
+    at: int
+    release: str | None = None
+    repeated: Sequence[Finding] = ()
+
+
+def judge_all(
+    documents: Iterable[Document | Unreadable],
+    old: OldState,
+    cluster: Inventory,
+    arguments: Namespace,
+    *,
+    stated: str | None,
+    report: Report,
+) -> Unlooked:
+    """Judge documents as they are read, dependent ones after all others, and their references.
+
+    Returns the references that were not looked up.
+
+    Args:
+        old: The earlier state of objects.
+        cluster: The objects of the cluster; the manifests are added.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+    """
+    gates = feature_gates(arguments, stated)
+    namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
+    for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
+        namespaces.note(each)
+    sender = _sender(arguments, stated, namespaces, report)
+    locations = pod_locations(arguments)
+    references = References(
+        cluster,
+        gates,
+        is_cluster=bool(arguments.cluster),
+        pod_locations=locations,
+        profiles=option_profiles(arguments.driver_profile),
+        namespace=arguments.namespace,
+    )
+    judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    for each in cluster.definitions:
+        judge.note(each)
+    judge.all_pods, judge.pod_locations = arguments.all_pods, locations
+    judge.runtime_config = runtime_config(arguments)
+    judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
+    order = _InOrder(judge, references, stated, report, arguments.namespace)
+    order.is_listed = any(each.format in LISTING for each in arguments.output)
+    for document in documents:
+        if isinstance(document, Unreadable):
+            order.pass_over(document)
+        else:
+            order.take(document)
+    order.finish()
+    report.remarks += old.remarks()
+    return references.report(report)
+
+
+_KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
+"""The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
+
+
+class _InOrder:
+    """Judges documents, and reports their findings in the order of the documents.
+
+    Args:
+        references: Looks up the references of objects.
+        stated: The Kubernetes release; None if that follows from the documents of a file.
+        report: Receives the findings when all documents are judged.
+        namespace: The namespace of objects that state none.
+    """
+
+    def __init__(
+        self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
+    ) -> None:
+        self._judge, self._references, self._stated, self._report = judge, references, stated, report
+        self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
+        self._passed = list[_Later]()
+        """Pods without claims that request resources with a domain, which device classes may provide."""
+        self._namespace = namespace
+        self._file, self._of_file = "", Known()
+        """A file, and its objects so far."""
+        self._kustomizations = 0
+        self._untyped: _Untyped | None = None
+        self._removed = Counter[tuple[str, int]]()
+        self.is_listed = False
+        """Whether a report lists every judged object."""
+
+    def pass_over(self, unreadable: Unreadable) -> None:
+        """Report an unreadable document."""
+        self._references.note_cut()
+        if unreadable.line:
+            self._report.files[unreadable.source] = None
+        if not self._found.is_full(unreadable.source):
+            report = unfilled if unreadable.is_template else unread
+            self._found.add(unreadable.source, [report(unreadable)])
+
+    def take(self, document: Document) -> None:
+        """Judge a document now, or postpone it."""
+        try:
+            self._report.files[document.source] = None
+            self._report.documents += 1
+            self._judge.note(document.data)
+            if self._found.is_full(document.source):
+                self._references.note(document, "", Judgement(None, accepted=False))
+            else:
+                self._now_or_later(document)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            self._references.note_cut()
+            self._add([failed(error, document)], document)
+
+    def _now_or_later(self, document: Document) -> None:
+        data, judge = document.data, self._judge
+        served = judge.kind_of(data)
+        if served and not self._stated and served.until < DEFAULT:
+            self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
+        judgement = judge.alone(document, served, self._stated)
+        if judgement is not None and judgement.passed:
+            self._pass(document, served)
+            return
+        if repeated := self._repeated(document, served):
+            self._found.add(document.source, repeated)
+        if judgement is None:
+            self._defer(document, served)
+            return
+        release = self._stated or f"1.{served.default if served else DEFAULT}"
+        if judgement.accepted is None:
+            self._references.note_cut()
+        if served:
+            self._releases.note(document.source, served)
+            if judgement.waits:
+                self._later.append(_Later(document, served, self._found.end, release))
+            self._add(judgement.findings, document, waits=judgement.waits)
+        elif judgement.waits:
+            self._defer(document, None)
+        else:
+            self._add(judgement.findings, document)
+        if judgement.accepted is not None:
+            self._references.note(document, release, judgement)
+
+    def _pass(self, document: Document, served: Served | None) -> None:
+        """Count a pod without claims; keep it if device classes that follow may provide its resources."""
+        self._report.without_claims += 1
+        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
+            repeated = self._repeated(document, served)
+            self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
+            self._found.add(document.source, ())
+
+    def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
+        if served is None or document.source.endswith(MARKDOWN):
+            return ()
+        if document.source != self._file:
+            self._file, self._of_file = document.source, {}
+        repeated = repeated_object(document, self._of_file, self._namespace if served.type.namespaced else None)
+        return [found(each, document) for each in repeated]
+
+    def _defer(self, document: Document, served: Served | None) -> None:
+        self._later.append(_Later(document, served, self._found.end))
+        self._found.add(document.source, ())
+
+    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
+        if findings is None:
+            findings = self._skip(document)
+        else:
+            self._note(document)
+        if findings or waits:
+            self._found.add(document.source, findings)
+
+    def _note(self, document: Document) -> None:
+        """Record a judged document for the earlier state, and for reports that list all objects."""
+        self._judge.old.note(document)
+        if self.is_listed:
+            self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
+
+    def _skip(self, document: Document) -> Sequence[Finding]:
+        """Count a skipped document, or return the errors of one that is meant as an object."""
+        about = identity(document.data)
+        kind = about.api_version, about.kind
+        if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
+            kind = _KUSTOMIZATION
+            self._kustomizations += 1
+        elif not (about.kind and about.api_version) and (findings := self._without_type(document)):
+            return findings
+        self._report.skipped[kind] += 1
+        return ()
+
+    def _without_type(self, document: Document) -> Sequence[Finding]:
+        if self._untyped is None:
+            self._untyped = _Untyped()
+        return self._untyped.find(document, self._stated)
+
+    def finish(self) -> None:
+        """Judge postponed documents, and report all findings."""
+        self._judge.know_noted()
+        using = [each for each in self._passed if self._gives_devices_to(each)]
+        self._report.without_claims -= len(using)
+        self._later += using
+        for later in self._later:
+            document, served, at, release, repeated = later
+            if self._found.is_full(document.source) or not (result := self._judge_later(later)):
+                continue
+            beside, judgement = result
+            if judgement.accepted is None:
+                self._references.note_cut()
+            else:
+                self._references.note(document, beside, judgement)
+            findings = judgement.findings or ()
+            if served is None and judgement.findings is None:
+                findings = self._skip(document)
+            elif release is None:
+                self._note(document)
+            self._found.replace(at, document.source, [*repeated, *findings])
+        self._report.findings += self._found.all()
+        if self._kustomizations:
+            what = counted(self._kustomizations, "kustomization")
+            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+            are = "1 policy is" if policies == 1 else f"{policies} policies are"
+            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
+        self._report.asides += starmap(_as_removed, self._removed.items())
+
+    def _gives_devices_to(self, passed: _Later) -> bool:
+        release = self._release(passed.document, passed.served)
+        return self._references.gives_devices_to(passed.document, release)
+
+    def _release(self, document: Document, served: Served | None) -> str:
+        """Return the release of an object, once all others are known."""
+        if self._stated or served is None:
+            return self._stated or f"1.{DEFAULT}"
+        return f"1.{self._releases.beside(document.source, served)}"
+
+    def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
+        """Judge a postponed document, and return its release, too; None for an unchanged judgement."""
+        judge, (document, served, _, release, _) = self._judge, later
+        beside = release or self._release(document, served)
+        if served is None:
+            return beside, judge.later(document, self._stated, is_known=False)
+        if release is None or judge.knows_more:
+            return beside, judge.later(document, beside, is_known=True)
+        return None
+
+
+def _is_policy(api_version: str, kind: str) -> bool:
+    return api_version.startswith("admissionregistration.k8s.io/") and kind.endswith("AdmissionPolicy")
+
+
+def _as_removed(what: tuple[str, int], count: int) -> str:
+    kind, until = what
+    return f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
+
+
+class _Found:
+    """The findings of documents, in their order; those beyond the limits are left out."""
+
+    def __init__(self) -> None:
+        self._places: list[Sequence[Finding]] = []
+        self._of_file, self._count = Counter[str](), 0
+        self._full: set[str] = set()
+
+    @property
+    def end(self) -> int:
+        """The place of the findings that are added next."""
+        return len(self._places)
+
+    def is_full(self, file: str) -> bool:
+        """Tell whether a file has reached a limit."""
+        return file in self._full
+
+    def add(self, file: str, findings: Sequence[Finding]) -> None:
+        """Add findings in a file, behind all others."""
+        self._places.append(self._bounded(file, findings))
+
+    def replace(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Replace the findings at a place."""
+        before = len(self._places[at])
+        self._of_file[file] -= before
+        self._count -= before
+        self._places[at] = self._bounded(file, findings)
+
+    def all(self) -> Iterator[Finding]:
+        """Return all findings."""
+        return chain.from_iterable(self._places)
+
+    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+        room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
+        kept = min(room, len(findings))
+        self._of_file[file] += kept
+        self._count += kept
+        if kept == len(findings):
+            return findings
+        self._full.add(file)
+        return [*findings[:room], too_many(file)]
+
+
+class _Releases:
+    """The releases that serve all objects of a file, and of a directory."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[int, int]] = {}
+
+    def note(self, file: str, served: Served) -> None:
+        """Add an object."""
+        known, window = self._files.get(file), (served.since, served.default)
+        if known != window:
+            self._files[file] = _common(known, window)
+
+    def beside(self, file: str, served: Served) -> int:
+        """Return the newest release that serves all objects of the file, or else of the directory."""
+        for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
+            if since <= until:
+                return until
+        return served.default
+
+    @cached_property
+    def _directories(self) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for file, window in self._files.items():
+            directory = _directory(file)
+            found[directory] = _common(found.get(directory), window)
+        return found
+
+
+def _directory(file: str) -> str:
+    return os.path.dirname(file)
+
+
+_NONE = (NEWEST, OLDEST)
+"""No release at all."""
+
+
+def _common(window: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
+    return other if window is None else (max(window[0], other[0]), min(window[1], other[1]))
 
 
 def judged(

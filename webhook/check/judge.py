@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
-from webhook.check.namespaces import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.check.oldstate import OldState
-from webhook.documents import Document
+from webhook.check.target import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import Blanks
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
+from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
@@ -25,7 +27,7 @@ from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.engine.offline import Sender
-    from webhook.fixing.planning import Planner
+    from webhook.fixing import Planner
     from webhook.workloads import Locations
 
 
@@ -319,6 +321,11 @@ def _hinted(problem: Problem, obj: Any, document: Document, release: str) -> Pro
         return problem._replace(hint=_HINTS[problem.rule])
     if problem.rule == "not-served" and (how := _converted(obj, release)):
         return problem._replace(hint=f"{problem.hint}; {how}")
+    return _advised(problem, obj)
+
+
+def _advised(problem: Problem, obj: Any) -> Problem:
+    """Add a hint to a problem that has none."""
     if not problem.lacks_advice:
         return problem
     from webhook.references.hints import hinted  # most objects are valid
@@ -353,10 +360,8 @@ def _converted(obj: Any, release: str) -> str:
     """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
-    from webhook.migration.classic import without_counterpart  # only old objects are moved
-    from webhook.migration.objects import converted
-    from webhook.migration.parameters import Parameters
-    from webhook.migration.wanted import Wanted
+    from webhook.migration.classic import Parameters, without_counterpart  # only old objects are moved
+    from webhook.migration.objects import Wanted, converted
 
     if how := without_counterpart(obj):
         return how
@@ -409,6 +414,53 @@ def _is_applicable(finding: Finding, document: Document) -> bool:
 @lru_cache(maxsize=1)
 def _planner(document: Document) -> Planner:
     """Return the planner of a document; findings come document by document."""
-    from webhook.fixing.planning import Planner  # few documents have anchors
+    from webhook.fixing import Planner  # few documents have anchors
 
     return Planner({document.source: document.whole_text}, [document])
+
+
+class Refused:
+    """Finds the API server's refusals of manifests, as ``draguard validate`` does.
+
+    Args:
+        documents: The manifests, including Namespaces.
+        cluster: The cluster's objects, including Namespaces.
+        gates: The feature gates that differ from its defaults.
+        namespace: The namespace of objects that state none.
+    """
+
+    def __init__(
+        self,
+        documents: Iterable[Document | Unreadable],
+        cluster: Inventory,
+        release: str,
+        gates: Mapping[str, bool] | None,
+        *,
+        namespace: str = "default",
+    ) -> None:
+        self._release = release
+        self._gates = gates
+        self._namespaces = Namespaces(default=namespace)
+        for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
+            self._namespaces.note(each)
+        self._namespaces.all_noted = True
+
+    def of(self, document: Document) -> list[Finding]:
+        """Return the refusals of a manifest, in the order of the text."""
+        findings = islice(self._errors(document), MOST_FINDINGS)
+        return sorted(findings, key=lambda finding: (finding.line, finding.column))
+
+    def _errors(self, document: Document) -> Iterator[Finding]:
+        obj = document.data
+        if is_pod_without_claims(obj):
+            return
+        outcome = review(
+            obj,
+            kubernetes=self._release,
+            feature_gates=self._gates,
+            namespace_labels=self._namespaces.labels_around(obj),
+            beyond_decoding=True,
+        )
+        for problem in outcome.problems:
+            if problem.level == ERROR:
+                yield _located(_advised(problem, obj), document, self._release)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
-from webhook.documents.search import bare
-from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
@@ -61,7 +60,7 @@ class Deployed:
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
         if selection.left_out and tell:
-            from webhook.report.summary import not_read  # seldom needed
+            from webhook.report.text import not_read  # seldom needed
 
             tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 

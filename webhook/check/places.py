@@ -7,8 +7,8 @@ from functools import cache
 
 from webhook.check.expressions import located
 from webhook.documents import Document, parse
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.search import KUSTOMIZATIONS
+from webhook.documents.source import MAX_BYTES
 from webhook.findings import Finding
 from webhook.regular import open_regular
 from webhook.report.model import Judged, Report

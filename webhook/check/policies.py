@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
-from webhook.check.namespaces import POLICY_HINT
+from webhook.check.target import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import Change, Sender
 from webhook.findings import Finding, Origin, by_place, found, unread

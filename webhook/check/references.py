@@ -577,7 +577,7 @@ class References:
     def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
         """The pods that use each claim, with their files, and the number of manifests with such a claim."""
         from webhook.inventory.claims import source
-        from webhook.references.views import pod_view  # only here once all manifests are read
+        from webhook.references.requests import pod_view  # only here once all manifests are read
 
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
@@ -654,7 +654,7 @@ def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.views import pod_view  # only here once all manifests are read
+    from webhook.references.requests import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)

@@ -14,9 +14,17 @@ from webhook.report.excerpt import counted
 from webhook.report.model import Report
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import Levels, PathIgnores, Suppressions, levels
+from webhook.suppression.applying import (
+    POLICY,
+    Levels,
+    PathIgnores,
+    Suppressions,
+    UnknownRuleError,
+    check,
+    levels,
+    names_in,
+)
 from webhook.suppression.baseline import Known
-from webhook.suppression.names import POLICY, UnknownRuleError, check, names_in
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

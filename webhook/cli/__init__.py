@@ -117,7 +117,7 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
 
     try:
         if "settings" in arguments:
-            from webhook.cli.options.settings import settle  # few commands have settings
+            from webhook.cli.parser import settle  # few commands have settings
 
             settle(arguments)
         if everywhere is not None and arguments.command in OF_CLUSTERS and not arguments.cluster:
@@ -125,14 +125,14 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
         is_once = not getattr(arguments, "every", 0)  # else it connects for each scan
         if is_once and any(isinstance(each, Live) for each in getattr(arguments, "cluster", ())):
             from webhook.check.target import follow  # most clusters are in files
-            from webhook.cli.console.reading import tell
+            from webhook.cli.console import tell
 
             follow(arguments, tell, has_namespace=everywhere is False)
         install("documents")
         module = arguments.command.replace("-", "_")
         code: int = import_module(f"webhook.cli.{module}").run(arguments)
     except UsageError as error:
-        from webhook.cli.options.settings import setter  # needed for mistakes only
+        from webhook.cli.parser import setter  # needed for mistakes only
 
         _complain(arguments, f"{error}{setter(arguments, str(error))}")
         return USAGE

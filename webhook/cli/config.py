@@ -8,8 +8,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.cli.console.output import show_structured
-from webhook.cli.options.settings import COMMAND_LINE
+from webhook.cli.console import show_structured
+from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
@@ -73,9 +73,8 @@ def _settings(arguments: Namespace, configuration: Configuration | None) -> Iter
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
-    from webhook.check.namespaces import Namespaces
     from webhook.check.suppressing import exclusions, rule_levels, suppressions
-    from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
+    from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 
     exclusions(arguments)
     levels = rule_levels(arguments, configuration)

@@ -10,9 +10,8 @@ from typing import TextIO
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
-from webhook.cli.console.diff import joined, outcome, unified
-from webhook.cli.console.output import code_of
-from webhook.cli.console.reading import note_left_out, some_paths
+from webhook.cli.console import code_of, note_left_out, some_paths
+from webhook.cli.diff import joined, outcome, unified
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, unread

@@ -12,9 +12,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
 from webhook.check.cluster import read_cluster
-from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import UNREAD, code_of
-from webhook.cli.console.reading import tell
+from webhook.cli.console import UNREAD, code_of, show_lines, tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of

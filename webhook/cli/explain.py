@@ -21,7 +21,7 @@ def run(arguments: Namespace) -> int:
     name = _piped() if arguments.name == STDIN else arguments.name
     try:
         if " " in name:
-            from webhook.explain.answers import explain_answer  # most queries are names
+            from webhook.explain.query import explain_answer  # most queries are names
 
             text = explain_answer(name, kubernetes=stated)
         else:
@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> int:
                 recursive=arguments.recursive,
             )
     except UnknownNameError as error:
-        from webhook.explain.answers import explain_reason  # most queries are names
+        from webhook.explain.query import explain_reason  # most queries are names
 
         text = explain_reason(name)
         if not text:

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import signal
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from webhook.cli.options.certificate import manager_of
 from webhook.logs import configure
+from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from webhook.cluster.manager import Manager
 
 
 def run(arguments: Namespace) -> int:
@@ -24,3 +31,81 @@ def run(arguments: Namespace) -> int:
         for each, handler in before.items():
             signal.signal(each, handler)
     return 0
+
+
+@contextmanager
+def managing(arguments: Namespace) -> Iterator[Manager | None]:
+    """Read ``--manage-…``, wait for a certificate, and let another replica lead when the block ends.
+
+    ``--manage-directory`` holds ``tls.crt`` and ``tls.key`` from then on. The caller calls ``follow()``, which starts a
+    thread, once its first processes are forked.
+
+    Yields:
+        The manager; None if this process does not manage the certificate.
+
+    Raises:
+        UsageError: An option is missing, or there was no certificate in time; the message says why.
+    """
+    if not arguments.manage_certificate:
+        yield None
+        return
+    from webhook.cluster.errors import ClusterError  # needed only to manage certificates
+
+    try:
+        manager = manager_of(arguments, Path(arguments.manage_directory))
+    except UsageError as error:
+        raise _fault(error) from error
+    try:
+        try:
+            manager.obtain()
+        except ClusterError as error:
+            raise _fault(error) from error
+        yield manager
+    finally:
+        manager.stop()
+
+
+def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
+    """Make the manager that the options describe.
+
+    Args:
+        directory: The directory for ``tls.crt`` and ``tls.key``; None to maintain only the Secret, with the cluster's
+            version.
+
+    Raises:
+        UsageError: An option is missing or malformed.
+    """
+    from webhook.cluster.errors import ClusterError
+    from webhook.cluster.manager import Manager
+    from webhook.cluster.options import ManagerOptions
+
+    try:
+        return Manager(
+            ManagerOptions(
+                namespace=arguments.manage_namespace or _own_namespace(arguments),
+                secret=arguments.manage_secret,
+                lease=arguments.manage_lease,
+                names=tuple(arguments.manage_name),
+                directory=directory,
+                validating=tuple(arguments.manage_webhooks),
+                mutating=tuple(arguments.manage_webhooks),
+                tells_version=directory is None,
+                account=Path(arguments.manage_account),
+            )
+        )
+    except ClusterError as error:
+        raise UsageError(str(error)) from error
+
+
+def _fault(error: Exception) -> UsageError:
+    return UsageError(f"--manage-certificate: {error}")
+
+
+def _own_namespace(arguments: Namespace) -> str:
+    """Read the namespace of this process's pod."""
+    path = Path(arguments.manage_account, "namespace")
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        option = "--manage-namespace" if "manage_directory" in arguments else "--namespace"
+        raise UsageError(f"cannot read {path}, so this is not a pod: give {option}") from error

@@ -20,12 +20,20 @@ from webhook.cel.kubernetes.devices import compile_selector
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
-from webhook.check.manifests import piped_twice
-from webhook.check.refusals import Refused
+from webhook.check.files import piped_twice
+from webhook.check.judge import Refused
 from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, UNREAD, show_refusals, show_structured, wants_colors
-from webhook.cli.console.reading import read_sources, tell
+from webhook.cli.console import (
+    OWN_FAILURE,
+    UNREAD,
+    colored,
+    read_sources,
+    show_lines,
+    show_refusals,
+    show_structured,
+    tell,
+    wants_colors,
+)
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads

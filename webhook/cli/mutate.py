@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import kubernetes
-from webhook.cli.console.diff import joined, outcome
-from webhook.cli.console.lines import print_error
-from webhook.cli.console.output import code_of
-from webhook.cli.console.reading import read_sources, some_paths
-from webhook.cli.options.settings import expect_policies
+from webhook.cli.console import code_of, print_error, read_sources, some_paths
+from webhook.cli.diff import joined, outcome
+from webhook.cli.parser import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
@@ -81,7 +79,7 @@ def _put_out(
         return
     files = [(first.source, first.whole_text, after) for first, after in _texts(pairs)]
     if arguments.diff:
-        from webhook.cli.console.diff import unified  # needed only for differences
+        from webhook.cli.diff import unified  # needed only for differences
 
         sys.stdout.writelines(line for each in files for line in unified(*each))
         return
@@ -143,7 +141,7 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
 
 def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, in any order."""
-    from webhook.check.namespaces import Namespaces
+    from webhook.check.target import Namespaces
 
     namespaces = Namespaces()
     for document in documents:

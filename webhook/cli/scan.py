@@ -11,10 +11,9 @@ from webhook.budget import limited
 from webhook.check.cluster import not_found
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import follow
-from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import tell
-from webhook.cli.options.settings import COMMAND_LINE
-from webhook.cli.options.stored import stored_cluster, tell_missing, work_of_selectors
+from webhook.cli.console import check_outputs, show, tell
+from webhook.cli.devices import stored_cluster, tell_missing, work_of_selectors
+from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.options import Live
 from webhook.devices import Table
 from webhook.report.html import MAX_FINDINGS

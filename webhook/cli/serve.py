@@ -15,9 +15,9 @@ from types import FrameType
 from webhook import __version__, admission, server
 from webhook.admission import ReviewOptions
 from webhook.certificates.exposure import exposures
-from webhook.cli.console.lines import print_error
-from webhook.cli.options.certificate import managing
-from webhook.cli.options.reviews import options
+from webhook.cli.console import print_error
+from webhook.cli.manage_certificate import managing
+from webhook.cli.review import options
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.server import Reloaded, UnusableError
@@ -32,7 +32,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
     Standard input can be read only once, so policies from there are not reloaded.
 
     Raises:
-        UsageError: As :func:`webhook.cli.options.reviews.options` does.
+        UsageError: As :func:`webhook.cli.review.options` does.
     """
     named = [*arguments.policies, *filter(None, [arguments.authorizer])]
     if not arguments.policies or _STANDARD_INPUT in named:

@@ -17,16 +17,24 @@ from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
-from webhook.check.manifests import piped_twice
+from webhook.check.files import piped_twice
+from webhook.check.judge import Refused
 from webhook.check.progress import counting
-from webhook.check.refusals import Refused
 from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import OWN_FAILURE, show_escaped, show_refusals, show_structured, wants_colors
-from webhook.cli.console.reading import read_sources, tell
+from webhook.cli.console import (
+    OWN_FAILURE,
+    colored,
+    read_sources,
+    show_escaped,
+    show_lines,
+    show_refusals,
+    show_structured,
+    tell,
+    wants_colors,
+)
 from webhook.deviceselectors.fleet import shortened
 from webhook.documents import Document, Unreadable
-from webhook.documents.selection import SUFFIXES
+from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
 from webhook.findings import FAILED, GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain

@@ -10,8 +10,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
 
 from webhook.check.progress import counting
-from webhook.cli.console.lines import show_lines
-from webhook.cli.console.reading import tell
+from webhook.cli.console import show_lines, tell
 from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.report.excerpt import as_json, printable

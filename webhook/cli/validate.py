@@ -10,16 +10,11 @@ from functools import partial
 from io import BytesIO
 from typing import Final
 
-from webhook.check.files import judged
-from webhook.check.manifests import Manifests
-from webhook.cli.console.lines import show_lines
-from webhook.cli.console.output import check_outputs, exit_code, show
-from webhook.cli.console.reading import paths_of, tell
-from webhook.cli.options.settings import COMMAND_LINE
+from webhook.check.files import Manifests, judged
+from webhook.cli.console import check_outputs, exit_code, paths_of, show, show_lines, tell
+from webhook.cli.parser import COMMAND_LINE
 from webhook.documents import STDIN, STDIN_NAME
-from webhook.documents.content import decoded, encoded
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.source import MARKDOWN
+from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
 from webhook.findings import TOO_MANY_FINDINGS, Finding
 from webhook.problem import cut
 from webhook.records import NamedTuple
@@ -68,7 +63,7 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
     changed = {file: text for file, text in result.texts.items() if text != texts[file]}
     line = _line(result, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
-        from webhook.cli.console.diff import unified  # needed only for --diff
+        from webhook.cli.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         show_lines([line, *result.unapplied, *files.kept, *files.refused], sys.stderr)
@@ -127,7 +122,7 @@ def _fixed(
     files: _Files,
 ) -> tuple[_Fixed, Report]:
     """Fix files, and return the remaining findings."""
-    from webhook.fixing.rounds import Fixing, State, gone  # needed only for findings with fixes
+    from webhook.fixing import Fixing, State, gone  # needed only for findings with fixes
 
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
@@ -155,7 +150,7 @@ def _fixed(
 
 def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str]) -> Finding:
     """Return a finding of the fixed files with the line of the file as it is."""
-    from webhook.cli.console.diff import line_before  # needed only for --diff
+    from webhook.cli.diff import line_before  # needed only for --diff
 
     before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
     return finding if before == after else finding._replace(line=line_before(before, after, finding.line))

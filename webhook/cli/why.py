@@ -14,11 +14,9 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
-from webhook.cli.console.lines import colored, show_lines
-from webhook.cli.console.output import show_escaped, show_refusals, show_structured, wants_colors
-from webhook.cli.console.reading import tell
+from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import Table
-from webhook.documents.selection import SUFFIXES
+from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS as BASE
 from webhook.inventory import Inventory

@@ -15,8 +15,7 @@ from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import top_of
 from webhook.regular import read_up_to
-from webhook.suppression.applying import LEVELS, OFF, PathIgnore
-from webhook.suppression.names import UnknownRuleError, check
+from webhook.suppression.applying import LEVELS, OFF, PathIgnore, UnknownRuleError, check
 
 
 def _named(option: Option) -> str:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from webhook.documents.document import Document
 from webhook.documents.files import read
-from webhook.documents.search import find
-from webhook.documents.selection import Selection
+from webhook.documents.search import Selection, find
 from webhook.documents.source import STDIN, STDIN_NAME, Position, Unreadable
 from webhook.documents.stream import parse
 

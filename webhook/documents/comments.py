@@ -10,7 +10,7 @@ from typing import Final
 
 from yaml.events import ScalarEvent
 
-from webhook.documents.events import PARSER_ERRORS, parser_of
+from webhook.documents.compose import PARSER_ERRORS, parser_of
 from webhook.documents.source import Source
 from webhook.records import NamedTuple
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.documents.lists import expanded
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
@@ -15,6 +14,33 @@ from webhook.problem import Path, quoted, value_at
 if TYPE_CHECKING:
     from webhook.documents.comments import Comment
     from webhook.documents.outline import Outline
+
+
+Item = tuple[Any, tuple[str | int, ...]]
+
+
+def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterable[Item]:
+    """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go).
+
+    Args:
+        data: Any JSON value; one that is not a list of objects is its only item.
+        within: The path of the value.
+
+    Returns:
+        Each item, and its path.
+    """
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None):
+        return _items(data, kind, within)
+    return ((data, within),)
+
+
+def _items(data: dict[str, Any], kind: str, within: tuple[str | int, ...]) -> Iterator[Item]:
+    typed = {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(data["items"] or ()):
+        untyped = typed["kind"] and isinstance(item, dict) and not item.get("kind") and not item.get("apiVersion")
+        yield from expanded({**item, **typed} if untyped else item, (*within, "items", index))
+
 
 SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""

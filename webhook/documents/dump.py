@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final
 
-from webhook.documents.limits import MAX_SIMPLE_KEY
 from webhook.documents.scalars import WORDS, spelled
+from webhook.documents.source import MAX_SIMPLE_KEY
 from webhook.patterns import Pattern
 
 _NOT_PLAIN: Final = Pattern(r"\A[^A-Za-z0-9_/(]|: | #|[ :]\Z")

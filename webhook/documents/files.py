@@ -10,10 +10,19 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from webhook.documents.document import Document
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.search import EMPTY_ALLOWED, FoundFile, find_files, spelled, unreadable
-from webhook.documents.selection import EMPTY, KUSTOMIZATIONS, NO_OBJECT, Selection, mentions_objects
-from webhook.documents.source import MARKDOWN, STDIN, STDIN_NAME, Unreadable
+from webhook.documents.search import (
+    EMPTY,
+    EMPTY_ALLOWED,
+    KUSTOMIZATIONS,
+    NO_OBJECT,
+    FoundFile,
+    Selection,
+    find_files,
+    mentions_objects,
+    spelled,
+    unreadable,
+)
+from webhook.documents.source import MARKDOWN, MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse, too_large
 from webhook.objects import is_object
 

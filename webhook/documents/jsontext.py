@@ -7,9 +7,8 @@ import math
 import re
 from typing import Any, Final
 
-from webhook.documents.content import ContentError
-from webhook.documents.limits import MAX_DEPTH, MAX_VALUES, too_deep, too_many_values
 from webhook.documents.scalars import integer
+from webhook.documents.source import MAX_DEPTH, MAX_VALUES, ContentError, too_deep, too_many_values
 from webhook.records import NamedTuple
 
 _NUMBER: Final = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.documents.content import decoded
 from webhook.documents.document import Document
-from webhook.documents.source import MARKDOWN
+from webhook.documents.source import MARKDOWN, decoded
 
 _FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
 """The line that opens a block; it may be in a list."""

@@ -1,6 +1,6 @@
 """The position of each field in a document, computed on demand.
 
-For texts that were read without a :class:`~webhook.documents.content.ContentError`.
+For texts that were read without a :class:`~webhook.documents.source.ContentError`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, SequenceEndEvent, SequenceStartEvent
 
-from webhook.documents.compose import key_of
-from webhook.documents.events import parser_of
+from webhook.documents.compose import key_of, parser_of
 from webhook.documents.jsontext import TOKEN, paired
 from webhook.documents.scalars import MERGE_KEY
 from webhook.problem import Path

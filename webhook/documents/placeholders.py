@@ -9,8 +9,8 @@ from typing import Any, Final
 from zlib import crc32
 
 from webhook import objects
-from webhook.documents.content import ContentError
 from webhook.documents.document import Document
+from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Path, Problem, value_at
 from webhook.records import NamedTuple

@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+import codecs
 from bisect import bisect_right
 from collections.abc import MutableSequence
 from io import StringIO
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
 
-from webhook.documents.limits import MAX_EXCERPT
 from webhook.later import cached_property
 from webhook.problem import Fix, InYaml
 from webhook.records import NamedTuple
+
+_ENCODINGS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+class ContentError(Exception):
+    """A reason why a document cannot be read.
+
+    Args:
+        message: The error, in the words of Kubernetes' reader if it has any.
+        offset: The place in the document's text, in characters from its start.
+        hint: How to fix it, where that is known.
+    """
+
+    def __init__(self, message: str, offset: int, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.hint = hint
+
+
+class Composed(NamedTuple):
+    """The content of a text.
+
+    Args:
+        value: The JSON value of its first document, ``None`` also if it has none.
+        repeated: Whether a map has a key twice; the last one is in the value.
+        ignored: The offset of text that Kubernetes' reader ignores; ``None`` if there is none.
+    """
+
+    value: Any
+    repeated: bool = False
+    ignored: int | None = None
+
+
+def _encoding_of(data: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark of a file, empty if it has none, and its encoding."""
+    return next(((bom, name) for bom, name in _ENCODINGS if data.startswith(bom)), (b"", "utf-8"))
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Decode a file's text.
+
+    Args:
+        errors: As for :meth:`bytes.decode`.
+
+    Raises:
+        UnicodeDecodeError: It is not text; the error holds the bytes after the byte order mark.
+    """
+    bom, encoding = _encoding_of(data)
+    return data[len(bom) :].decode(encoding, errors)
+
+
+def encoded(text: str, data: bytes) -> bytes:
+    """Encode a text as a file is encoded."""
+    bom, encoding = _encoding_of(data)
+    return bom + text.encode(encoding, "surrogatepass")
+
 
 _IN_JSON: Final = {"a flow sequence": "an array", "a flow mapping": "an object", "a block mapping": "an object"}
 """What to say in JSON, by what libyaml says."""
@@ -28,6 +85,50 @@ _LONG: Final = 1 << 20
 
 _BLOCK: Final = 1 << 16
 """How many characters are searched for lines at a time."""
+
+
+MAX_BYTES = 128 * 1024 * 1024
+"""Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""
+
+MAX_DEPTH = 200
+"""The depth of maps and lists, aliases followed: deeper than any manifest needs, and far enough below
+:data:`webhook.limits.RECURSION_LIMIT` that code may recurse over a document.
+"""
+
+MAX_ALIASED = 1_200_000
+"""The values that the aliases of one document expand to: the most that Go's reader allows at any size below 100 MB
+(``allowedAliasRatio`` in go-yaml v2 ``decode.go``)."""
+
+MAX_VALUES = 4_000_000
+"""Keys and values of one YAML document, with the ends of its maps and lists, or of one JSON text: this many take some
+10 seconds and 0.6 GiB. An object of the size that an API server takes has a tenth of them, a list of 10,000 pods half.
+"""
+
+MAX_TAG_DIRECTIVES = 100
+"""``%TAG`` lines of one document: libyaml compares each with all before it."""
+
+MAX_EXCERPT = 4096
+"""Characters of a line that is shown with its error. A whole JSON file may be one line."""
+
+MAX_SIMPLE_KEY = 1024
+"""Characters before the ``:`` of a key that is not introduced by ``?``, as the YAML specification has it."""
+
+
+def too_deep(offset: int) -> ContentError:
+    """Report a value nested deeper than :data:`MAX_DEPTH`."""
+    return ContentError(f"nested more than {MAX_DEPTH} levels deep", offset)
+
+
+def too_many_values(offset: int) -> ContentError:
+    """Report a document that has more than :data:`MAX_VALUES`."""
+    return ContentError(
+        f"more than {MAX_VALUES:,} keys and values in one document", offset, "split it into several files"
+    )
+
+
+def too_many_directives(offset: int) -> ContentError:
+    """Report a document that has more than :data:`MAX_TAG_DIRECTIVES`."""
+    return ContentError("too many %TAG directives", offset, f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none")
 
 
 class Position(NamedTuple):

@@ -12,8 +12,7 @@ import msgspec
 
 from webhook.documents.document import Document, Origin
 from webhook.documents.jsontext import is_deep
-from webhook.documents.limits import MAX_BYTES, MAX_DEPTH, too_deep
-from webhook.documents.source import Source, Unreadable
+from webhook.documents.source import MAX_BYTES, MAX_DEPTH, Source, Unreadable, too_deep
 from webhook.documents.stream import parse
 from webhook.objects import free_of_nulls
 from webhook.records import NamedTuple

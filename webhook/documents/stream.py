@@ -12,10 +12,8 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from typing import Any, Final
 
-from webhook.documents.content import Composed, ContentError, decoded
 from webhook.documents.document import Document, First, Origin, documents_of
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.source import Source, Unreadable
+from webhook.documents.source import MAX_BYTES, Composed, ContentError, Source, Unreadable, decoded
 from webhook.patterns import Pattern
 
 Skips = Callable[[str], tuple[str, str, str] | None]

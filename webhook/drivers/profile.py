@@ -59,7 +59,7 @@ class Profile(NamedTuple):
         gates: Its feature gates, and whether they are on by default.
         plugin_resources: The extended resources of its devices where a device plugin provides them; ``*`` at the end
             stands for anything.
-        parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.parameters`; None if unknown.
+        parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.schema`; None if unknown.
         schemas: Those with rules in CEL, by kind; empty for parameters without a kind.
         rules: Rules in CEL about parameters, requests, claims and their users.
     """

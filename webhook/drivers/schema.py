@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final
 
+from webhook import formats
 from webhook.api.versions import NEWEST
+from webhook.budget import work
 from webhook.cel.errors import CelError
-from webhook.cel.regex.re2 import check_pattern
+from webhook.cel.regex.re2 import check_pattern, matches
 from webhook.drivers.errors import (
     BOOLEAN,
     LENGTH,
@@ -23,9 +25,12 @@ from webhook.drivers.errors import (
     optional,
     unknown_keys,
 )
-from webhook.drivers.profile import QUANTITY, schemas_of, structural_form
+from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
+from webhook.patterns import Pattern
+from webhook.problem import Advice, Fix, Path, shown
+from webhook.records import NamedTuple
 from webhook.spelling import nearest
-from webhook.structural.rules import rule_errors
+from webhook.structural.rules import check_rules, rule_errors
 from webhook.structural.schema import Structural
 
 TYPES: Final[Mapping[str, tuple[type, ...]]] = {
@@ -208,3 +213,341 @@ def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str
     for key in SEVERAL:
         for index, each in enumerate(value.get(key, ())):
             yield (key, index), f"{key}[{index}]", each
+
+
+Schema = Mapping[str, Any]
+
+Steps = tuple[str | int, ...]
+
+
+class ParameterFault(NamedTuple):
+    """An error in parameters.
+
+    Args:
+        path: The path below the parameters.
+        hint: How to fix it.
+        gate: Whether a feature gate of the driver would allow it.
+        fix: The fix, where it is clear.
+    """
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+    gate: bool = False
+    fix: Fix | None = None
+
+
+_DEEPEST: Final = 100
+_TYPE_META: Final = frozenset({"apiVersion", "kind"})
+_LITERALS: Final = {"true": True, "false": False}
+_WHOLE: Final = Pattern(r"-?[0-9]{1,18}")
+_AT_ONCE: Final = 50
+"""How many values are compared in the time of a step of the walk."""
+_A_NAME: Final = 10
+"""The work of comparing a name with another one."""
+
+
+def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
+    """List the errors that the driver would report in its parameters.
+
+    Raises:
+        BudgetExceededError: They take more work than may be done.
+    """
+    stated = profile.parameters
+    if stated is None or not isinstance(value, dict):
+        return
+    walk = _Walk(profile, is_lenient=bool(stated.get("isLenient")))
+    content = {name: inner for name, inner in value.items() if name not in _TYPE_META}
+    if kinds := stated.get("kinds"):
+        kind, faults = _kind(value, stated["apiVersion"], kinds)
+        if kind and (gate := kinds[kind].get("gate")):
+            faults += walk.gate(("kind",), kind, gate)
+        if kind:
+            faults += walk.check(kinds[kind], content, ())
+    else:
+        kind, expected = "", stated.get("apiVersion")
+        faults = [*_is("apiVersion", value, [expected])] if expected else []
+        content = content if expected else value
+        faults += walk.check(stated.get("schema") or {}, content, ())
+    yield from faults
+    if schema := profile.schemas.get(kind):
+        misfits = [Path(each.path) for each in faults if not each.gate]
+        misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
+        for problem in check_rules(content, schema, NEWEST, misfits=misfits):
+            yield ParameterFault(tuple(problem.path), problem.message)
+
+
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[ParameterFault]]:
+    """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
+    if value.keys().isdisjoint(_TYPE_META):
+        hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
+        return "", [ParameterFault((), "apiVersion and kind are missing", hint)]
+    faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
+    if not all(each.fix for each in faults):
+        return "", faults
+    meant = {each.path: each.fix.value for each in faults if each.fix}
+    return str(meant.get(("kind",), value.get("kind"))), faults
+
+
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
+    if (given := value.get(field)) in expected:
+        return
+    if field not in value:
+        yield ParameterFault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+    else:
+        near = _meant(given, expected) if isinstance(given, str) else ""
+        hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
+        fix = Fix("replace", near, safe=False) if near else None
+        yield ParameterFault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+
+
+class _Walk:
+    """Walks through parameters and their schema.
+
+    Args:
+        is_lenient: Whether the driver ignores unknown fields.
+    """
+
+    def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
+        self._profile, self._is_lenient = profile, is_lenient
+
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+        """Check a value and all below it."""
+        if len(path) > _DEEPEST:
+            return
+        work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
+        if fault := _wrong_type(schema, value):
+            hint, fix = _of_type(schema.get("type"), value)
+            yield ParameterFault(path, fault, hint, fix=fix)
+            return
+        for key, test in _TESTS.items():
+            if key in schema and (fault := test(schema[key], value)):
+                hint, fix = _near(schema, value) if key == "enum" else Advice()
+                yield ParameterFault(path, fault, hint, fix=fix)
+        yield from _excluded(schema, value, path)
+        yield from self._combined(schema, value, path)
+        if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
+            yield from self.gate(path, value, gate)
+        if isinstance(value, dict):
+            yield from self._fields(schema, value, path)
+        elif isinstance(value, list) and isinstance(items := schema.get("items"), dict):
+            for index, each in enumerate(value):
+                yield from self.check(items, each, (*path, index))
+
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+        """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
+        if _COMBINING.isdisjoint(schema):
+            return
+        walk = _Walk(self._profile, is_lenient=True)
+        for each in schema.get("allOf", ()):
+            yield from walk.check(each, value, path)
+        if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
+            yield ParameterFault(path, f"{shown(value)} fits none of the schemas in anyOf")
+        if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
+            yield ParameterFault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+        if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
+            yield ParameterFault(path, f"{shown(value)} fits the schema in not")
+
+    def accepts(self, schema: Schema, value: Any) -> bool:
+        """Tell whether a value fits a schema, with all feature gates of the driver."""
+        return all(fault.gate for fault in self.check(schema, value, ()))
+
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[ParameterFault]:
+        """Report a value that needs a feature gate of the driver that is off by default."""
+        if not self._profile.gates.get(gate, True):
+            message = f"{what} needs the driver's feature gate {gate}, which is off by default"
+            yield ParameterFault(path, message, "enable it in the driver's installation", gate=True)
+
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
+        properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+        missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
+        for name, inner in value.items():
+            if (known := properties.get(name)) is not None:
+                if gate := known.get("gate"):
+                    yield from self.gate((*path, name), name, gate)
+                yield from self.check(known, inner, (*path, name))
+            elif isinstance(more, dict):
+                yield from self.check(more, inner, (*path, name))
+            elif not (
+                more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
+            ):
+                near = _meant(name, missing) or _meant(name, properties)
+                hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
+                if not path and name in _TYPE_META:
+                    hint = "leave it out: the driver takes parameters without apiVersion and kind"
+                yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                missing.pop(near, None)
+                if near and near not in value:
+                    yield from self.check(properties[near], inner, (*path, name))
+        for name in missing:
+            yield ParameterFault(path, f"{name} is missing")
+
+
+def _closed(schema: Schema) -> bool:
+    """Tell whether a schema lists all fields."""
+    return "properties" in schema or schema.get("additionalProperties") is False
+
+
+def _wrong_type(schema: Schema, value: Any) -> str:
+    if value is None:
+        return ""
+    expected: tuple[type, ...]
+    if schema.get("x-kubernetes-int-or-string"):
+        expected, wanted = (int, str), "a whole number or a text"
+    elif schema.get("type") == QUANTITY:
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
+            return ""
+        return f"{shown(value)} is not a quantity"
+    else:
+        wanted = schema.get("type", "object" if "properties" in schema else "")
+        if wanted not in TYPES:
+            return ""
+        expected = TYPES[wanted]
+    if isinstance(value, expected) and (isinstance(value, bool) == (wanted == "boolean")):
+        return ""
+    return f"{shown(value)} is not of type {wanted}"
+
+
+def _of_type(wanted: Any, value: Any) -> Advice:
+    """Suggest a value of the wanted type; empty if unclear."""
+    if wanted == "array" and not isinstance(value, dict):
+        return Advice("write a list, even of one item", Fix("wrap", safe=False))
+    if wanted == "string" and not isinstance(value, list | dict):
+        return Advice("put it in quotes", Fix("quote", safe=False))
+    literal: bool | int | None = _LITERALS.get(value) if isinstance(value, str) else None
+    if isinstance(value, str) and wanted in {"integer", "number"} and _WHOLE.fullmatch(value):
+        literal = int(value)
+    if literal is not None and isinstance(literal, bool) == (wanted == "boolean"):
+        return Advice("leave out the quotes", Fix("replace", literal, safe=False))
+    return Advice()
+
+
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+    for key, limit in _EXCLUSIVE.items():
+        if schema.get(key) and value == schema.get(limit):
+            yield ParameterFault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    """Return the known name that was probably meant; empty if none is near."""
+    work(_A_NAME * len(known))
+    return nearest(name, known)
+
+
+def _near(schema: Schema, value: Any) -> Advice:
+    near = _meant(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
+    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
+
+
+def _length(value: Any) -> int | None:
+    return len(value) if isinstance(value, str | list | dict) else None
+
+
+def _at_least(limit: Any, value: Any) -> str:
+    return f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
+
+
+def _at_most(limit: Any, value: Any) -> str:
+    return f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+
+
+def _multiple_of(step: Any, value: Any) -> str:
+    from fractions import Fraction  # few parameters have steps
+    from math import isfinite
+
+    if not isinstance(value, int | float) or isinstance(value, bool) or not step or not isfinite(step):
+        return ""
+    fits = (isinstance(value, int) or isfinite(value)) and not Fraction(
+        value if isinstance(value, int) else str(value)
+    ) % Fraction(str(step))
+    return "" if fits else f"{shown(value)} is not a multiple of {step}"
+
+
+def _distinct(wanted: Any, value: Any) -> str:
+    seen = set[str]()
+    for text in map(shown, value) if wanted and isinstance(value, list) else ():
+        if text in seen:
+            return f"{text} is listed twice"
+        seen.add(text)
+    return ""
+
+
+def _has_at_least(limit: Any, value: Any) -> str:
+    length = _length(value)
+    return f"has fewer than {limit} {_parts(value)}" if length is not None and length < limit else ""
+
+
+def _has_at_most(limit: Any, value: Any) -> str:
+    length = _length(value)
+    if length is None or length <= limit:
+        return ""
+    return f"has more than {limit} {_parts(value)}" if limit else "the driver takes no parameters"
+
+
+def _parts(value: Any) -> str:
+    return "characters" if isinstance(value, str) else "items" if isinstance(value, list) else "fields"
+
+
+def _one_of(values: Any, value: Any) -> str:
+    if value in values:
+        return ""
+    return f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+
+
+def _matching(pattern: Any, value: Any) -> str:
+    if not isinstance(value, str) or not isinstance(pattern, str):
+        return ""
+    try:
+        return "" if matches(value, pattern) else f"{shown(value)} does not match {pattern}"
+    except CelError:  # a pattern that cannot be compiled is ignored
+        return ""
+
+
+def _formatted(name: Any, value: Any) -> str:
+    test = _FORMATS.get(name)
+    return "" if test is None or not isinstance(value, str) or test(value) else f"{shown(value)} is not a valid {name}"
+
+
+def _is_network(value: str) -> bool:
+    from ipaddress import ip_interface  # few parameters are addresses
+
+    return "/" in value and _parses(ip_interface, value)
+
+
+def _is_address(value: str) -> bool:
+    from ipaddress import ip_address
+
+    return _parses(ip_address, value)
+
+
+def _parses(parse: Callable[[str], object], value: str) -> bool:
+    try:
+        parse(value)
+    except ValueError:
+        return False
+    return True
+
+
+_MAC: Final = Pattern(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
+_FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "cidr": _is_network,
+    "ip": _is_address,
+    "mac": lambda value: _MAC.fullmatch(value) is not None,
+}
+_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_COMBINING: Final = frozenset({*SEVERAL, "not"})
+_TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
+    "enum": _one_of,
+    "minimum": _at_least,
+    "maximum": _at_most,
+    "multipleOf": _multiple_of,
+    "uniqueItems": _distinct,
+    "minLength": _has_at_least,
+    "maxLength": _has_at_most,
+    "minItems": _has_at_least,
+    "maxItems": _has_at_most,
+    "minProperties": _has_at_least,
+    "maxProperties": _has_at_most,
+    "pattern": _matching,
+    "format": _formatted,
+}

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
 
-from webhook.documents.compose import key_of
-from webhook.documents.events import parser_of
+from webhook.documents.compose import key_of, parser_of
 from webhook.documents.jsontext import TOKEN, paired
 
 _BLOCK_STYLES: Final = frozenset("|>")

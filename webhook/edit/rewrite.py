@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from itertools import groupby
 from typing import Any, Final
 
 from webhook.documents.compose import compose
-from webhook.documents.content import ContentError
 from webhook.documents.document import Document
+from webhook.documents.dump import dump
 from webhook.documents.jsontext import Decoder
-from webhook.edit import block, flow
-from webhook.edit.block import BlockMap
+from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit, OverlapError, apply
-from webhook.edit.flow import FlowMap
-from webhook.edit.nodes import Node
-from webhook.edit.tree import Tree, UnableError, tree_of
+from webhook.edit.nodes import Entry, Node
+from webhook.edit.tree import Tree, UnableError, dedented, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 
@@ -91,8 +90,8 @@ def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
             return lead + changed
     tree = tree_of(text, is_json=is_json)
     if is_json:
-        return lead + flow.written(tree, wanted, tree.root)
-    (edit,) = block.replaced(tree, tree.root.start, len(text.rstrip()), wanted)
+        return lead + flow_text(tree, wanted, tree.root)
+    (edit,) = block_edits(tree, tree.root.start, len(text.rstrip()), wanted)
     return text[: edit.start] + edit.text + tree.newline
 
 
@@ -194,11 +193,11 @@ class _Round:
                 found += self.edits(item, value, wanted)
             except UnableError:
                 if node.in_flow:
-                    found += flow.replaced(self._tree, item, wanted)
+                    found += flow_edits(self._tree, item, wanted)
                 elif item.start == item.end:
                     raise
                 else:
-                    found += block.replaced(self._tree, item.start, item.end, wanted)
+                    found += block_edits(self._tree, item.start, item.end, wanted)
         return found
 
     def _scalar(self, node: Node, value: Any) -> str:
@@ -211,7 +210,7 @@ class _Round:
             return "'" + value.replace("'", "''") + "'"
         if tree.is_json or (isinstance(value, str) and (before[0] == '"' or _SPECIAL_IN_FLOW & set(value))):
             return json.dumps(value, ensure_ascii=False)
-        text = block.written(tree, value, 0)
+        text = block_text(tree, value, 0)
         if "\n" in text:
             raise UnableError
         return text
@@ -248,3 +247,357 @@ def _is_in(outer: Any, inner: Any) -> bool:
 
 def _names(node: Node) -> set[str]:
     return {entry.name for entry in node.entries or ()}
+
+
+_BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
+_BELOW = re.compile(r"(?:[ \t]*\r?\n)+(?P<indentation> *)#[^\r\n]*")
+_COLON = re.compile(r"[ \t]*:[ \t]*")
+
+
+def block_text(tree: Tree, value: Any, column: int) -> str:
+    """Write a value in block style.
+
+    Returns:
+        Its lines, the first without indentation, the last without a line break.
+    """
+    text = dump([value]).removesuffix("\n").replace("\n", tree.newline)
+    return shifted(text, " " * column)[column:]
+
+
+class BlockMap:
+    """A map in block style.
+
+    Args:
+        node: The map; it has entries.
+
+    Raises:
+        UnableError: Its layout cannot be edited by lines.
+    """
+
+    def __init__(self, tree: Tree, node: Node) -> None:
+        self._tree = tree
+        self._entries = node.entries or []
+        self._column = tree.column(self._entries[0].start)
+        self._indentation = " " * self._column
+        self._ends = [self._end(entry, entry is self._entries[-1]) for entry in self._entries]
+
+    def box(self, name: str, moved: Collection[str]) -> list[Edit]:
+        """Put entries into a map under a new key, which stands where the first of them stood."""
+        tree, entries = self._tree, self._entries
+        chosen = [index for index, entry in enumerate(entries) if entry.name in moved]
+        first, last = chosen[0], chosen[-1]
+        begin, at = self._begin(first), self._begin(first)
+        inside: list[str] = []
+        outside: list[str] = []
+        for index in range(first, last + 1):
+            lines = tree.text[at : self._ends[index]]
+            if index == first and not tree.is_first(entries[first].start):
+                lines = self._indentation + lines
+            (inside if index in chosen else outside).append(self._whole(lines))
+            at = self._ends[index]
+        lead = self._indentation if tree.is_first(entries[first].start) else ""
+        text = f"{lead}{name}:{tree.newline}{shifted(''.join(inside), tree.step)}{''.join(outside)}"
+        return [Edit(begin, at, self._as_ended(text, at))]
+
+    def unbox(self, name: str) -> list[Edit]:
+        """Put the entries of a map in its place."""
+        tree = self._tree
+        index = self._index(name)
+        entry, end = self._entries[index], self._ends[index]
+        inner = entry.value
+        if not inner.entries:
+            return self.remove(name)
+        alone = tree.is_first(entry.start)
+        header = tree.line_end(entry.key_end)
+        if inner.in_flow:
+            remarks = list(tree.comments(entry.start, end))
+            body = "".join(self._indentation + self._spelled(each) + tree.newline for each in inner.entries)
+        else:
+            self._colon(entry)
+            if not tree.is_first(inner.entries[0].start):
+                raise UnableError
+            remarks = list(tree.comments(entry.key_end, header))
+            body = dedented(tree.text[header:end], tree.column(inner.entries[0].start), self._column)
+        body = "".join(self._indentation + remark + tree.newline for remark in remarks) + body
+        if alone:
+            return [Edit(entry.start - self._column, end, self._as_ended(self._whole(body), end))]
+        return [Edit(entry.start, end, self._as_ended(self._whole(body.lstrip()), end))]
+
+    def remove(self, name: str) -> list[Edit]:
+        """Remove an entry; its comments stay."""
+        tree = self._tree
+        index = self._index(name)
+        entry, end = self._entries[index], self._ends[index]
+        if len(self._entries) == 1:
+            raise UnableError
+        if tree.is_first(entry.start):
+            remarks = (self._indentation + remark + tree.newline for remark in tree.comments(entry.start, end))
+            return [Edit(entry.start - self._column, end, "".join(remarks))]
+        following = self._entries[index + 1].start
+        remarks = (remark + tree.newline + self._indentation for remark in tree.comments(entry.start, following))
+        return [Edit(entry.start, following, "".join(remarks))]
+
+    def add(self, values: Mapping[str, Any]) -> list[Edit]:
+        """Add entries after the others."""
+        tree, end = self._tree, self._ends[-1]
+        text = self._indentation + block_text(tree, values, self._column)
+        if tree.text[end - 1 : end] == "\n":
+            return [Edit(end, end, text + tree.newline)]
+        return [Edit(end, end, tree.newline + text)]
+
+    def wrap(self, name: str, field: str) -> list[Edit]:
+        """Put a single value into a new map."""
+        entry = self._entries[self._index(name)]
+        before, text = self._colon(entry), self._tree.text[entry.value.start : entry.value.end]
+        if not text or "\n" in text or text[0] in "|>":
+            raise UnableError
+        lead = f"{self._tree.newline}{self._indentation}{self._tree.step}{field}: "
+        return [Edit(before, entry.value.start, lead)]
+
+    def unwrap(self, name: str) -> list[Edit]:
+        """Put the only value of a map in the map's place."""
+        tree = self._tree
+        entry = self._entries[self._index(name)]
+        inner = entry.value.inner[0]
+        before = self._colon(entry)
+        if entry.value.in_flow:
+            if any(tree.comments(before, entry.value.end)):
+                raise UnableError
+            return [Edit(entry.value.start, entry.value.end, tree.text[inner.start : inner.end])]
+        if any(tree.comments(before, inner.start)):
+            return [Edit(entry.value.start, inner.start, "")]
+        return [Edit(before, inner.start, " ")]
+
+    def replace(self, name: str, value: Any) -> list[Edit]:
+        """Rewrite an entry; the comments in it go above it."""
+        return self.exchange(name, {name: value})
+
+    def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
+        """Put entries in the place of another one; the comments in it go above them."""
+        entry = self._entries[self._index(name)]
+        return block_edits(self._tree, entry.start, entry.end, values)
+
+    def _index(self, name: str) -> int:
+        return next(index for index, entry in enumerate(self._entries) if entry.name == name)
+
+    def _colon(self, entry: Entry) -> int:
+        """Return the start of the text between a key's colon and its value, which holds only comments."""
+        text = self._tree.text
+        found = _COLON.match(text, entry.key_end)
+        if found is None:
+            raise UnableError
+        rest = text[found.end() : max(self._first(entry.value), found.end())]
+        if any(line.strip()[:1] not in {"", "#"} for line in rest.splitlines()):
+            raise UnableError
+        return found.start() + found[0].index(":") + 1
+
+    @staticmethod
+    def _first(value: Node) -> int:
+        """Return where a value begins after its anchor and its tag."""
+        return value.entries[0].start if value.entries and not value.in_flow else value.start
+
+    def _spelled(self, entry: Entry) -> str:
+        text = self._tree.text
+        return f"{text[entry.start : entry.key_end]}: {text[entry.value.start : entry.value.end]}"
+
+    def _begin(self, index: int) -> int:
+        """Return where an entry begins, with the comments above it."""
+        entry = self._entries[index]
+        if index == 0:
+            return entry.start - self._column if self._tree.is_first(entry.start) else entry.start
+        at = self._ends[index - 1]
+        while not self._tree.text[at : self._tree.line_end(at)].strip():
+            at = self._tree.line_end(at)
+        return at
+
+    def _end(self, entry: Entry, is_last: bool) -> int:  # noqa: FBT001 - private
+        """Return where the lines of an entry end, with the comments below that are indented more than its key."""
+        tree = self._tree
+        end = tree.line_end(entry.end)
+        rest = tree.text[entry.end : end].strip()
+        if rest and not rest.startswith("#"):
+            raise UnableError
+        while end < len(tree.text):
+            line = tree.text[end : tree.line_end(end)]
+            content = line.lstrip(" ")
+            if not content.startswith("#") or len(line) - len(content) < self._column + (not is_last):
+                break
+            end = tree.line_end(end)
+        return end
+
+    def _whole(self, lines: str) -> str:
+        return lines if lines.endswith("\n") else lines + self._tree.newline
+
+    def _as_ended(self, text: str, end: int) -> str:
+        """Drop the final line break if there was none."""
+        return text if self._tree.text[end - 1 : end] == "\n" else text.rstrip("\r\n")
+
+
+def block_edits(tree: Tree, start: int, end: int, value: Any) -> list[Edit]:
+    """Rewrite a value in block style; the comments in it, and a comment after it that loses its place, go above it."""
+    column = tree.column(start)
+    text = block_text(tree, value, column)
+    if "\n" in text and (behind := _BEHIND.match(tree.text, end)):
+        end = behind.end()
+    if _ends_in_block_scalar(value):  # which would absorb comments below it as its own lines
+        while (below := _BELOW.match(tree.text, end)) and len(below["indentation"]) > column:
+            end = below.end()
+    remarks = "".join(remark + tree.newline + " " * column for remark in tree.comments(start, end))
+    return [Edit(start, end, remarks + text)]
+
+
+def _ends_in_block_scalar(value: Any) -> bool:
+    while value and isinstance(value, dict | list):
+        value = list(value.values() if isinstance(value, dict) else value)[-1]
+    return isinstance(value, str) and "\n" in value
+
+
+def flow_text(tree: Tree, value: Any, instead: Node) -> str:
+    """Write a value in flow style, on several lines if the value it replaces is."""
+    if "\n" not in tree.text[instead.start : instead.end]:
+        return json.dumps(value, ensure_ascii=False)
+    return _indented(tree, value, instead.start)
+
+
+def _indented(tree: Tree, value: Any, start: int) -> str:
+    text = json.dumps(value, ensure_ascii=False, indent=tree.step)
+    return text.replace("\n", tree.newline + tree.indentation(start))
+
+
+class FlowMap:
+    """A map in flow style.
+
+    Args:
+        node: The map; it has entries.
+    """
+
+    def __init__(self, tree: Tree, node: Node) -> None:
+        self._tree = tree
+        self._node = node
+        self._entries = node.entries or []
+        first = self._entries[0]
+        quote = tree.text[first.start]
+        self._quote = quote if quote in "\"'" else ""
+        self._is_alone = tree.is_first(first.start)
+        self._colon = tree.text[first.key_end : first.value.start]
+        if self._colon.strip() != ":" or "\n" in self._colon:
+            self._colon = ": "
+        pad = tree.text[node.start + 1 : first.start]
+        self._pad = "" if pad.strip(" ") else pad
+
+    def box(self, name: str, moved: Collection[str]) -> list[Edit]:
+        """Put entries into a map under a new key, which stands where the first of them stood."""
+        tree, entries = self._tree, self._entries
+        chosen = [index for index, entry in enumerate(entries) if entry.name in moved]
+        among = entries[chosen[0] : chosen[-1] + 1]
+        start, end = among[0].start, among[-1].end
+        others = [entry for entry in among if entry.name not in moved]
+        if not others:
+            return [Edit(start, end, self._boxed(name, tree.text[start:end]))]
+        comma = tree.text[entries[0].end : entries[1].start]
+        if any(tree.comments(entries[0].end, entries[1].start)):
+            comma = ", "
+        body = comma.join(tree.text[each.start : each.end] for each in among if each.name in moved)
+        rest = (tree.text[each.start : each.end] for each in others)
+        remarks = _remarks(tree, start, end, [(each.start, each.end) for each in among])
+        return [Edit(start, end, remarks + comma.join((self._boxed(name, body), *rest)))]
+
+    def unbox(self, name: str) -> list[Edit]:
+        """Put the entries of a map in its place."""
+        tree, entry = self._tree, self._named(name)
+        if not entry.value.entries:
+            return self.remove(name)
+        first, last = entry.value.entries[0], entry.value.entries[-1]
+        remarks = _remarks(tree, entry.start, entry.end, [(first.start, last.end)])
+        body = tree.text[first.start : last.end]
+        if tree.is_first(first.start):
+            deeper, here = len(tree.indentation(first.start)), len(tree.indentation(entry.start))
+            body = dedented(tree.indentation(first.start) + body, deeper, here).lstrip(" \t")
+        return [Edit(entry.start, entry.end, remarks + body)]
+
+    def remove(self, name: str) -> list[Edit]:
+        """Remove an entry."""
+        entry = self._named(name)
+        index = self._entries.index(entry)
+        if len(self._entries) == 1:
+            raise UnableError
+        if index + 1 < len(self._entries):
+            start, end = entry.start, self._entries[index + 1].start
+        else:
+            start, end = self._entries[index - 1].end, entry.end
+        return [Edit(start, end, _remarks(self._tree, start, end))]
+
+    def add(self, values: Mapping[str, Any]) -> list[Edit]:
+        """Add entries after the others."""
+        end = self._entries[-1].end
+        return [Edit(end, end, self._comma + self._spelled(values))]
+
+    def exchange(self, name: str, values: Mapping[str, Any]) -> list[Edit]:
+        """Put entries in the place of another one; the comments in it go before them."""
+        entry = self._named(name)
+        remarks = _remarks(self._tree, entry.start, entry.end)
+        return [Edit(entry.start, entry.end, remarks + self._spelled(values))]
+
+    def wrap(self, name: str, field: str) -> list[Edit]:
+        """Put a single value into a new map."""
+        tree, entry = self._tree, self._named(name)
+        text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
+        return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
+
+    def unwrap(self, name: str) -> list[Edit]:
+        """Put the only value of a map in the map's place."""
+        value = self._named(name).value
+        inner = value.inner[0]
+        remarks = _remarks(self._tree, value.start, value.end)
+        return [Edit(value.start, value.end, remarks + self._tree.text[inner.start : inner.end])]
+
+    def replace(self, name: str, value: Any) -> list[Edit]:
+        """Rewrite a value."""
+        entry = self._named(name)
+        return flow_edits(self._tree, entry.value, value)
+
+    def _boxed(self, name: str, body: str) -> str:
+        return f"{self._key(name)}{self._colon}{self._in_braces(body)}"
+
+    @property
+    def _comma(self) -> str:
+        tree = self._tree
+        return f",{tree.newline}{tree.indentation(self._entries[0].start)}" if self._is_alone else ", "
+
+    def _spelled(self, values: Mapping[str, Any]) -> str:
+        first = self._entries[0].start
+        texts = (
+            _indented(self._tree, each, first) if self._is_alone else json.dumps(each, ensure_ascii=False)
+            for each in values.values()
+        )
+        return self._comma.join(f"{self._key(name)}: {text}" for name, text in zip(values, texts, strict=True))
+
+    def _in_braces(self, body: str) -> str:
+        tree = self._tree
+        if not self._is_alone:
+            return f"{{{self._pad}{body}{self._pad}}}"
+        margin = tree.indentation(self._entries[0].start)
+        return f"{{{tree.newline}{margin}{shifted(body, tree.step)}{tree.newline}{margin}}}"
+
+    def _key(self, name: str) -> str:
+        return f"{self._quote}{name}{self._quote}"
+
+    def _named(self, name: str) -> Entry:
+        return next(entry for entry in self._entries if entry.name == name)
+
+
+def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] = ()) -> str:
+    """Return the comments in a part of the text, except those in its kept parts, each on its own line."""
+    found: list[str] = []
+    for begin, stop in [*sorted(kept), (end, end)]:
+        found += tree.comments(start, begin)
+        start = stop
+    margin = tree.newline + tree.indentation(end)
+    return "".join(margin + remark for remark in found) + (margin if found else "")
+
+
+def flow_edits(tree: Tree, node: Node, value: Any) -> list[Edit]:
+    """Rewrite a value in flow style; the comments in it go before it."""
+    lead = "" if tree.text[node.start - 1 : node.start].isspace() or node.end > node.start else " "
+    remarks = _remarks(tree, node.start, node.end)
+    return [Edit(node.start, node.end, lead + remarks + flow_text(tree, value, node))]

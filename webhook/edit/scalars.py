@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from webhook.documents.compose import compose
-from webhook.documents.content import ContentError
+from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit
 from webhook.edit.nodes import Node
 

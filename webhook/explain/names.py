@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
+from webhook.explain.places import kinds, rules
 
 
 def is_rule(name: str) -> bool:
@@ -80,3 +81,23 @@ def _groups() -> Iterator[Collection[str]]:
     from webhook.explain.places import rules_of_policies
 
     yield rules_of_policies()
+
+
+def texts(names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of rules, by name; paragraphs are separated by empty lines."""
+    known = _texts()
+    return {name: known.get(name, name) for name in names}
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    return {name: rule.doc for name, rule in rules(kinds(), None).items()}
+
+
+HOME: Final = "https://github.com/draguard/draguard"
+"""The address of the project."""
+
+
+def page(rule: str) -> str:
+    """Return the address of a rule in the index of rules, where its example is one step away."""
+    return f"{HOME}/blob/main/docs/rules/README.md#{rule}"

@@ -10,9 +10,8 @@ from webhook.api.versions import GROUP
 from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
-from webhook.migration.objects import Converted, converted
-from webhook.migration.parameters import Parameters
-from webhook.migration.wanted import Wanted
+from webhook.migration.classic import Parameters
+from webhook.migration.objects import Converted, Wanted, converted
 from webhook.records import NamedTuple
 
 

@@ -7,13 +7,85 @@ request for one device of its class. Other fields stay where they are, and are r
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
-from webhook.migration.parameters import VERSION, Parameters
-from webhook.migration.structured import CLASS, of_claim, of_class
-from webhook.objects import JSONObject
+from webhook import formats
+from webhook.api.versions import GROUP
+from webhook.inventory import CLAIMS
+from webhook.objects import JSONObject, items, mapping, name_of, text
 from webhook.problem import ERROR, Path, Problem
+
+_READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
+_ANY_READ: Final = re.compile(r"\battributes\.\w+\[")
+CLASS: Final = "deviceClassName"
+"""The field of a request that names its class."""
+_MOST: Final = 8
+"""The most requests, filters or parameters to show."""
+
+
+def of_claim(parameters: JSONObject) -> JSONObject | None:
+    """Return the ``spec.devices`` of a claim that replaces ResourceClaimParameters; None if unclear."""
+    requests: list[JSONObject] = []
+    config: list[JSONObject] = []
+    for driver in islice(items(parameters, "driverRequests"), _MOST):
+        name, of_driver = text(driver, "driverName"), []
+        for request in islice(items(driver, "requests"), _MOST):
+            expression = _selector(text(request, "namedResources", "selector"), name)
+            if not expression:
+                return None
+            of_driver.append(f"request-{len(requests)}")
+            exactly = {CLASS: "CLASS", "selectors": [{"cel": {"expression": expression}}]}
+            requests.append({"name": of_driver[-1], "exactly": exactly})
+            config += _opaque(name, request.get("vendorParameters"), of_driver[-1:])
+        config += _opaque(name, driver.get("vendorParameters"), of_driver)
+    return ({"requests": requests} | ({"config": config} if config else {})) if requests else None
+
+
+def of_class(parameters: JSONObject) -> JSONObject | None:
+    """Return the ``spec`` of a class that replaces ResourceClassParameters; None if unclear."""
+    selectors: list[JSONObject] = []
+    config: list[JSONObject] = []
+    for each in islice(items(parameters, "filters"), _MOST):
+        driver = text(each, "driverName")
+        expression = _selector(text(each, "namedResources", "selector"), driver)
+        if not expression:
+            return None
+        selectors.append({"cel": {"expression": expression}})
+    for each in islice(items(parameters, "vendorParameters"), _MOST):
+        config += _opaque(text(each, "driverName"), each.get("parameters"), ())
+    found: JSONObject = {name: value for name, value in (("selectors", selectors), ("config", config)) if value}
+    # Several filters choose devices of several drivers, but a class has one set of selectors.
+    return found if found and len(selectors) <= 1 else None
+
+
+def _opaque(driver: str, parameters: Any, requests: list[str] | tuple[str, ...]) -> Iterator[JSONObject]:
+    if parameters is not None:
+        of_requests = {"requests": list(requests)} if requests else {}
+        yield of_requests | {"opaque": {"driver": driver, "parameters": parameters}}
+
+
+def _selector(selector: str, driver: str) -> str:
+    """Convert a selector of named resources to one of devices; empty if devices lack the fields that it reads."""
+    quoted = json.dumps(driver, ensure_ascii=False)
+
+    def read(match: re.Match[str]) -> str:
+        return f"device.{'capacity' if match[1] == 'quantity' else 'attributes'}[{quoted}].{match[3]}"
+
+    names = [match[3] for match in _READ.finditer(selector)]
+    if (
+        not selector
+        or not driver
+        or len(names) != len(_ANY_READ.findall(selector))
+        or any(formats.c_identifier(name, 30) for name in names)
+    ):
+        return ""
+    whole = _READ.sub(read, selector)
+    condition = f"({whole})" if "||" in whole or "?" in whole else whole
+    return f"device.driver == {quoted} && {condition}" if condition != "true" else f"device.driver == {quoted}"
+
 
 NO_COUNTERPART: Final = "no-counterpart"
 """The rule for fields that newer versions cannot express."""
@@ -65,7 +137,7 @@ def without_counterpart(obj: JSONObject) -> str:
         obj: The object, of any version.
     """
     kind = str(obj.get("kind"))
-    if obj.get("apiVersion") != VERSION or kind not in _NOT_WRITTEN:
+    if obj.get("apiVersion") != CLASSIC or kind not in _NOT_WRITTEN:
         return ""
     return _written(obj, kind) or _NOT_WRITTEN[kind]
 
@@ -181,3 +253,67 @@ _CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, l
     "ResourceClaim": _claim,
     "ResourceClaimTemplate": _template,
 }
+
+
+CLASSIC: Final = f"{GROUP}/v1alpha2"
+_KIND: Final = "ResourceClaimParameters"
+_SPECS: Final = dict(zip(CLAIMS, (("spec",), ("spec", "spec")), strict=True))
+"""The path of the spec of a claim, by kind."""
+
+_Reference = tuple[str, str, str, str]
+"""A namespace, and the group, kind and name of an object in it."""
+
+
+class Parameters:
+    """ResourceClaimParameters, by the references that claims of the same namespace have to them.
+
+    Args:
+        objects: All objects that are converted.
+    """
+
+    def __init__(self, objects: Iterable[object] = ()) -> None:
+        self._known: dict[_Reference, JSONObject] = {}
+        self._claims: dict[_Reference, str] = {}
+        """A claim or template that has each reference."""
+        for obj in objects:
+            if isinstance(obj, dict) and obj.get("apiVersion") == CLASSIC:
+                self._note(obj)
+
+    def _note(self, obj: JSONObject) -> None:
+        kind = text(obj, "kind")
+        if kind == _KIND:
+            for each in _names(obj):
+                self._known.setdefault(each, obj)
+        elif kind in _SPECS and (reference := _referred(obj)):
+            self._claims.setdefault(reference, f"{kind} {name_of(obj)}")
+
+    def devices(self, claim: JSONObject) -> JSONObject | None:
+        """Return the ``spec.devices`` of a claim with these parameters, without its class; None if that is unclear."""
+        reference = _referred(claim)
+        found = self._known.get(reference) if reference else None
+        return found and of_claim(found)
+
+    def user(self, parameters: JSONObject) -> str:
+        """Name a claim that these parameters become a part of; empty if there is none."""
+        used = [self._claims[each] for each in _names(parameters) if each in self._claims]
+        return used[0] if used and of_claim(parameters) else ""
+
+
+def _names(parameters: JSONObject) -> list[_Reference]:
+    """List the references that lead to parameters: to themselves, or to what they were made from."""
+    where, made = _namespace(parameters), mapping(parameters, "generatedFrom")
+    names = [(where, GROUP, _KIND, name_of(parameters))]
+    return [*names, (where, *_target(made))] if made else names
+
+
+def _referred(claim: JSONObject) -> _Reference | None:
+    reference = mapping(claim, *_SPECS.get(text(claim, "kind"), ()), "parametersRef")
+    return (_namespace(claim), *_target(reference)) if reference else None
+
+
+def _target(reference: JSONObject) -> tuple[str, str, str]:
+    return text(reference, "apiGroup"), text(reference, "kind"), text(reference, "name")
+
+
+def _namespace(obj: JSONObject) -> str:
+    return text(obj, "metadata", "namespace") or "default"

@@ -2,25 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
 from webhook.api.templates import pod_template
-from webhook.api.versions import GROUP, VERSIONS, find, served, target
-from webhook.migration.classic import from_classic, lost
-from webhook.migration.parameters import VERSION as CLASSIC
-from webhook.migration.parameters import Parameters
-from webhook.migration.wanted import Wanted
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, served, target
+from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
 from webhook.objects import JSONObject
 from webhook.problem import ERROR, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import UNKNOWN_FIELD, apart
 from webhook.schema.suggest import instead
 from webhook.workloads import Locations, pods_in
+
+TARGETS: Final = tuple(
+    name.rpartition("/")[2]
+    for name, version in VERSIONS.items()
+    if name.startswith(GROUP) and "DeviceClass" in version.kinds
+)
+"""The versions that objects can be converted to, the newest first."""
+
+FLAT_CLAIMS_SINCE: Final = Release(31)
+"""The first release whose pods name their claims without ``source``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The target of a migration.
+
+    Args:
+        version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
+        releases: The releases that the objects are for; the newest if there are none.
+        locations: Where workloads keep their pods, besides the known places.
+    """
+
+    version: str = ""
+    releases: Sequence[Release] = ()
+    locations: Locations | None = None
+
+    def api_version(self, kind: str) -> str:
+        """Return the version of a kind, with its group; empty if no release serves the kind.
+
+        A kind that the wanted version lacks gets one that the stated releases serve, or else its newest older version.
+        """
+        if self.version and (found := _not_newer(kind, f"{GROUP}/{self.version}", with_older=not self.releases)):
+            return found
+        every = [set(served(kind, release)) for release in self.releases or (DEFAULT,)]
+        among = [name for name in served(kind, max(self.releases or (DEFAULT,))) if all(name in each for each in every)]
+        return next((name for name in among if name.startswith(GROUP)), "")
+
+    @property
+    def has_flat_claims(self) -> bool:
+        """Whether pods name their claims without ``source``."""
+        return all(release >= FLAT_CLAIMS_SINCE for release in self.releases)
+
+    @property
+    def newest(self) -> Release:
+        """The newest release that the objects are for."""
+        return max(self.releases, default=DEFAULT)
+
+
+def _not_newer(kind: str, wanted: str, *, with_older: bool) -> str:
+    """Return the newest version that has a kind, the wanted one or one served beside it; empty if none."""
+    names = [name for name in VERSIONS if name.startswith(GROUP)]
+    among = names[names.index(wanted) :] if with_older else [wanted]
+    since = VERSIONS[wanted].kinds["DeviceClass"].since
+    having = (name for name in among if kind in VERSIONS[name].kinds)
+    return next((name for name in having if VERSIONS[name].kinds[kind].until >= since), "")
+
 
 _Steps = tuple["str | int", ...]
 

@@ -7,9 +7,8 @@ pod then stays pending. Each rule here checks one object against the objects aro
 from __future__ import annotations
 
 from webhook.references import claims, constraints, parameters, typos
-from webhook.references.alike import ReferenceFindings
 from webhook.references.lookup import every_rule, look
-from webhook.references.rules import RULES, Context, Rule
+from webhook.references.rules import RULES, Context, ReferenceFindings, Rule
 
 __all__ = [
     "RULES",

@@ -13,13 +13,12 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import NOTE, Advice, Problem
-from webhook.references.requests import claim_or_template, class_of, drivers_of_request, requests_of
+from webhook.references.requests import CONTAINERS, claim_or_template, class_of, drivers_of_request, requests_of
 from webhook.references.rules import Context, finding, listed, rule
-from webhook.references.views import CONTAINERS
 
 if TYPE_CHECKING:
-    from webhook.drivers.parameters import ParameterFault
     from webhook.drivers.rules import Broken, Part, Subject
+    from webhook.drivers.schema import ParameterFault
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
@@ -66,7 +65,7 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault,
 
 def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[ParameterFault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers.parameters import ParameterFault, check_parameters  # most objects have no parameters
+    from webhook.drivers.schema import ParameterFault, check_parameters  # most objects have no parameters
 
     faults = _within(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
     return [ParameterFault((), _UNCHECKED, _SMALLER)] if faults is None else faults

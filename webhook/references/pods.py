@@ -13,9 +13,8 @@ from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
-from webhook.references.requests import claim_or_template, drivers_of, drivers_of_request, requests_of
+from webhook.references.requests import CONTAINERS, claim_or_template, drivers_of, drivers_of_request, requests_of
 from webhook.references.rules import Context, finding, in_place, listed, rule
-from webhook.references.views import CONTAINERS
 from webhook.spelling import did_you_mean
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")

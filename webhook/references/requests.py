@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
-from webhook.objects import JSONObject, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, items, mapping, namespace_of, number, text
 from webhook.problem import Advice, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, finding, in_place, listed
@@ -123,3 +123,36 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
                 parts.memo["drivers"] = drivers(parts.all)
             found |= parts.memo["drivers"]
     return found
+
+
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:
+    """Return a pod of a workload.
+
+    Args:
+        owner: The workload, or the pod itself.
+        template: Its pod template, or the pod itself.
+        namespace: Its namespace; empty for its stated one.
+        pods: How many such pods the workload makes; None for what its fields say.
+
+    Returns:
+        The pod, with an ``owner`` that has the workload's kind and labels, and ``pods``: their number at a time, or,
+        with one for each node, their place.
+    """
+    metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
+    metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
+    about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
+    if pods is None:
+        about["pods"] = 1 if owner is template else _pods(owner)
+    return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
+
+
+def _pods(owner: JSONObject) -> Any:
+    if owner.get("kind") == "DaemonSet":
+        return "of all nodes"
+    spec = mapping(owner, "spec")
+    spec = mapping(spec, "jobTemplate", "spec") if owner.get("kind") == "CronJob" else spec
+    count = number(spec, "replicas")
+    return number(spec, "parallelism") if count is None else count

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import marshal
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.templates import pod_template
 from webhook.budget import Budget, current, work
 from webhook.drivers import Profile
-from webhook.inventory import Inventory
+from webhook.inventory import Inventory, is_claim
 from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
-from webhook.objects import JSONObject, free_of_nulls, items, mapping, text
+from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, metadata_of, name_of, text
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
-from webhook.references.alike import Alike
 from webhook.release import Release
 from webhook.spelling import near
 
@@ -25,7 +27,132 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
-    from webhook.references.scene import Scene
+
+
+class Scene:
+    """A cluster whose devices are all free.
+
+    Args:
+        inventory: The objects of the cluster.
+        release: The Kubernetes release, as the minor of 1.x.
+        gates: The feature gates that are on.
+
+    Raises:
+        ValueError: No allocator is known for that release and those gates, or an object is malformed.
+    """
+
+    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
+        from webhook.allocation import Allocator, Features  # most manifests need no allocator
+        from webhook.simulation.cluster import Settings
+
+        slices = [free_of_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
+        self._nodes = inventory.all("Node")
+        self._slices = slices
+        self.allocator = Allocator(
+            [free_of_nulls(each) for each in inventory.all("DeviceClass")],
+            slices,
+            taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
+            features=Features.of(gates, release),
+            release=release,
+            with_lists="DRAListTypeAttributes" in gates,
+        )
+
+    @cached_property
+    def by_name(self) -> dict[str, JSONObject]:
+        """The nodes by name."""
+        return {text(each, "metadata", "name"): each for each in self.nodes}
+
+    @cached_property
+    def nodes(self) -> list[JSONObject]:
+        """The nodes that may have devices; none if unknown, because labels decide and no nodes are known."""
+        if self._nodes:
+            return [each for each in self._nodes if name_of(each)]
+        names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)
+        if any(at(each, "spec", "nodeSelector") or at(each, "spec", "perDeviceNodeSelection") for each in self._slices):
+            return []
+        return [{"metadata": {"name": name}} for name in names]
+
+
+_BYTES: Final = 16 << 20
+"""How many bytes are cached of claims, and of pods."""
+_PROBLEM: Final = 1_000
+"""How many bytes a problem counts for."""
+_PLAIN: Final = 2
+"""The format of marshal in which equal values have equal bytes: later ones contain back references."""
+_NAMES_A_CLAIM: Final = b"resourceClaimName"
+"""A field of pods: whose claim it is, and who uses it, depends on their names."""
+
+
+class ReferenceFindings(NamedTuple):
+    """The findings of rules about an object.
+
+    Args:
+        skipped: The number of lookups skipped, by the kind of the object and the field that names it.
+    """
+
+    problems: Sequence[Problem]
+    skipped: Counter[tuple[str, Path]]
+
+
+class Alike:
+    """Caches findings of claims and templates, of whose metadata rules read only whether there is a name, and of pods.
+
+    Args:
+        most: How many bytes are cached of claims, and of pods.
+    """
+
+    def __init__(self, most: int = _BYTES) -> None:
+        self._claims, self._pods = _Cached(most), _Cached(most)
+
+    def find(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
+        """Return the findings of an object.
+
+        Args:
+            obj: The object, in any version.
+            look: The function that checks it, if no equal one is cached.
+        """
+        if is_claim(obj):
+            return self._claims.find({**obj, "metadata": bool(name_of(obj))}, look)
+        if pod_template(obj) is None:
+            return look()
+        content = {**obj, "metadata": {**metadata_of(obj), "name": None}}
+        return self._pods.find(content, look, unless=_NAMES_A_CLAIM)
+
+
+class _Cached(dict[bytes, ReferenceFindings]):
+    """Findings by what they follow from.
+
+    Args:
+        most: How many bytes are cached.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._left = most
+
+    def find(
+        self, content: JSONObject, look: Callable[[], ReferenceFindings], unless: bytes | None = None
+    ) -> ReferenceFindings:
+        """Return the findings of an object, cached for those of equal content.
+
+        Args:
+            content: What rules read of it.
+            look: The function that checks it.
+            unless: What no content has that is cached.
+        """
+        try:
+            key = marshal.dumps(content, _PLAIN)
+        except ValueError:  # it is nested too deeply
+            return look()
+        found = self.get(key)
+        if found is None:
+            found = look()
+            length = len(key) + _PROBLEM * (1 + len(found.problems))
+            if (unless is None or unless not in key) and length <= self._left:
+                self._left -= length
+                self[key] = found
+        return found
+
 
 _LISTED: Final = 5
 _UNITS_A_NAME: Final = 7
@@ -75,7 +202,7 @@ class Context:
         self.alike = Alike()
         """The cache of findings for similar objects."""
         self.users_of: Callable[[str, str], Sequence[JSONObject]] = lambda _namespace, _claim: ()
-        """Returns the pods that use a claim, as :func:`webhook.references.views.pod_view` shows them."""
+        """Returns the pods that use a claim, as :func:`webhook.references.requests.pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
 
@@ -175,7 +302,6 @@ class Context:
         """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
         if not self.uses_allocator:
             return None
-        from webhook.references.scene import Scene  # only with slices at hand
 
         try:
             return Scene(self.inventory, self.release, self.gates)

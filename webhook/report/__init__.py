@@ -1,4 +1,4 @@
-"""Shows findings: one class and one module for each output format.
+"""Shows findings: one class for each output format.
 
 Formats are imported on first use, so that the command line's parser can list them all.
 """
@@ -46,19 +46,19 @@ class Format(ABC):
 
 
 FORMATS: Mapping[str, str] = {
-    "text": "Text",
-    "concise": "Concise",
-    "statistics": "Statistics",
-    "json": "Json",
-    "sarif": "Sarif",
-    "junit": "JUnit",
-    "github": "GitHub",
-    "gitlab": "GitLab",
-    "markdown": "Markdown",
-    "html": "Html",
-    "openreports": "OpenReports",
+    "text": "text.Text",
+    "concise": "text.Concise",
+    "statistics": "text.Statistics",
+    "json": "json.Json",
+    "sarif": "sarif.Sarif",
+    "junit": "junit.JUnit",
+    "github": "github.GitHub",
+    "gitlab": "gitlab.GitLab",
+    "markdown": "markdown.Markdown",
+    "html": "html.Html",
+    "openreports": "openreports.OpenReports",
 }
-"""The classes of the formats; each is in the module with the format's name."""
+"""The classes of the formats, with their modules."""
 
 
 LISTING = frozenset({"junit"})
@@ -71,5 +71,6 @@ def make(name: str, style: Style) -> Format:
     Args:
         style: The style, where the format leaves it open.
     """
-    made: Format = getattr(import_module(f"webhook.report.{name}"), FORMATS[name])(style)
+    module, _, kind = FORMATS[name].partition(".")
+    made: Format = getattr(import_module(f"webhook.report.{module}"), kind)(style)
     return made

@@ -6,7 +6,7 @@ import os
 import re
 from functools import lru_cache
 
-from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.search import KUSTOMIZATIONS
 from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.findings import Finding, Origin
 from webhook.problem import Fix, Remark

@@ -13,8 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webhook.explain.links import page
-from webhook.explain.rules import texts
+from webhook.explain.names import page, texts
 from webhook.findings import Finding, Origin
 from webhook.report import Format
 from webhook.report.excerpt import (
@@ -32,7 +31,7 @@ from webhook.report.excerpt import (
 )
 from webhook.report.matrix import cells
 from webhook.report.model import Report, Tested
-from webhook.report.summary import closing
+from webhook.report.text import closing
 
 if TYPE_CHECKING:
     from webhook.report.picture import Picture

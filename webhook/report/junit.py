@@ -18,7 +18,7 @@ from webhook.records import NamedTuple
 from webhook.report import Format
 from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.model import Report, Tested
-from webhook.report.summary import noted
+from webhook.report.text import noted
 
 
 class _Case(NamedTuple):

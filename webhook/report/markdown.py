@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final
 
-from webhook.explain.links import page
+from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.excerpt import (
@@ -26,8 +26,7 @@ from webhook.report.excerpt import (
     uncommanded,
 )
 from webhook.report.model import Report
-from webhook.report.summary import closing
-from webhook.report.text import folded
+from webhook.report.text import closing, folded
 
 MAX_FINDINGS: Final = 200
 """The most findings to show: a comment may have 65,536 characters, a job summary 1 MiB."""

@@ -32,7 +32,7 @@ class Report:
         self.without_claims = 0
         """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
         self.left_out: Mapping[str, int] = {}
-        """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.selection`."""
+        """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.search`."""
         self.unread: Sequence[tuple[str, str]] = ()
         """What was not read: paths, each with the reason."""
         self.lists_files = False

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.explain.links import page
+from webhook.explain.names import page
 from webhook.objects import JSONObject
 from webhook.problem import ERROR, NOTE, WARNING
 from webhook.report import Format

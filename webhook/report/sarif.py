@@ -11,15 +11,14 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from webhook.explain.links import HOME, page
-from webhook.explain.rules import texts
+from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin, Suppression
 from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
-from webhook.report.summary import noted
+from webhook.report.text import noted
 
 if TYPE_CHECKING:
     from webhook.edit.edits import Edit
@@ -171,9 +170,8 @@ def _of_file(
     file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
 ) -> Iterator[tuple[Finding, JSONObject]]:
     from webhook.documents import parse  # needed only with fixes
-    from webhook.documents.content import decoded
-    from webhook.documents.limits import MAX_BYTES
-    from webhook.fixing.planning import Planner
+    from webhook.documents.source import MAX_BYTES, decoded
+    from webhook.fixing import Planner
     from webhook.regular import read_up_to
 
     try:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.git import repository
-from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MAX_BYTES
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of

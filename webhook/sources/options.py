@@ -9,8 +9,7 @@ from typing import Final
 
 from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT, VERSIONS
-from webhook.documents.search import bare
-from webhook.documents.selection import KUSTOMIZATIONS
+from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.records import NamedTuple
 from webhook.release import Release
 

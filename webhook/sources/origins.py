@@ -16,7 +16,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 from webhook.documents import Document, parse
-from webhook.documents.limits import MAX_BYTES, MAX_EXCERPT
+from webhook.documents.source import MAX_BYTES, MAX_EXCERPT
 from webhook.objects import JSONObject, mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from webhook.documents import Document, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
-from webhook.documents.limits import MAX_BYTES
 from webhook.documents.search import bare
+from webhook.documents.source import MAX_BYTES
 from webhook.problem import value_at
 from webhook.regular import open_regular, read_up_to
 from webhook.sources.bases import outside

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final
 
-from webhook.documents.limits import MAX_BYTES
+from webhook.documents.source import MAX_BYTES
 from webhook.sources.options import Progress
 
 SECONDS: Final = 120.0

@@ -9,12 +9,9 @@ from time import monotonic
 from typing import BinaryIO, Final
 
 from webhook.documents import Document, Selection, Unreadable
-from webhook.documents.content import decoded
 from webhook.documents.files import read_found
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.search import FoundFile, bare, find_files
-from webhook.documents.selection import HELM
-from webhook.documents.source import STDIN
+from webhook.documents.search import HELM, FoundFile, bare, find_files
+from webhook.documents.source import MAX_BYTES, STDIN, decoded
 from webhook.problem import cut
 from webhook.regular import read_up_to
 from webhook.sources.bases import Inputs, inputs_of

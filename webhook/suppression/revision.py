@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.git import command, environment, repository
-from webhook.documents.limits import MAX_BYTES
-from webhook.documents.selection import KUSTOMIZATIONS, SUFFIXES
+from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
+from webhook.documents.source import MAX_BYTES
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
-from webhook.check.manifests import check_charts
+from webhook.check.files import check_charts
 from webhook.check.policies import is_suite, placed, release
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
-from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import paths_of, render_options
+from webhook.cli.console import check_outputs, paths_of, render_options, show
 from webhook.documents import Document, Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies

@@ -14,11 +14,9 @@ from webhook.check.policies import is_suite, placed, release
 from webhook.check.progress import counting
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
-from webhook.cli.console.output import check_outputs, show
-from webhook.cli.console.reading import paths_of
+from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
-from webhook.documents.search import Trees
-from webhook.documents.selection import SUFFIXES
+from webhook.documents.search import SUFFIXES, Trees
 from webhook.engine.cases import SuiteError, SuiteErrors
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread

@@ -19,7 +19,7 @@ from flask import Flask, Response, abort, request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceededError, limited
-from webhook.cli.console.lines import show_lines
+from webhook.cli.console import show_lines
 from webhook.cli.ui.form import page
 from webhook.cli.ui.trial import Snapshot, Trial
 from webhook.server import ServerError, listen

@@ -13,7 +13,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api.versions import served
 from webhook.check.cluster import cluster_documents, context_of, not_found
 from webhook.cli import simulate
-from webhook.cli.console.reading import tell
+from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
 from webhook.deviceselectors.fleet import TRUE, Fleet

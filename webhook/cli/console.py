@@ -1,0 +1,305 @@
+"""Shows reports and results in the requested formats, and derives the exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from webhook.api.versions import DEFAULT, release_of
+from webhook.check.files import check_charts
+from webhook.check.target import runtime_config
+from webhook.configuration.options import Output
+from webhook.documents import STDIN, Document, Selection, Unreadable
+from webhook.documents.files import only_manifests
+from webhook.findings import INTERNAL, UNREADABLE, Finding
+from webhook.patterns import Pattern
+from webhook.problem import ERROR
+from webhook.report import Style, excerpt, make
+from webhook.report.excerpt import as_json
+from webhook.report.model import Report
+from webhook.report.text import as_text
+from webhook.sources import RenderOptions, SourceError, read
+from webhook.usage import UsageError
+
+
+def paths_of(arguments: Namespace) -> list[str]:
+    """Return the named paths; without paths, standard input if it is a pipe or a file."""
+    paths: list[str] = arguments.paths
+    return paths or ([STDIN] if _is_given() else [])
+
+
+def some_paths(arguments: Namespace, missing: str = "name files or directories, or pipe manifests in") -> list[str]:
+    """Return the named paths, or standard input.
+
+    Args:
+        missing: How to give the input.
+
+    Raises:
+        UsageError: No input is given.
+    """
+    if paths := paths_of(arguments):
+        return paths
+    raise UsageError(f"no input: {missing}")
+
+
+def read_sources(
+    arguments: Namespace,
+    paths: Sequence[str],
+    kubernetes: str | None,
+    namespace: str = "default",
+    texts: dict[str, list[str]] | None = None,
+) -> list[Document | Unreadable]:
+    """Read manifests; Helm charts and kustomizations among the paths are rendered.
+
+    Files of directories that are not manifests are left out, as in ``draguard validate``, and counted on stderr.
+
+    Args:
+        arguments: The command's arguments, with options for rendering charts.
+        paths: The paths; nothing is read if there are none.
+        kubernetes: The release for which charts are rendered; None for the newest.
+        namespace: The namespace for which they are rendered.
+        texts: Receives the rendered texts, by the file of the template or the kustomization.
+
+    Raises:
+        UsageError: No renderer is available, or an option does not fit.
+    """
+    check_charts(arguments, paths)
+    if not paths:
+        return []
+    options = render_options(arguments, kubernetes, namespace)._replace(texts=texts)
+    selection = Selection(allow_empty=arguments.allow_empty)
+    try:
+        documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
+    except SourceError as error:
+        raise UsageError(str(error)) from error
+    note_left_out(selection, quiet=getattr(arguments, "quiet", False))
+    return documents
+
+
+def render_options(arguments: Namespace, kubernetes: str | None, namespace: str) -> RenderOptions:
+    """Return how to render Helm charts and kustomizations.
+
+    Args:
+        arguments: The command's arguments, with options for rendering charts.
+        kubernetes: The release for which charts are rendered; None for the newest.
+        namespace: The namespace for which they are rendered.
+    """
+    release = release_of(kubernetes) if kubernetes else DEFAULT
+    values, sets, stated = tuple(arguments.helm_values), tuple(arguments.helm_set), runtime_config(arguments)
+    return RenderOptions(values, sets, namespace, release, stated, note=tell)
+
+
+def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
+    """Say on standard error which files were not read.
+
+    Args:
+        selection: What has left them out.
+        quiet: Whether nothing is to be printed.
+        renders: Whether the command renders charts that are named.
+    """
+    if selection.left_out and not quiet:
+        from webhook.report.text import not_read  # seldom needed
+
+        tell(not_read(selection.left_out, selection.unread, renders=renders))
+
+
+def tell(line: str) -> None:
+    """Print a line on standard error."""
+    from webhook.cli.console import show_lines  # few commands have something to tell
+
+    show_lines([line], sys.stderr)
+
+
+def _is_given() -> bool:
+    """Tell whether standard input is a pipe or a file; a socket may stay open forever."""
+    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer
+        return False
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+_MARK: Final = os.urandom(8).hex()
+"""What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
+_COLORS: Final = Pattern(rf"\x1b{_MARK}(\[[0-9;]+m)")
+
+_NARROWEST: Final = 40
+"""The least columns of a terminal: text is not folded any narrower."""
+_INDENT: Final = 4
+"""How far the further lines of a folded one are indented below it."""
+
+
+def columns(stream: TextIO) -> int:
+    """Return the width of a terminal; 0 if a stream goes elsewhere, where each text stays on one line."""
+    if not stream.isatty():
+        return 0
+    from shutil import get_terminal_size  # needed only for terminals
+
+    return max(get_terminal_size().columns, _NARROWEST)
+
+
+def colored(text: str, color: str) -> str:
+    """Return a text that :func:`show_lines` prints in a colour.
+
+    Args:
+        color: The numbers of the sequence, such as ``1;31``.
+    """
+    return f"\x1b{_MARK}[{color}m{text}\x1b{_MARK}[0m"
+
+
+def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
+    """Print texts, each on a line of its own, with unprintable characters and workflow commands escaped.
+
+    A terminal gets long lines folded between words.
+
+    Args:
+        lines: The texts; colours are those of :func:`colored`.
+        stream: Where to print them; None for standard output.
+    """
+    width = columns(stream or sys.stdout)
+    for line in lines:
+        texts = _COLORS.split(line)
+        texts[::2] = map(excerpt.printable, texts[::2])
+        texts[1::2] = (f"\x1b{_MARK}{each}" for each in texts[1::2])
+        for each in _folded("".join(texts), width):
+            print(excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
+
+
+def print_error(line: str) -> None:
+    """Print a line of a report, which is safe, on standard error."""
+    print(line, file=sys.stderr)
+
+
+def _folded(line: str, width: int) -> Iterator[str]:
+    """Fold a line to some columns, none for no limit; the sequences of colours take none."""
+    if not width or _columns_of(line) <= width:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip(" ")) + _INDENT)
+    start, taken, margin = 0, 0, ""
+    for word in re.finditer(r"( *)[^ ]+", line):
+        needed = _columns_of(word[0])
+        if taken + needed > width and start < word.start():
+            yield margin + line[start : word.start()]
+            start, margin, taken = word.end(1), indent, len(indent) - len(word[1])
+        taken += needed
+    yield margin + line[start:]
+
+
+def _columns_of(text: str) -> int:
+    columns: int = excerpt.columns_of(_COLORS.sub("", text))
+    return columns
+
+
+def check_outputs(arguments: Namespace) -> None:
+    """Check ``--output`` before the work begins.
+
+    Raises:
+        UsageError: A file cannot be written, or two reports go to one place.
+    """
+    seen = set[str]()
+    for output in arguments.output:
+        if output.file in seen:
+            where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
+            raise UsageError(f"--output: two reports go to {where}")
+        seen.add(output.file)
+        if output.file:
+            from webhook.documents.writing import check_writable  # needed only to write files
+
+            check_writable(output.file, f"--output {output.format}={output.file}")
+
+
+def show(report: Report, arguments: Namespace) -> int:
+    """Write a report in all requested formats; return the exit code."""
+    # Files are complete before a reader of standard output continues.
+    for output in sorted(_outputs(arguments), key=lambda each: not each.file):
+        if output.file:
+            from webhook.documents.writing import write  # needed only to write files
+
+            write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
+        else:
+            show_escaped(make(output.format, _style(arguments)).lines(report))
+    return exit_code(report, arguments)
+
+
+def show_escaped(lines: Iterable[str]) -> None:
+    """Write lines whose texts are escaped already."""
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _outputs(arguments: Namespace) -> list[Output]:
+    """Return the requested reports; ``--statistics`` takes the place of text."""
+    counts = getattr(arguments, "statistics", False)
+    return [
+        each._replace(format="statistics") if counts and each.format == "text" else each for each in arguments.output
+    ]
+
+
+def _style(arguments: Namespace) -> Style:
+    return Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
+
+
+def wants_colors(arguments: Namespace) -> bool:
+    """Tell whether text on standard output has colours."""
+    if arguments.color != "auto":
+        return bool(arguments.color == "always")
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+OWN_FAILURE = 3
+"""The exit code if draguard itself failed on an object."""
+UNREAD = 2
+"""The exit code if a path cannot be opened, such as one that does not exist."""
+
+
+def exit_code(report: Report, arguments: Namespace) -> int:
+    """Return the exit code for a report."""
+    code = code_of(report.findings) or (1 if arguments.strict and report.warnings else 0)
+    return 0 if code == 1 and getattr(arguments, "exit_zero", False) else code
+
+
+def code_of(findings: Iterable[Finding]) -> int:
+    """Return the exit code for findings: that of the gravest error, 0 without errors."""
+    errors = [finding for finding in findings if finding.problem.level == ERROR]
+    if any(finding.problem.rule == INTERNAL for finding in errors):
+        return OWN_FAILURE
+    if any(finding.problem.rule == UNREADABLE and not finding.line for finding in errors):
+        return UNREAD
+    return 1 if errors else 0
+
+
+def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = None) -> int:
+    """Print findings on stderr, located in what was rendered; return the exit code, 0 if none is an error.
+
+    Args:
+        texts: The rendered texts, by the file of the template or the kustomization.
+    """
+    if report.findings and texts:
+        from webhook.check.places import Places  # most manifests are files
+
+        Places(texts).place(report)
+    for line in as_text(report.findings):
+        print(line, file=sys.stderr)
+    return code_of(report.findings) if report.errors else 0
+
+
+def show_structured(value: Any, form: str) -> None:
+    """Print a result.
+
+    Args:
+        form: Its form: ``json`` or ``yaml``.
+    """
+    if form == "json":
+        text = as_json(value, indent=2)
+    else:
+        from webhook.documents.dump import dump  # JSON does not need it
+
+        text = dump([value]).removesuffix("\n")
+    print(text)

@@ -1,1 +1,0 @@
-"""Input paths, reports, files and progress, shared by all commands."""
