@@ -147,9 +147,18 @@ def test_what_is_left_of_shares_and_counters_is_told() -> None:
     ],
 )
 def test_why_a_free_device_is_stranded(objects: list[Any], why: str) -> None:
-    found = answer(node(), *objects)
+    found = answer(node(), *objects, options=("--kubernetes-version=1.37",))
     assert [each["why"] for each in found["devices"]] == [why] * len(found["devices"])
     assert found["sums"]["stranded"] == bool(why) * len(found["devices"])
+
+
+def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:
+    objects = [node(), slices(device()), device_class(), taint_rule(pool="n1")]
+    for patch, stranded in ((2, 0), (3, 1)):
+        options = (f"--kubernetes-version=1.36.{patch}", "--feature-gates=DRADeviceTaintRules=true")
+        found = answer(*objects, options=options)
+        assert found["sums"]["stranded"] == stranded
+        assert found["devices"][0]["taints"] == ["example.com/broken:NoExecute"]
 
 
 def test_health_is_that_of_kubelet_or_of_the_driver() -> None:

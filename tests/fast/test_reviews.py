@@ -427,19 +427,4 @@ def test_any_change_has_the_same_answer(data: st.DataObject, policies: ReviewOpt
 
 
 USUAL = [POD, DEPLOYMENT, *(each.review for each in recorded() if each.review["request"]["operation"] == "CREATE")]
-VALUES: tuple[Any, ...] = (
-    None,
-    5,
-    -1,
-    True,
-    1.5,
-    "",
-    "x",
-    "No_Name",
-    [],
-    {},
-    [None],
-    [{}],
-    {"a": 5},
-    {"name": "DEBUG"},
-)
+VALUES: tuple[Any, ...] = None, 5, -1, True, 1.5, "", "x", "No_Name", [], {}, [None], [{}], {"a": 5}, {"name": "DEBUG"}

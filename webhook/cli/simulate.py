@@ -515,6 +515,8 @@ class Limit(NamedTuple):
 
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
+    if arguments.fit and arguments.output == "html":
+        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     deadline = monotonic() + arguments.timeout
     try:
         with limited(Budget(deadline=deadline, is_offline=True)):  # which ends selectors that take long to compile
@@ -622,7 +624,7 @@ def prepare(
     if report.errors:
         return None
     if arguments.fit:
-        _check_fit(given.workloads, arguments, words.fit)
+        _check_fit(given.workloads, words.fit)
     what_if(arguments, inventory, namespace)
     pods = _pods(given, inventory, arguments, named, words.give)
     if not pods.reported and arguments.fit:
@@ -790,7 +792,7 @@ class Page:
             return
         if likeness not in self._pending:
             overlay = tell.overlay(placement) if self._drawable > 0 else None
-            self._drawable -= len(overlay.depths) if overlay else 0
+            self._drawable -= max(1, len(overlay.depths)) if overlay else 0
             self._pending[likeness] = answer, overlay, []
         self._pending[likeness][2].append(answer["name"])
 
@@ -851,14 +853,12 @@ def answer_all(
     return found
 
 
-def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace, counts: str) -> None:
-    """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
+def _check_fit(workloads: Iterable[JSONObject], counts: str) -> None:
+    """Refuse to count pods of a workload that has one on each node.
 
     Raises:
-        UsageError: A workload is a DaemonSet, or the output is a page.
+        UsageError: A workload is a DaemonSet.
     """
-    if arguments.output == "html":
-        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {full_name_of(each)}"

@@ -258,7 +258,8 @@ class Table:
             return "no-class", "no class"
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
             return "counters", "counters used up"
-        keeping = [each for each in taints if text(each, "effect") in {"NoSchedule", "NoExecute"}]
+        heeded = device.content.taints if self._cluster.settings.taint_rules_ignored else taints
+        keeping = [each for each in heeded if text(each, "effect") in {"NoSchedule", "NoExecute"}]
         return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
 
     def _counters(self, pool: PoolId) -> Counters:

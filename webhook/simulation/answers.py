@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
@@ -19,7 +20,7 @@ from webhook.records import NamedTuple
 from webhook.simulation import binding, creation
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
-from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
+from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.holders import DeviceID
@@ -37,7 +38,7 @@ _NOTHING: Final = Advice([], 0, is_complete=True)
 
 
 def _advice_untried(
-    scheduler: Scheduler, placement: Placement, explained: Callable[[Verdicts, Needs], JSONObject]
+    scheduler: Scheduler, placement: Placement, explained: Callable[[Verdicts, Needs], tuple[JSONObject, Advice]]
 ) -> Advice:
     """Correct what keeps a pod from all nodes, and count the nodes that would accept it then, or with one change more.
 
@@ -69,13 +70,13 @@ def _advice_untried(
         verdicts, round_ = scheduler.filter(other, uses)
         if verdicts.fitting and not verdicts.errors:
             what = " and ".join([*done, *change])
-            return Advice([Suggestion(what, len(verdicts.fitting))], tried, is_complete=True)
-    found = explained(verdicts, round_.needs)
-    suggestions = [
-        Suggestion(" and ".join([*done, *change, each["change"]]), each["nodes"], each["atLeast"])
-        for each in found["help"]
-    ]
-    return Advice(suggestions, len(tries) + found["tried"], is_complete=found["allTried"])
+            best = verdicts.best()
+            opened = [*best, *(node for node in sorted(verdicts.fitting) if node not in {*best})]
+            made = partial(Made.on, best[0], round_)
+            return Advice([Suggestion(what, len(opened), opened=opened, made=made)], tried, is_complete=True)
+    _, found = explained(verdicts, round_.needs)
+    suggestions = [each._replace(change=" and ".join([*done, *change, each.change])) for each in found.suggestions]
+    return Advice(suggestions, len(tries) + found.tried, found.is_complete)
 
 
 def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
@@ -161,11 +162,11 @@ class Overlay(NamedTuple):
 
     Args:
         depths: How many stages devices pass, by claim and request.
-        opened: The nodes that each change of the answer's help opens.
+        helps: For each change of the answer's help, the nodes that it opens, and what the pod gets on the first.
     """
 
     depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
-    opened: Sequence[Sequence[str]]
+    helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
 class Answers:
@@ -178,10 +179,12 @@ class Answers:
         self._suggestions = Suggestions(scheduler.cluster)
         self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject, Advice]] = {}
+        self._advice = _NOTHING
+        """That of the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
-        why = self._why(placement)
+        why, self._advice = self._why(placement)
         return {
             "namespace": namespace_of(placement.pod),
             "name": name_of(placement.pod),
@@ -194,19 +197,22 @@ class Answers:
         }
 
     def overlay(self, placement: Placement) -> Overlay | None:
-        """Return what a picture shows of a pod that nodes refuse, right after :meth:`of`; None for other pods."""
-        verdicts, needs = placement.verdicts, placement.needs
-        known = self._known.get(id(verdicts))
-        if (
-            placement.node is not None
-            or placement.candidates
-            or needs is None
-            or known is None
-            or known[0] is not verdicts
-        ):
+        """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
+        if placement.node is not None or placement.candidates:
             return None
-        opened = [[self._cluster.names[node] for node in each.opened] for each in known[4].suggestions]
-        return Overlay(self._explainer.depths(known[0], Round(self._cluster, needs)), opened)
+        verdicts, needs = placement.verdicts, placement.needs
+        depths = self._explainer.depths(verdicts, Round(self._cluster, needs)) if verdicts and needs else {}
+        names = self._cluster.names
+        helps = [
+            ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
+        ]
+        self._keep(verdicts)
+        return Overlay(depths, helps)
+
+    def _keep(self, verdicts: Verdicts | None) -> None:
+        """Note that changes which were tried have left the cluster as it was, with a longer log."""
+        if (known := self._known.get(id(verdicts))) is not None and known[0] is verdicts:
+            self._known[id(verdicts)] = (known[0], len(self._cluster.log), *known[2:])
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
@@ -222,35 +228,35 @@ class Answers:
             "why": _why(reason, _nothing(), []),
         }
 
-    def _why(self, placement: Placement) -> JSONObject:
+    def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         if placement.awaited:
             names = (self._cluster.names[each] for each in (placement.verdicts.fitting if placement.verdicts else ()))
-            return _of_waiting(placement.awaited, placement.candidates or tuple(names))
+            return _of_waiting(placement.awaited, placement.candidates or tuple(names)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
         is_reservable = needs is None or are_reservable(
             needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
         )
         if placement.node is not None or (placement.candidates and is_reservable):
-            return _nothing()
+            return _nothing(), _NOTHING
         if verdicts is None or needs is None:
-            return _advised([], _advice_untried(self._scheduler, placement, self._explained))
+            advice = _advice_untried(self._scheduler, placement, self._explained)
+            return _advised([], advice), advice
         return self._explained(verdicts, needs)
 
-    def _explained(self, verdicts: Verdicts, needs: Needs) -> JSONObject:
+    def _explained(self, verdicts: Verdicts, needs: Needs) -> tuple[JSONObject, Advice]:
         """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
-            return _renamed(known[3], dict(zip(known[2], names, strict=True)))
+            return _renamed(known[3], dict(zip(known[2], names, strict=True))), known[4]
         round_ = Round(self._cluster, needs)
         groups = self._explainer.groups(verdicts, round_)
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
-        # Trying suggestions leaves the cluster as it was, with a longer log.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found, advice
-        return found
+        return found, advice
 
     def _notes(self, placement: Placement) -> list[str]:
         notes = list(placement.notes)
