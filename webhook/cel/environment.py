@@ -33,8 +33,6 @@ class Environment(Scope):
 
     Args:
         libraries: The libraries beside the standard library.
-        variables: Variables and their types.
-        options: The options of the environment.
     """
 
     def __init__(

@@ -11,7 +11,6 @@ from webhook.budget import work
 from webhook.cel.checker.declarations import Validator
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.runtime import conversions, temporal
-from webhook.cel.runtime.decimals import positional
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
@@ -184,7 +183,7 @@ class _Plain(Formatter):
             entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
             return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
         if type(value) is float:
-            return _infinite(value) or positional(value)
+            return _infinite(value) or temporal.positional(value)
         return _scalar(value)
 
     def _decimal(self, value: Value) -> str:

@@ -209,7 +209,7 @@ _ACCESSORS: Final = (
     _accessor("getHours", "hours", _access(lambda moment: moment.hour), temporal.in_units(3600 * NANOS)),
     _accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), temporal.in_units(60 * NANOS)),
     _accessor("getSeconds", "seconds", _access(lambda moment: moment.second), temporal.in_units(NANOS)),
-    _accessor("getMilliseconds", "milliseconds", temporal.milliseconds, temporal.duration_milliseconds),
+    _accessor("getMilliseconds", "milliseconds", temporal.milliseconds, temporal.in_units(10**6)),
 )
 
 _OPERATORS: Final = (

@@ -38,16 +38,13 @@ def _is_sorted(values: list[Value]) -> bool:
     return not any(precedes(after, before) for before, after in pairwise(_comparable(values)))
 
 
-def _least(values: list[Value]) -> Value:
-    if not values:
-        raise EvaluationError("min called on empty list")
-    return reduce(lambda least, each: each if precedes(each, least) else least, _comparable(values))
+def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
+    def chosen(values: list[Value]) -> Value:
+        if not values:
+            raise EvaluationError(f"{name} called on empty list")
+        return reduce(lambda best, each: each if is_better(each, best) else best, _comparable(values))
 
-
-def _greatest(values: list[Value]) -> Value:
-    if not values:
-        raise EvaluationError("max called on empty list")
-    return reduce(lambda greatest, each: each if precedes(greatest, each) else greatest, _comparable(values))
+    return Function(name, *(_of_elements(name, type_, chosen) for type_ in _NAMES))
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
@@ -78,8 +75,8 @@ LIBRARY: Final = Library(
             ),
         ),
         Function("sum", *map(_sum, _ZEROS)),
-        Function("max", *(_of_elements("max", type_, _greatest) for type_ in _NAMES)),
-        Function("min", *(_of_elements("min", type_, _least) for type_ in _NAMES)),
+        _extreme("max", lambda each, best: precedes(best, each)),
+        _extreme("min", precedes),
         member("indexOf", "list_a_index_of_int", (list_of(_A), _A), INT, _index_of),
         member("lastIndexOf", "list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of),
     ),

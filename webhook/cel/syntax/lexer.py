@@ -76,10 +76,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
-    """Splits a text into tokens; other characters are reported and skipped.
-
-    Args:
-        knows_quotes: Whether there are names in backquotes.
+    """Splits a text into tokens, some in backquotes if they are known; other characters are reported and skipped.
 
     Raises:
         StopParsingError: There are too many errors.

@@ -60,10 +60,8 @@ def parse(
 
     Args:
         issues: Has the expression's text, and takes the errors.
-        macros: Macros by name, number of arguments and whether they are called on a target.
         budget: Pays for the work, including that of all later steps as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        quoting: What becomes of fields in backquotes.
 
     Raises:
         CompileError: The text is not an expression, or exceeds the limits.
