@@ -17,8 +17,7 @@ from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import Parts, compared, read_of
-from webhook.deviceselectors.written import AND, NOT, OR
+from webhook.deviceselectors.parts import AND, NOT, OR, Parts, compared, read_of
 from webhook.formats import parse_quantity
 from webhook.records import NamedTuple
 

@@ -28,14 +28,13 @@ from webhook.inventory.claims import (
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation import binding, creation
+from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
-from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -290,7 +289,7 @@ class Answers:
                 if placement.candidates or _is_of_others(each, placement.pod)
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
-        assumed = (creation.assumed(each, self._cluster.inventory, settings) for each in placement.claims)
+        assumed = map(self._cluster.assumed, placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)

@@ -22,7 +22,6 @@ from webhook.objects import (
 )
 from webhook.problem import ERROR
 from webhook.references.rules import listed
-from webhook.simulation import creation
 from webhook.spelling import did_you_mean, nearest
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -159,7 +158,7 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     entry = next((each for each in items(pod, "spec", "resourceClaims") if text(each, "name") == use.name), {})
     template = Ref(_TEMPLATE, source(entry, "resourceClaimTemplateName"), namespace)
     what = f"claim {use.name} not created"
-    if why := creation.refusal(use.claim, scene.cluster):
+    if why := scene.cluster.refusal(use.claim):
         if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
             about = (*refs, template)
             return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, _quota_helps(refs[0]), NOT_CREATED)

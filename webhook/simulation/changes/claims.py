@@ -13,9 +13,8 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import guarded, reads
 from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
