@@ -120,10 +120,7 @@ def test_a_driver_may_be_spelled_in_upper_case() -> None:
     assert formats.driver_name("", Release(34)) == (SUBDOMAIN,)
 
 
-@each_row(
-    ("value", "masked"),
-    [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")],
-)
+@each_row(("value", "masked"), [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")])
 def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: str) -> None:
     assert formats.mask_trailing_dash(value) == masked
     assert formats.name_prefix(value, Release(36)) == formats.dns_subdomain(masked, 36)
