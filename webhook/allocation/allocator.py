@@ -20,7 +20,7 @@ from webhook.allocation.state import Pick
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.usage import Available, Usage, available, full_name
 from webhook.allocation.view import NodeView
-from webhook.objects import JSONObject, mapping
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -148,7 +148,7 @@ class Allocator:
     def view(self, node: JSONObject) -> NodeView:
         """Return the devices that a node can use."""
         metadata = node["metadata"]
-        name, labels = metadata["name"], mapping(metadata, "labels")
+        name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = self._view(name, labels)
