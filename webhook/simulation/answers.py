@@ -286,7 +286,8 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates or _is_of_others(each, placement.pod)
+                if placement.candidates
+                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
         assumed = map(self._cluster.assumed, placement.claims)
@@ -357,11 +358,6 @@ def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
     }
 
 
-def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
-    return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
-
-
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
     """Adapt the explanation of a pod to another with the same needs, but other names of claims."""
     others = {old: new for old, new in names.items() if old != new}
@@ -428,7 +424,9 @@ class _LeftOut:
         used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+        if self._mistakes_devices and any(
+            _wants_several(asks) for claim in placement.claims for _, asks in requests(claim)
+        ):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
                 "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
@@ -455,9 +453,8 @@ class _LeftOut:
         return self._lowest < priority(pod, self._inventory)
 
 
-def _wants_several(claim: JSONObject) -> bool:
-    """Tell whether a request or alternative of a claim may get more than one device."""
-    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
+def _wants_several(asks: JSONObject) -> bool:
+    return text(asks, "allocationMode") == "All" or (number(asks, "count") or 1) > 1
 
 
 def _used(spec: JSONObject) -> Iterator[str]:

@@ -86,7 +86,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
             )
         else:
             where = _elsewhere(scene, _CLAIM, claim_name, namespace)
-            stale = "" if not _said(pod) else " (the scheduler's last words are older than that)"
+            stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
             yield Cause(f"{ref} does not exist{where}{stale}", (ref, *_meant(scene, _CLAIM, claim_name, namespace)))
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
@@ -96,10 +96,6 @@ def _of_group(scene: Scene, pod: JSONObject, entry: JSONObject) -> bool:
     """Tell whether a claim is one of the pod's PodGroup."""
     group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod))
     return any(text(each, "name") == text(entry, "name") for each in items(group, "spec", "resourceClaims"))
-
-
-def _said(pod: JSONObject) -> bool:
-    return bool(condition_of(pod, "PodScheduled"))
 
 
 def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
@@ -138,7 +134,8 @@ def being_deleted(claim: JSONObject) -> Cause:
         waits = f", and stays until {names}, which {use} it, {have} ended"
     elif finalizers:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
-    helps = (_IMMUTABLE,) if finalizers and not users and _opaque(claim) else ()
+    is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
+    helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
     pods = tuple(Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor"))
     return Cause(f"{ref_of(claim)} is being deleted{waits}", (ref_of(claim), *pods[:_USERS_MAX]), helps)
 
@@ -146,10 +143,6 @@ def being_deleted(claim: JSONObject) -> Cause:
 _IMMUTABLE: Final = (
     "field is immutable: opaque parameters are compared by their bytes, and those with spaces differ after a JSON patch"
 )
-
-
-def _opaque(claim: JSONObject) -> bool:
-    return any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
 
 
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
