@@ -55,7 +55,7 @@ _LISTED_MAX: Final = 50
 """The objects that are listed, of those that findings are about and that are no devices and nodes."""
 _CHANGED: Final = (
     "{0} :is(b,i).z{1}{{outline:2px solid var(--link);border-radius:50%}}"
-    "{0} b.j{1}{{background:none;border:1.5px solid var(--line-free);color:var(--text);font-size:0}}"
+    "{0} b.j{1}{{background:var(--glow);border:1.5px solid var(--line-free);color:var(--text);font-size:0}}"
 )
 """How cells look with a change: those that a pod gets then, and those that are released."""
 
