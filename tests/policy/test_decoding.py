@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, QUOTA, made
+from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.decoding import decoded, undecodable
+from webhook.policy.evaluation.request import request_of
+from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
 TEMPLATED: dict[str, Any] = {
@@ -190,3 +195,22 @@ def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
     place = "Go struct field ServicePort.spec.ports.targetPort of type int32"
     refusals = [f"json: cannot unmarshal {got} into {place}"] if got else []
     assert [each.message for each in undecodable(service, Kinds())] == refusals
+
+
+def test_nothing_is_kept_of_names_that_no_kind_has() -> None:
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"
+    policies = load(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}))
+
+    def make(number: int) -> None:
+        name = f"{number}{'x' * 50_000}"
+        sent = {"apiVersion": f"resource.k8s.io/v{name}", "kind": name, "metadata": {"name": "a"}}
+        assert mutate(request_of(sent, kinds=Kinds()), policies).object["metadata"]["labels"] == {"a": "b"}
+
+    make(0)
+    tracemalloc.start()
+    for number in range(20):
+        make(number)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 100_000

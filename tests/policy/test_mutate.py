@@ -505,6 +505,12 @@ def test_a_change_of_the_objects_identity_is_refused_by_every_failure_policy(
         assert verdict.message.startswith(message)
 
 
+def test_an_old_object_may_have_a_name_of_any_type() -> None:
+    policies = load(mutating("m", label("x", "'y'")))
+    verdict = evaluate(POD, POD | {"metadata": {"name": [["p"]]}}, policies=policies)
+    assert verdict.message.startswith('metadata.name: Invalid value: "p": field is immutable')
+
+
 @pytest.mark.parametrize(
     ("version", "kind", "message"),
     [

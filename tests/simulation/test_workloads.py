@@ -10,8 +10,7 @@ from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
 from webhook.objects import JSONObject
 from webhook.simulation import simulate
-from webhook.simulation.running import Running
-from webhook.simulation.workloads import is_workload, pods_of
+from webhook.simulation.workloads import Running, is_workload, pods_of
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
 

@@ -25,7 +25,6 @@ def allocation(
     """Return an AllocationResult, as in the API.
 
     Args:
-        claim: The demand of the claim.
         asks: The alternative chosen for each of its requests.
         shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
 

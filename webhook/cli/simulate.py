@@ -54,12 +54,19 @@ from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.conditions import SCHEDULER_ERROR
 from webhook.simulation.creation import create
 from webhook.simulation.holders import used_by
-from webhook.simulation.queue import in_order
 from webhook.simulation.rejections import stages_of
 from webhook.simulation.replicas import Fit, fit, shared
-from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement
-from webhook.simulation.workloads import distinct, is_suspended, is_workload, pods_of, sample, stand_ins
+from webhook.simulation.workloads import (
+    Running,
+    distinct,
+    in_order,
+    is_suspended,
+    is_workload,
+    pods_of,
+    sample,
+    stand_ins,
+)
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates

@@ -28,7 +28,6 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
     Args:
         expression: A selector that compiles.
         names: The names that it reads and devices may lack.
-        gates: The feature gates that are on.
 
     Returns:
         The selector; unchanged if there is no place for the test.

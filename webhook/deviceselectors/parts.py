@@ -39,8 +39,6 @@ class Read(NamedTuple):
     """An attribute or capacity that an expression reads.
 
     Args:
-        domain: Its domain, such as the driver's name.
-        name: Its name in the domain.
         is_guarded: Whether the expression tests first whether it exists.
         offset: The offset of its name in the expression, in code points.
         domain_offset: The offset of its domain.
@@ -64,7 +62,6 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
-        wanted: The value that was wanted.
         alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
@@ -87,10 +84,6 @@ class Blame(NamedTuple):
 
 class Parts:
     """A selector, split into parts.
-
-    Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
 
     Raises:
         CelError: The selector cannot be compiled.
@@ -161,11 +154,7 @@ class Parts:
         return " and ".join(self._wish(part) for part in self.all)
 
     def comparison(self, part: Expression) -> tuple[str, str]:
-        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison.
-
-        Args:
-            part: One of the parts.
-        """
+        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison."""
         subject, wish = compared(part)
         return ("", "") if subject is None else (source_of(subject), wish)
 
@@ -276,7 +265,6 @@ class Ordering(NamedTuple):
     """A comparison with a constant.
 
     Args:
-        subject: The expression that is compared.
         operator: The operator, as in ``subject operator wanted``.
     """
 

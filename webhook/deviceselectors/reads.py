@@ -174,7 +174,6 @@ def with_constant(expression: str, call: Call, value: str, *, safe: bool = True)
     """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
 
     Args:
-        call: The call, of a literal.
         value: The intended text; empty if it is unclear.
         safe: Whether it is intended beyond doubt.
     """

@@ -59,7 +59,6 @@ class Conflict(NamedTuple):
     """Conditions that cannot hold together: one by itself, two, or more.
 
     Args:
-        conditions: The conditions, in the order in which they are written.
         is_of_last: Whether one of them belongs to the last selector, so that the others do not contradict each other.
     """
 
@@ -68,11 +67,7 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or if it is unknown.
-
-    Args:
-        selectors: The selectors, which must all hold.
-    """
+    """Find conditions that no device can meet together; None if there are none, or if it is unknown."""
     for path, conditions in by_value(selectors).items():
         telling = _telling(conditions)
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):

@@ -166,7 +166,7 @@ class Picture:
         self.numbers: Mapping[_DeviceID, int] = {}
         """Numbers of devices, for scripts."""
         self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
-        self._slices = {each.name: each for several in cluster.current.values() for each in several}
+        self._slices = {each.name: each for several in cluster.catalog.current.values() for each in several}
         self._is_detailed = len(rows) <= DETAILED_MAX
         self._looks: list[tuple[Sequence[str], int | None]] = []
         """The selectors of what does not fade with each radio button, and the change that it shows."""

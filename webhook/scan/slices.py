@@ -71,7 +71,7 @@ def _by_hardware(cluster: Cluster) -> dict[tuple[str, ...], list[Piece]]:
     """Group devices by what tells their hardware from other hardware; only groups of several are returned."""
     found: dict[tuple[str, ...], list[Piece]] = defaultdict(list)
     nodes = {name for _, name in cluster.inventory.names("Node")}
-    for slices in cluster.current.values():
+    for slices in cluster.catalog.current.values():
         for each in slices:
             if each.node_name and nodes and each.node_name not in nodes:
                 continue
@@ -166,7 +166,7 @@ def devices_stranded(cluster: Cluster) -> Iterator[Found]:
         for group in (*result.taken, *(group for group, _ in result.failing)):
             selected.update(content.index for content in group.contents)
     left: dict[tuple[str, str], list[tuple[Slice, Device]]] = defaultdict(list)
-    for slices in cluster.current.values():
+    for slices in cluster.catalog.current.values():
         for one in slices:
             for device in one.devices:
                 if device.content.index not in selected:

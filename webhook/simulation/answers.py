@@ -13,7 +13,18 @@ from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
 from webhook.inventory import CLAIMS, Inventory
-from webhook.inventory.claims import Blocked, allocation_of, claims_of, source, uid_of
+from webhook.inventory.claims import (
+    Blocked,
+    DeviceID,
+    allocation_of,
+    claims_of,
+    classes_of,
+    device_of,
+    requests,
+    results_of,
+    source,
+    uid_of,
+)
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
@@ -23,11 +34,10 @@ from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.conditions import FILTER_FAILED
-from webhook.simulation.holders import DeviceID
-from webhook.simulation.queue import priority
-from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, requests
+from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
 from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
+from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
@@ -43,7 +53,6 @@ def _advice_untried(
     """Correct what keeps a pod from all nodes, and count the nodes that would accept it then, or with one change more.
 
     Args:
-        scheduler: The scheduler; its cluster stays as it is.
         placement: A pod for which the scheduler checked no node.
         explained: Returns what would help a pod that nodes refuse.
     """
@@ -292,10 +301,9 @@ class Answers:
         before = placement.needs.claims if placement.needs and placement.candidates else ()
         catalog = self._cluster.allocator.catalog
         for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
-            for result in items(allocation_of(claim), "devices", "results"):
-                driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
-                if catalog.find((driver, pool), device) is None:
-                    what = f"claim {full_name_of(claim)} has device {driver}/{pool}/{device}"
+            for device in map(device_of, results_of(claim)):
+                if catalog.find(device[:2], device[2]) is None:
+                    what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
     def _ungated(self, placement: Placement) -> Iterator[str]:
@@ -383,16 +391,10 @@ def _devices(claim: JSONObject) -> JSONObject | None:
 def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
-    allocation = allocation_of(claim)
-    if allocation:
-        return any(_taints(rule, each) for rule in rules for each in items(allocation, "devices", "results"))
-    found = [_drivers(text(asks, "deviceClassName"), cluster) for _, asks in requests(claim)]
+    if allocation_of(claim):
+        return any(rule.taints(*device_of(each)) for rule in rules for each in results_of(claim))
+    found = [_drivers(name, cluster) for _, name in classes_of(claim)]
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
-
-
-def _taints(rule: TaintRule, result: JSONObject) -> bool:
-    named = zip(rule[1:], (text(result, field) for field in ("driver", "pool", "device")), strict=True)
-    return all(wanted in {None, given} for wanted, given in named)
 
 
 def _drivers(name: str, cluster: Cluster) -> set[str]:
@@ -411,11 +413,7 @@ _MISTAKEN: Final = 34
 
 
 class _LeftOut:
-    """Lists the parts of pods that are not simulated, but may change where they run.
-
-    Args:
-        inventory: The objects of the cluster.
-    """
+    """Lists the parts of pods that are not simulated, but may change where they run."""
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self._inventory = inventory
@@ -423,11 +421,7 @@ class _LeftOut:
         self._lowest: int | None = None
 
     def notes(self, placement: Placement) -> Iterator[str]:
-        """List the parts of a pod that were not simulated.
-
-        Args:
-            placement: The placement of the pod.
-        """
+        """List the parts of a pod that were not simulated."""
         spec = mapping(placement.pod, "spec")
         scheduler = text(spec, "schedulerName")
         if scheduler not in {"", _DEFAULT_SCHEDULER}:

@@ -17,7 +17,7 @@ from webhook.api import gates
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import Inventory
-from webhook.inventory.claims import Blocked, Consumer, allocation_of, claims_of, is_pod
+from webhook.inventory.claims import Blocked, Consumer, allocation_of, claims_of, device_of, is_pod, results_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
@@ -69,8 +69,6 @@ class Settings(NamedTuple):
     """The release and feature gates of the simulated scheduler.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
         stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 
@@ -283,8 +281,9 @@ class Cluster:
 
     # -- claims
 
-    def claim(self, name: str, namespace: str) -> JSONObject | None:
-        """Return a claim in its current state."""
+    def claim(self, full_name: str) -> JSONObject | None:
+        """Return a claim, as namespace/name, in its current state."""
+        namespace, _, name = full_name.partition("/")
         return self.inventory.find("ResourceClaim", name, namespace)
 
     def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
@@ -349,8 +348,7 @@ class Cluster:
         self._touch(claim)
 
     def _touch(self, claim: JSONObject) -> None:
-        for result in items(claim, "status", "allocation", "devices", "results"):
-            self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+        self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
 
 
 def _nothing() -> None:

@@ -54,9 +54,6 @@ def conflicting(nodes: int) -> Condition:
     """Return the condition of a pod whose node affinity contradicts itself: each term requires two nodes at once.
 
     ``not found`` is the state of the plugin DynamicResources, which had no turn before.
-
-    Args:
-        nodes: The number of nodes.
     """
     return unschedulable(f"0/{nodes} nodes are available: pod affinity terms conflict. not found")
 
@@ -65,7 +62,6 @@ def before_filter(reason: str, nodes: int, claims: str, pod: JSONObject) -> Cond
     """Return the condition of a pod that the scheduler rejected before it looked at any node.
 
     Args:
-        nodes: The number of nodes.
         claims: The changes to the pod's claims.
     """
     after = _afterwards(claims, _preemption({_NOT_HELPFUL: nodes}, nodes, pod))
@@ -76,8 +72,6 @@ def refused(refusals: Sequence[Refusal], nodes: int, claims: str, pod: JSONObjec
     """Return the condition of a pod that all nodes refused.
 
     Args:
-        refusals: The refusal of each node that the scheduler looked at.
-        nodes: The number of nodes.
         claims: The changes to the pod's claims.
         absent: The reason why the scheduler did not look at the other nodes.
     """

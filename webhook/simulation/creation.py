@@ -29,12 +29,7 @@ def refusal_of_pod(pod: JSONObject, cluster: Cluster) -> str:
 
 
 def create(claims: Iterable[JSONObject], cluster: Cluster) -> None:
-    """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses.
-
-    Args:
-        claims: The claims, in their order.
-        cluster: The cluster, with the claims.
-    """
+    """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses."""
     extended = cluster.settings.counts_extended_resources
     for claim in claims:
         if why := cluster.quotas.refusal(claim, extended=extended):
@@ -78,12 +73,7 @@ def _of_label(claim: JSONObject, inventory: Inventory, settings: Settings) -> st
 
 
 def assumed(claim: JSONObject, inventory: Inventory, settings: Settings) -> str:
-    """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others.
-
-    Args:
-        inventory: The objects that may include its namespace.
-        settings: The release and its feature gates.
-    """
+    """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""
     namespace = namespace_of(claim)
     if _admin_request(claim, settings) is None or inventory.find("Namespace", namespace) is not None:
         return ""

@@ -19,6 +19,7 @@ from webhook.inventory.claims import (
     Use,
     allocation_of,
     claims_of,
+    classes_of,
     not_created,
     shape_of,
     source,
@@ -55,13 +56,11 @@ class Placement(NamedTuple):
     Args:
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
-        claims: Its claims after scheduling.
         candidates: The nodes that suited it equally well, by name.
         reason: The reason why the scheduler did not try it, or still waits; empty if it did.
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
-        awaited: The devices that it waits for.
     """
 
     pod: JSONObject
@@ -221,7 +220,7 @@ class Scheduler:
         return verdicts, round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
-        return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
+        return self.cluster.claim(full_name_of(claim)) or claim
 
     def _try(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Placement, bool]:
         """Run one scheduling cycle; tell also whether another one follows at once."""
@@ -273,15 +272,13 @@ class Scheduler:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
         knows_alternatives = PRIORITIZED_LIST in self.cluster.settings.gates
         for claim in claims:
-            if allocation_of(claim):
-                continue
-            for request in items(claim, "spec", "devices", "requests"):
-                if request.get("firstAvailable") and not knows_alternatives:
-                    subject = f"resource claim {full_name_of(claim)}, request {text(request, 'name')}"
+            for name, device_class in [] if allocation_of(claim) else classes_of(claim):
+                request, is_alternative, _ = name.partition("/")
+                if is_alternative and not knows_alternatives:
+                    subject = f"resource claim {full_name_of(claim)}, request {request}"
                     yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
-                for name, device_class in _classes_of(request):
-                    if self.cluster.inventory.find("DeviceClass", device_class) is None:
-                        yield f"request {name}: device class {device_class} does not exist"
+                if self.cluster.inventory.find("DeviceClass", device_class) is None:
+                    yield f"request {name}: device class {device_class} does not exist"
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
@@ -385,20 +382,6 @@ class Scheduler:
             self.cluster.inventory.put({**current, "status": status})
         claims = tuple(self._current(each.claim) for each in uses)
         return placement._replace(condition=conditions.failed(error), claims=claims)
-
-
-def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
-    """Iterate over the requests and alternatives of a claim, with the classes that they name."""
-    for request in items(claim, "spec", "devices", "requests"):
-        yield from _classes_of(request)
-
-
-def _classes_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    name = text(request, "name")
-    if exactly := mapping(request, "exactly"):
-        yield name, text(exactly, "deviceClassName")
-    for alternative in items(request, "firstAvailable"):
-        yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
 
 
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:

@@ -35,7 +35,6 @@ class Needs(NamedTuple):
         demand: Its demands on a node, devices aside.
         claims: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
-        consumers: The consumer of each claim.
     """
 
     pod: JSONObject
@@ -68,11 +67,7 @@ class Verdict(NamedTuple):
 
 
 class Round:
-    """One check of nodes for a pod, while the cluster does not change.
-
-    Args:
-        needs: The needs of the pod.
-    """
+    """One check of nodes for a pod, while the cluster does not change."""
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
         self.cluster = cluster

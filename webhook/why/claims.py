@@ -8,12 +8,11 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
 from webhook.inventory import has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, is_pod, named, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, device_of, named, results_of, source
 from webhook.objects import (
     JSONObject,
     at,
     condition_of,
-    full_name_of,
     items,
     mapping,
     name_of,
@@ -242,17 +241,4 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
 
 def devices_of(claim: JSONObject) -> list[str]:
     """Return the devices that a claim is allocated, as driver/pool/device."""
-    results = items(allocation_of(claim), "devices", "results")
-    return ["/".join(text(each, field) for field in ("driver", "pool", "device")) for each in results]
-
-
-def reserved_for(claim: JSONObject) -> list[str]:
-    """Return the pods that a claim is reserved for."""
-    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
-
-
-def holder(claim: JSONObject) -> str:
-    """Write who holds a claim, such as ``claim ml/gpu (pod train)``."""
-    pods = reserved_for(claim)
-    more = ", …" if len(pods) > 1 else ""
-    return f"claim {full_name_of(claim)}{f' (pod {pods[0]}{more})' if pods else ''}"
+    return ["/".join(device_of(each)) for each in results_of(claim)]

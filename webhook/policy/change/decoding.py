@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
@@ -134,7 +134,8 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    everything = compile_struct(type_ or Object, _target(api_version, kind, release)).decoding
+    known = (api_version, kind) if type_ else ("v1", "")  # others may name kinds as they like
+    everything = compile_struct(type_ or Object, _target(*known, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
         misfits = apart(everything.walk(value))[0]
@@ -143,7 +144,7 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     return decode
 
 
-@lru_cache(maxsize=64)
+@cache
 def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
     replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}

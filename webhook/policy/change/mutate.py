@@ -171,7 +171,7 @@ def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, 
         changed = {
             field: after
             for field, before in metadata_of(request.old_object).items()
-            if field in _OF_STORED and before and (after := metadata.get(field)) not in {None, "", before}
+            if field in _OF_STORED and before and (after := metadata.get(field)) not in (None, "", before)
         }
         for field in (each for each in ("name", "uid") if each in changed):
             message = f"metadata.{field}: Invalid value: {quoted(str(changed[field]))}: field is immutable"

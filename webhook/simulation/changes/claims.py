@@ -17,14 +17,14 @@ from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
 from webhook.formats import Quantity, readable_quantity
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
+from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.rejections import Group, requests
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.rejections import Group
 from webhook.spelling import nearest
 
 _FEWER: Final = 3
@@ -43,8 +43,6 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
 
     Args:
         claims: The claims; those that have devices are left alone.
-        groups: How nodes refuse the pod.
-        error: The error that made the scheduler give up on the pod; empty without one.
     """
     pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
     named = Counter(name for claim in pending.values() for name in {name for name, _ in requests(claim)})
@@ -94,10 +92,8 @@ class _Request:
     """A request, or an alternative, that may be changed.
 
     Args:
-        asks: Its content, as in the API.
         answers: The devices that nodes have left for it.
         place: The place of its claim, and its full name.
-        title: The name that changes give it.
         is_found: Whether some node has devices for all requests, but too little of what these take of the node.
     """
 
@@ -134,11 +130,7 @@ class _Request:
         """How many devices it needs of some node."""
 
     def changes(self, error: str) -> Iterator[Change]:
-        """Return the changes to the request.
-
-        Args:
-            error: The error that made the scheduler give up on the pod; empty without one.
-        """
+        """Return the changes to the request."""
         asks = self._asks
         for selector in items(asks, "selectors"):
             yield from self._of_selector(selector, error)
@@ -360,11 +352,7 @@ _AT_MOST: Final = frozenset({"<", "<="})
 
 
 class Threshold(NamedTuple):
-    """A selector with another threshold.
-
-    Args:
-        text: The new condition, such as ``memory >= 40Gi``.
-    """
+    """A selector with another threshold."""
 
     text: str
     expression: str

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import allocation_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.rejections import Group
-from webhook.simulation.running import owners_of
 from webhook.simulation.verdicts import Needs
+from webhook.simulation.workloads import owners_of
 
 _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""
@@ -28,7 +28,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
 
     Args:
         needs: The needs of the pod; its own claims may be in use by others, on other nodes.
-        groups: How nodes refuse the pod.
     """
     own = {
         full_name_of(claim): index
@@ -59,8 +58,7 @@ def _releasable(
         on: The claims of pods on nodes that lack room for it.
     """
     for name in dict.fromkeys((*wanted, *on)):
-        namespace, _, claim_name = name.partition("/")
-        claim = cluster.claim(claim_name, namespace)
+        claim = cluster.claim(name)
         if (
             claim is None
             or not allocation_of(claim)
@@ -92,7 +90,7 @@ def _is_of_gang(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
 
 def _size(claim: JSONObject) -> str:
     """Write how many devices a claim has, if there are several."""
-    count = len(items(allocation_of(claim), "devices", "results"))
+    count = len(results_of(claim))
     return f" with {count} devices" if count > 1 else ""
 
 

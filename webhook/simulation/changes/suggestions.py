@@ -11,18 +11,17 @@ from typing import Final
 
 from webhook.allocation import Result
 from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named
 from webhook.simulation.binding import are_reservable
 from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes import extended as of_extended
-from webhook.simulation.changes import nodes as of_nodes
+from webhook.simulation.changes import pods as of_pods
 from webhook.simulation.changes import releases
 from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import DeviceID
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
@@ -64,7 +63,6 @@ class Suggestion(NamedTuple):
     """A change that lets a pending pod fit.
 
     Args:
-        nodes: The number of nodes that it opens.
         at_least: Whether nodes were left untried, so that it may open more.
         opened: Their places, the best first, as far as they are known.
         made: Makes the change for a while, to see what the pod would get on the first of them.
@@ -86,7 +84,6 @@ class Advice(NamedTuple):
 
     Args:
         suggestions: The changes, the smallest first.
-        tried: The number of changes that were tried.
         is_complete: Whether there was time to try all.
     """
 
@@ -132,15 +129,12 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._later = of_cluster.Later(cluster)
         self._filtered = self._tried = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
         """List the changes that would let a pod fit.
 
         Args:
-            needs: The needs of the pod.
-            groups: The nodes that refuse it, grouped.
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
@@ -167,7 +161,7 @@ class Suggestions:
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(self._later.changes(needs, groups, error))
+        updates = list(of_cluster.changes(self._cluster, needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == of_cluster.RELEASE):
@@ -181,13 +175,10 @@ class Suggestions:
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
         """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
-        taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
-        nodes = cluster.nodes[: of_cluster.NODES_MAX]
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *of_claims.changes(cluster, needs.claims, groups, error),
-            *of_extended.changes(cluster, needs, groups),
-            *of_nodes.changes(needs.demand, nodes, taken, cluster.index, cluster.extended.has),
+            *of_pods.changes(cluster, needs, groups),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
