@@ -50,14 +50,6 @@ def with_status(status: dict[str, Any], kubernetes: str, pod: dict[str, Any] = P
     return said(validate({**pod, "status": status}, pod, kubernetes=kubernetes, subresource="status"))
 
 
-@pytest.mark.parametrize("minor", range(27, 37))
-def test_each_release_takes_its_own_shape_and_not_the_other(minor: int) -> None:
-    shapes = {"source": OLD_POD, "flat": POD}
-    taken = [name for name, pod in shapes.items() if not validate(pod, kubernetes=f"1.{minor}")]
-
-    assert taken == (["source"] if minor <= 30 else ["flat"])
-
-
 @pytest.mark.parametrize(
     ("kubernetes", "message"),
     [
@@ -124,24 +116,6 @@ def test_a_made_claim_is_named_after_a_generated_name_too() -> None:
     ]
 
 
-def test_null_items_are_empty_ones() -> None:
-    pod = copy.deepcopy(POD)
-    pod["spec"]["containers"].append(None)
-    pod["spec"]["containers"][0]["resources"]["claims"].append(None)
-    pod["spec"]["resourceClaims"].append(None)
-
-    assert said(validate(pod, kubernetes="1.36")) == [
-        "spec.containers[1].name: Required value",
-        "spec.containers[1].image: Required value",
-        "spec.resourceClaims[2].name: Required value",
-        (
-            'spec.resourceClaims[2]: Invalid value: {"Name":"","ResourceClaimName":null,'
-            '"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'
-        ),
-        "spec.containers[0].resources.claims[2]: Required value",
-    ]
-
-
 def test_a_container_listens_on_a_port() -> None:
     pod = copy.deepcopy(POD)
     pod["spec"]["containers"][0]["ports"] = [{"containerPort": 65535}, None, {"name": "http"}, {"containerPort": 65536}]
@@ -196,16 +170,9 @@ def test_a_status_that_fits_the_spec_is_taken() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "field"),
-    [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")],
-)
+@pytest.mark.parametrize(("kubernetes", "field"), [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")])
 def test_claims_made_belong_to_entries_of_the_spec(kubernetes: str, field: str) -> None:
-    statuses = [
-        {"name": "gpu", "resourceClaimName": "Made"},
-        {"name": "gpu"},
-        {"name": "disk"},
-    ]
+    statuses = [{"name": "gpu", "resourceClaimName": "Made"}, {"name": "gpu"}, {"name": "disk"}]
     pod = POD if int(kubernetes[2:]) > 30 else OLD_POD
 
     found = with_status({"resourceClaimStatuses": statuses}, kubernetes, pod)

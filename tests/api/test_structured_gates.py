@@ -196,10 +196,7 @@ def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -
 def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
     obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}}}, version="v1beta2")
     assert [problem.rule for problem in judge_admitted(obj)] == []
-    assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == [
-        "gate-off",
-        "one-attribute-value",
-    ]
+    assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == ["gate-off", "one-attribute-value"]
 
 
 @pytest.mark.parametrize(

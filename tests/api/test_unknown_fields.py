@@ -107,26 +107,14 @@ def test_a_field_of_the_status_is_not_meant() -> None:
 @pytest.mark.parametrize(
     ("obj", "kubernetes", "history"),
     [
-        (
-            claim({**FLAT, "firstAvailable": []}, version="v1beta1"),
-            "1.32",
-            "a field since 1.33, not yet in 1.32",
-        ),
-        (
-            claim({**FLAT, "capacity": {}}, version="v1beta1"),
-            "1.33",
-            "a field since 1.34, not yet in 1.33",
-        ),
+        (claim({**FLAT, "firstAvailable": []}, version="v1beta1"), "1.32", "a field since 1.33, not yet in 1.32"),
+        (claim({**FLAT, "capacity": {}}, version="v1beta1"), "1.33", "a field since 1.34, not yet in 1.33"),
         (
             changed(claim(), spec__controller="a.example.com"),
             None,
             "a field until 1.31; remove the field: the scheduler allocates claims, and no controller does",
         ),
-        (
-            pod({"name": "gpu", "source": {}}),
-            "1.31",
-            "a field until 1.30; its fields are now written here, without it",
-        ),
+        (pod({"name": "gpu", "source": {}}), "1.31", "a field until 1.30; its fields are now written here, without it"),
         (
             pod({"name": "gpu", "resourceClaimName": "shared"}),
             "1.30",

@@ -44,8 +44,7 @@ def test_changed_claims_of_a_group_are_only_counted(
 
 
 @pytest.mark.parametrize(
-    ("spec", "fields"),
-    [({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])],
+    ("spec", "fields"), [({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])]
 )
 def test_a_class_has_its_prefix_checked_last(spec: dict[str, Any], fields: list[str]) -> None:
     problems = validate({**CLASS, "spec": spec}, kubernetes="1.36")

@@ -13,13 +13,7 @@ import pytest
 
 from tests.cel import cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
-from webhook.cel import (
-    CostLimitExceededError,
-    Environment,
-    EvaluationError,
-    Library,
-    Meter,
-)
+from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Library, Meter
 from webhook.cel.types.base import BOOL, DYN
 from webhook.cel.types.values import Optional
 

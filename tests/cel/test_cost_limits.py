@@ -9,11 +9,7 @@ import pytest
 
 from tests.cel.costing import BINDINGS, FOLDING
 from webhook.budget import DeadlineExceededError
-from webhook.cel import (
-    CostLimitExceededError,
-    EvaluationError,
-    Meter,
-)
+from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.program import Program
 from webhook.cel.types.base import INT, list_of

@@ -8,12 +8,7 @@ import pytest
 
 from tests.cel import EXTENSIONS, cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
-from webhook.cel import (
-    Environment,
-    Function,
-    Library,
-    Overload,
-)
+from webhook.cel import Environment, Function, Library, Overload
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
 from webhook.cel.types import base as types

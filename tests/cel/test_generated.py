@@ -123,9 +123,7 @@ DATA = {"o": {"a": 1, 1: "a"}, "l": [1, 2], "device": {}, "m": {}}
 @pytest.mark.parametrize("folding", [True, False])
 def test_functions_stay_small_however_large_an_expression_is(name: str, *, folding: bool) -> None:
     environment = Environment(
-        EXTENSIONS,
-        variables={"o": DYN, "l": DYN, "device": DYN},
-        options=EnvironmentOptions(fold_constants=folding),
+        EXTENSIONS, variables={"o": DYN, "l": DYN, "device": DYN}, options=EnvironmentOptions(fold_constants=folding)
     )
     try:
         checked = environment.check(WIDE[name])

@@ -85,14 +85,7 @@ def test_versions_come_to(expression: str, expected: object) -> None:
 
 def test_values_of_libraries_can_be_keys_of_python() -> None:
     """Equal values hash alike, so that a set of them has one element."""
-    for expression in (
-        'quantity("1k")',
-        'semver("1.0.0")',
-        'ip("::1")',
-        'cidr("::/0")',
-        'url("/a")',
-        "format.uuid()",
-    ):
+    for expression in ('quantity("1k")', 'semver("1.0.0")', 'ip("::1")', 'cidr("::/0")', 'url("/a")', "format.uuid()"):
         assert len({outcome(expression), outcome(expression)}) == 1
 
 

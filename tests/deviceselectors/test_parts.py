@@ -8,9 +8,8 @@ from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.quantity import parse
 from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, _kept, parts_of
-from webhook.deviceselectors.reads import depends_on_device, drivers, reads
+from webhook.deviceselectors.reads import depends_on_device, drivers, guarded, reads
 from webhook.release import Release
 
 A = 'device.attributes["g"]'

@@ -60,10 +60,7 @@ def terms_after(*terms: object) -> list[Any]:
 
 
 def test_node_name_becomes_a_node_selector() -> None:
-    assert rewritten(pod()).patch == [
-        REMOVED,
-        {"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}},
-    ]
+    assert rewritten(pod()).patch == [REMOVED, {"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: NODE}}]
 
 
 def test_a_null_node_selector_is_as_good_as_none() -> None:

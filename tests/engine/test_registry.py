@@ -125,9 +125,7 @@ def test_a_deleted_object_is_a_stored_one() -> None:
     asks = policy(
         validations=[{"expression": "has(oldObject.metadata.uid)"}],
         matchConstraints={
-            "resourceRules": [
-                {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]},
-            ]
+            "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]}]
         },
     )
     assert evaluate(None, CLAIM, policies=load([asks, binding()])).allowed

@@ -121,8 +121,7 @@ def test_a_driver_may_be_spelled_in_upper_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "masked"),
-    [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")],
+    ("value", "masked"), [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")]
 )
 def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: str) -> None:
     assert formats.mask_trailing_dash(value) == masked

@@ -316,11 +316,7 @@ def test_a_misspelt_field_is_found_by_its_type() -> None:
         ("object.spec.priority == 'high'", [PODS], {}),
         ("object.spec.devices.requests.all(r, r.exactly.count == '1')", [CLAIMS], {}),
         ("variables.n == 1", [PODS], {"variables": [{"name": "n", "expression": "object.spec.nodeName"}]}),
-        (
-            "params.data.a == 1",
-            [PODS],
-            {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}},
-        ),
+        ("params.data.a == 1", [PODS], {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
         ("object.spec.devices.requests.all(r, r.count == 1)", [CLAIMS], {}),
     ],
 )
@@ -378,11 +374,7 @@ def test_what_the_api_server_states_of_a_policy_that_works_is_a_note(expression:
             "'_+_' applied to '(list(PodN.spec.containers.@idx), list(PodN.spec.initContainers.@idx))'",
         ),
         ("object.metadata.labels == object.spec", PODS, "'_==_' applied to '(map(string, string), PodN.spec)'"),
-        (
-            "object.spec.devices.config[0].opaque.parameters.a == 1",
-            CLAIMS,
-            "undefined field 'a'",
-        ),
+        ("object.spec.devices.config[0].opaque.parameters.a == 1", CLAIMS, "undefined field 'a'"),
     ],
 )
 def test_types_have_the_names_of_their_paths(expression: str, rules: dict[str, Any], text: str) -> None:

@@ -38,12 +38,7 @@ def test_a_workload_has_a_status() -> None:
 
 
 def test_what_is_given_stays() -> None:
-    given = POD | {
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [],
-        }
-    }
+    given = POD | {"spec": {"restartPolicy": "Never", "containers": []}}
     assert with_defaults(given)["spec"]["restartPolicy"] == "Never"
 
 

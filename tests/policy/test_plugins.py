@@ -172,11 +172,7 @@ KEPT = [
             ],
             "object.spec.storageClassName == 'a'",
         ),
-        (
-            STORAGE,
-            [default("StorageClass", name, "storage") for name in "bac"],
-            "object.spec.storageClassName == 'a'",
-        ),
+        (STORAGE, [default("StorageClass", name, "storage") for name in "bac"], "object.spec.storageClassName == 'a'"),
         (
             STORAGE | {"spec": {"storageClassName": ""}},
             [default("StorageClass", "a", "storage")],

@@ -51,11 +51,7 @@ KEYWORDS = [
     ("{type: integer, enum: [1, 2]}", "2", ""),
     ("{type: integer, minimum: 2}", "1", "Invalid value: 1: a in body should be greater than or equal to 2"),
     ("{type: integer, maximum: 2}", "3", "Invalid value: 3: a in body should be less than or equal to 2"),
-    (
-        "{type: integer, maximum: 2, exclusiveMaximum: true}",
-        "2",
-        "Invalid value: 2: a in body should be less than 2",
-    ),
+    ("{type: integer, maximum: 2, exclusiveMaximum: true}", "2", "Invalid value: 2: a in body should be less than 2"),
     ("{type: number, minimum: 0.5}", "0.25", "Invalid value: 0.25: a in body should be greater than or equal to 0.5"),
     ("{type: integer, multipleOf: 4}", "6", "Invalid value: 6: a in body should be a multiple of 4"),
     ("{type: number, multipleOf: 0.5}", "1.5", ""),
@@ -233,11 +229,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("rule", "expected"), BROKEN)
 def test_a_rule_that_does_not_compile_is_an_error(rule: str, expected: str) -> None:
-    stated = {
-        "type": "object",
-        "properties": {"a": {"type": "integer"}},
-        "x-kubernetes-validations": [{"rule": rule}],
-    }
+    stated = {"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}
     found = [str(each) for each in validate({"a": 1}, Structural(stated), RELEASE)]
     assert (len(found) == 1 and expected in found[0]) if expected else not found
     told = list(rule_errors(Structural({"items": {"additionalProperties": stated}}), RELEASE))

@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
+from webhook.allocation.compatibility import snapshot
+from webhook.allocation.demand import LIMIT, Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.memory import leaves_traces
-from webhook.allocation.outcome import UnsupportedSelectorError, allocation, node_selector
 from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, SearchResult, fault, raise_unless_bool
 from webhook.allocation.selecting import Chooser, Fault, SelectorFault, Selectors
@@ -20,7 +20,7 @@ from webhook.allocation.state import Pick
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.usage import Available, Usage, available, full_name
 from webhook.allocation.view import NodeView
-from webhook.objects import JSONObject, mapping
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -148,7 +148,7 @@ class Allocator:
     def view(self, node: JSONObject) -> NodeView:
         """Return the devices that a node can use."""
         metadata = node["metadata"]
-        name, labels = metadata["name"], mapping(metadata, "labels")
+        name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = self._view(name, labels)
@@ -216,7 +216,11 @@ class Allocator:
                 raise Stop(check)
             if isinstance(check, Ask):
                 if check.is_all:
-                    every[check] = self._all_devices(check, self._chooser_of_all(check, last), view)
+                    # Until 1.35 the second alternative of a request was cached under the index of the first.
+                    is_second = check.alternative == 1 and last is not None and last.is_all
+                    mixes_up = last is not None and is_second and self.variant.mixes_up_alternatives
+                    chooser = last.chooser if last is not None and mixes_up else check.chooser
+                    every[check] = self._all_devices(check, chooser, view)
                 last = check
                 wanted = len(every[check]) if check.is_all else check.count
                 least = totals.setdefault(check.claim, {})
@@ -226,14 +230,6 @@ class Allocator:
                 if total > LIMIT:
                     text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                     raise Stop(Complaint(check, text))
-
-    def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
-        """Return the chooser of the devices that a request for all devices wants.
-
-        Until 1.35 the second alternative of a request was cached under the index of the first.
-        """
-        is_second = ask.alternative == 1 and last is not None and last.is_all
-        return last.chooser if last is not None and is_second and self.variant.mixes_up_alternatives else ask.chooser
 
     def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
         """Return the devices that a request for all devices gets.
@@ -505,16 +501,153 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
     """
     if not view.consumes:
         return {}
-    names = dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1)
-    tried = {
-        name: [each for each in catalog.drivers_of(name) if _tries(demand, catalog, (each, name))] for name in names
-    }
+    tried: dict[str, list[str]] = {}
+    for name in dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1):
+        for driver in catalog.drivers_of(name):
+            devices = (device.content for each in catalog.by_pool[driver, name] for device in each.devices)
+            drawing = [content for content in devices if content.consumes]
+            if any(ask.chooser.choose(content) is not False for ask in demand.asks for content in drawing):
+                tried.setdefault(name, []).append(driver)
     return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
 
 
-def _tries(demand: Demand, catalog: Catalog, pool: tuple[str, str]) -> bool:
-    """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
-    contents = [
-        device.content for slice_ in catalog.by_pool[pool] for device in slice_.devices if device.content.consumes
-    ]
-    return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
+class UnsupportedSelectorError(Exception):
+    """A slice's node selector has more than one term; upstream fails then, for all nodes."""
+
+
+def allocation(
+    claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int
+) -> JSONObject:
+    """Return an AllocationResult, as in the API.
+
+    Args:
+        asks: The alternative chosen for each of its requests.
+        shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    results = []
+    for pick in picks:
+        result = _result(pick, view)
+        if pick.take is not None:
+            result["shareID"] = f"share-{shares}"
+            shares += 1
+        results.append(result)
+    devices: JSONObject = {"results": results} if results else {}
+    is_once = view.variant.configures_once
+    config = [*_class_configuration(asks), *_claim_configuration(claim, asks, is_once=is_once)]
+    if is_once:
+        config = [_for_all(each, asks) for each in config]
+    if config:
+        devices["config"] = config
+    found: JSONObject = {"devices": devices}
+    selector = node_selector(picks, view)
+    if selector is not None:
+        found["nodeSelector"] = selector
+    return found
+
+
+def _result(pick: Pick, view: NodeView) -> JSONObject:
+    ask, device = pick.ask, view.devices[pick.device]
+    others = device.content.others
+    result: JSONObject = {
+        "request": ask.full_name,
+        "driver": device.slice.driver,
+        "pool": device.slice.pool,
+        "device": device.name,
+    }
+    if ask.is_admin:
+        result["adminAccess"] = True
+    if ask.tolerations and view.variant.records_tolerations:
+        result["tolerations"] = list(ask.tolerations)
+    if view.variant.features.DeviceBindingAndStatus:
+        for name in ("bindingConditions", "bindingFailureConditions"):
+            if others.get(name):
+                result[name] = others[name]
+    if view.variant.features.CompatibilityGroups and (groups := snapshot(others)):
+        result["compatibilityGroups"] = groups
+    if view.variant.features.OptionalNodeOperations and device.slice.skipped_operations:
+        result["skipNodeOperations"] = list(device.slice.skipped_operations)
+    if pick.take is not None and pick.take.texts:
+        result["consumedCapacity"] = dict(pick.take.texts)
+    return result
+
+
+def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
+    """Return the configuration of classes; that of each class is added once, for all its requests."""
+    found: list[JSONObject] = []
+    by_class: dict[str, list[JSONObject]] = {}
+    for ask in asks:
+        name = ask.class_["metadata"]["name"]
+        if name in by_class:
+            for each in by_class[name]:
+                each["requests"].append(ask.full_name)
+            continue
+        by_class[name] = [
+            {"source": "FromClass", "requests": [ask.full_name], **_device_configuration(config)}
+            for config in (ask.class_.get("spec") or {}).get("config") or ()
+        ]
+        found += by_class[name]
+    return found
+
+
+def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
+    """Return the configuration of a claim; until 1.36, one that names several requests appears once for each."""
+    found: list[JSONObject] = []
+    for config in claim.raw.get("config") or ():
+        names = config.get("requests") or ()
+        added = {"source": "FromClaim", **({"requests": names} if names else {}), **_device_configuration(config)}
+        if not names:
+            found.append(added)
+        else:
+            repeated = [added for ask in asks if ask.base in names or ask.full_name in names]
+            found += repeated[:1] if is_once else repeated
+    return found
+
+
+def _for_all(config: JSONObject, asks: Sequence[Ask]) -> JSONObject:
+    """Leave out the requests of a configuration that applies to all requests."""
+    names = config.get("requests") or ()
+    if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
+        return config
+    return {key: value for key, value in config.items() if key != "requests"}
+
+
+def _device_configuration(config: JSONObject) -> JSONObject:
+    return {"opaque": config["opaque"]} if config.get("opaque") is not None else {}
+
+
+def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
+    """Return a selector of the nodes that can use some devices, None for all nodes (``createNodeSelector``).
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
+    for pick in picks:
+        device = view.devices[pick.device]
+        name, selector = device.slice.node_name, device.slice.node_selector
+        if device.slice.is_per_device:
+            name, selector = device.content.others.get("nodeName"), device.content.others.get("nodeSelector")
+        if name is not None or (device.content.others.get("bindsToNode") and view.variant.knows_capacity):
+            field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
+            return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        if selector is not None:
+            given = selector.get("nodeSelectorTerms") or ()
+            if len(given) > 1:
+                raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
+            for name, known in terms.items():
+                for each in (one for term in given for one in term.get(name) or ()):
+                    if not any(_is_same(each, other) for other in known):
+                        known.append(each)
+    term = {name: found for name, found in terms.items() if found}
+    return {"nodeSelectorTerms": [term]} if term else None
+
+
+def _is_same(one: JSONObject, other: JSONObject) -> bool:
+    return (
+        one.get("key") == other.get("key")
+        and one.get("operator") == other.get("operator")
+        and set(one.get("values") or ()) == set(other.get("values") or ())
+    )

@@ -51,12 +51,10 @@ from webhook.report.model import Report
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
-from webhook.simulation.conditions import SCHEDULER_ERROR
-from webhook.simulation.creation import create
 from webhook.simulation.holders import used_by
 from webhook.simulation.rejections import stages_of
 from webhook.simulation.replicas import Fit, fit, shared
-from webhook.simulation.scheduler import Placement
+from webhook.simulation.scheduler import SCHEDULER_ERROR, Placement
 from webhook.simulation.workloads import (
     Running,
     distinct,
@@ -640,7 +638,7 @@ def prepare(
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    create(given.created, scheduler.cluster)
+    scheduler.cluster.create(given.created)
     return Prepared(scheduler, pods, given.notes)
 
 

@@ -28,14 +28,13 @@ from webhook.inventory.claims import (
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation import binding, creation
+from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
-from webhook.simulation.conditions import FILTER_FAILED
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -287,10 +286,11 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates or _is_of_others(each, placement.pod)
+                if placement.candidates
+                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
-        assumed = (creation.assumed(each, self._cluster.inventory, settings) for each in placement.claims)
+        assumed = map(self._cluster.assumed, placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
@@ -356,11 +356,6 @@ def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
         "tried": advice.tried,
         "allTried": advice.is_complete,
     }
-
-
-def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
-    return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
 
 
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
@@ -429,7 +424,9 @@ class _LeftOut:
         used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+        if self._mistakes_devices and any(
+            _wants_several(asks) for claim in placement.claims for _, asks in requests(claim)
+        ):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
                 "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
@@ -456,9 +453,8 @@ class _LeftOut:
         return self._lowest < priority(pod, self._inventory)
 
 
-def _wants_several(claim: JSONObject) -> bool:
-    """Tell whether a request or alternative of a claim may get more than one device."""
-    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
+def _wants_several(asks: JSONObject) -> bool:
+    return text(asks, "allocationMode") == "All" or (number(asks, "count") or 1) > 1
 
 
 def _used(spec: JSONObject) -> Iterator[str]:

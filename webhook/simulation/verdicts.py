@@ -79,6 +79,7 @@ class Round:
             for index, each in enumerate(needs.claims)
             if allocation_of(each)
         ]
+        self._waits = cluster.settings.has_binding_conditions
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
 
     def delegated(self, node: int) -> frozenset[str]:
@@ -148,11 +149,10 @@ class Round:
 
     def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
         """Return the claims whose devices the node cannot use, or that have failed."""
-        waits = self.cluster.settings.has_binding_conditions
         return tuple(
             index
             for index, selector, claim in self._selectors
-            if (selector and not selects(selector, node)) or (waits and is_unavailable(claim, self.cluster.now))
+            if (selector and not selects(selector, node)) or (self._waits and is_unavailable(claim, self.cluster.now))
         )
 
     def taken(self, result: Result | None) -> Taken:

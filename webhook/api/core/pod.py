@@ -63,8 +63,7 @@ class ContainerStatus(V1Struct):
 
     package = "v1"
     opaque: ClassVar = alike(
-        Anything(),
-        "allocatedResources containerID image imageID lastState ready resources restartCount started state",
+        Anything(), "allocatedResources containerID image imageID lastState ready resources restartCount started state"
     )
 
     name = Text("The container.", written=True)

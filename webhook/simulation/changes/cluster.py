@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from webhook.allocation.devices import PoolId
 from webhook.allocation.selecting import missing_in
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers, reads
+from webhook.deviceselectors.reads import drivers, guarded, reads
 from webhook.inventory.claims import classes_of
 from webhook.objects import JSONObject, items, mapping, name_of, text
 from webhook.simulation.affinity import Taint, taint_of
