@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.mutilation import mutilated
+from tests.rows import each_row
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.kubernetes.environments import admission_environment, with_variables
 from webhook.cel.types.base import DYN
@@ -113,7 +114,7 @@ def written(extent: Extent) -> Any:
     return "*" if extent.whole else {name: written(part) for name, part in extent.parts.items()}
 
 
-@pytest.mark.parametrize(("text", "read"), EXPRESSIONS)
+@each_row(("text", "read"), EXPRESSIONS)
 def test_paths_are_followed(text: str, read: Any) -> None:
     assert written(extent_of(text)) == read
 

@@ -13,6 +13,7 @@ from tests.command import draguard
 from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
 from tests.report.test_html import Page
+from tests.rows import each_row
 from tests.scan.clusters import (
     HEALTHY,
     claim,
@@ -468,7 +469,7 @@ def page_of(text: str) -> str:
     return "\n".join([*pictured(drawn, text, "error", [text], {"Evidence": [text]}), *drawn.links(1)])
 
 
-@pytest.mark.parametrize("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])
+@each_row("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])
 def test_hostile_texts_stay_text(text: str) -> None:
     calm, wild = page_of("a"), page_of(text)
     assert Page(calm).tags == Page(wild).tags
@@ -494,7 +495,7 @@ def test_nodes_that_differ_too_much_are_grouped_by_zone(monkeypatch: pytest.Monk
     assert re.findall("<h2>(.*?)\n", text) == ["3 nodes"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "shown", "said"),
     [
         (["gpu-a-1.example.com", "gpu-a-2.example.com"], ["1", "2"], "all nodes are named gpu-a-….example.com"),
@@ -509,7 +510,7 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
     assert re.findall("all nodes are named [^<]*", text) == [each for each in [said] if each]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "said"),
     [
         (["devices", "--by=node"], "a page has all sums, and is drawn once: leave out --by and --watch"),
