@@ -360,7 +360,7 @@ def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:
     """Return the attempt to allocate devices that failed on a node, if only beside a lack of other resources."""
     if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
         verdict = round_.filter_devices(node)
-    return round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
+    return round_.on(node).attempt if verdict.by_devices and not verdict.error else None
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:

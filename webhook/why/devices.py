@@ -405,7 +405,7 @@ class Lacks:
     def _contested(self, group: JSONObject) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
         node = self._scene.cluster.index[group["nodes"][0]]
-        attempt = Round(self._scene.cluster, self._needs).attempt_on(node)
+        attempt = Round(self._scene.cluster, self._needs).on(node).attempt
         places = []
         for funnel in attempt.explain(self._scene.cluster.nodes[node].node) if attempt else ():
             found = [funnel.view.devices[index] for index in funnel.places]
