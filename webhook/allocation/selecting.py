@@ -327,9 +327,10 @@ class Chooser:
         found = self.known[content.index] if content.index < len(self.known) else None
         if found is not None:
             return found
-        if not self._binds and content.others.get("bindingConditions"):
-            return keep(self.known, content, result=False)
-        return keep(self.known, content, self._choice(self.first_false(content)))
+        choice: Choice = False
+        if self._binds or not content.others.get("bindingConditions"):
+            choice = self._choice(self.first_false(content))
+        return keep(self.known, content, choice)
 
     def is_of_class(self, content: Content) -> Choice:
         """Tell whether a device belongs to the class, whatever the request wants."""
