@@ -185,11 +185,7 @@ class InPod:
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
-        most = most or MAX_RESPONSE
-        content = self._api.read(path, most + 1)
-        if len(content) > most:
-            raise TooLong("the answer is too long")
-        return content
+        return self._api.read(path, most or MAX_RESPONSE)
 
 
 class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
