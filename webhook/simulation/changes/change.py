@@ -17,8 +17,9 @@ def same(needs: Needs) -> Needs:
     return needs
 
 
-def _none(_: Collection[int]) -> Iterable[Change]:
-    return ()
+def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
+    """Return a function that returns the same changes whichever nodes are open."""
+    return lambda _: changes
 
 
 class Change(NamedTuple):
@@ -43,7 +44,7 @@ class Change(NamedTuple):
     edit: Callable[[Needs], Needs] = same
     released: JSONObject | None = None
     nodes: frozenset[int] | None = None
-    closer: Callable[[Collection[int]], Iterable[Change]] = _none
+    closer: Callable[[Collection[int]], Iterable[Change]] = these(())
     selects_less: bool = False
     parts: frozenset[object] = frozenset()
     cluster: Cluster | None = None

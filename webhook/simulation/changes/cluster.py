@@ -183,11 +183,8 @@ def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
     found: dict[PoolId, list[JSONObject]] = {}
     for pool, slices in cluster.allocator.catalog.current.items():
         if any(each.count > len(slices) for each in slices):
-            raw = [cluster.inventory.find("ResourceSlice", each.name) or {} for each in slices]
-            found[pool] = [_with_count(each, len(slices)) for each in raw]
+            for each in slices:
+                raw: Any = cluster.inventory.find("ResourceSlice", each.name)
+                of_pool = {**raw["spec"]["pool"], "resourceSliceCount": len(slices)}
+                found.setdefault(pool, []).append({**raw, "spec": {**raw["spec"], "pool": of_pool}})
     return found
-
-
-def _with_count(each: JSONObject, count: int) -> JSONObject:
-    spec: Any = each["spec"]
-    return {**each, "spec": {**spec, "pool": {**spec["pool"], "resourceSliceCount": count}}}

@@ -217,7 +217,8 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        at_least = bool(_concerned(changes, self._untried(_edited(needs, changes))))
+        untried = Verdicts(self._cluster, named(_edited(needs, changes).demand.spec)).nodes[of_cluster.NODES_MAX :]
+        at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield _Remedy(exact, nodes, at_least)
         if len(fitting) > len(nodes):
@@ -262,10 +263,6 @@ class Suggestions:
                 if change.released is not None:
                     gone.enter_context(self._cluster.without(change.released))
             yield next((change.cluster for change in changes if change.cluster is not None), self._cluster)
-
-    def _untried(self, needs: Needs) -> Sequence[int]:
-        """Return the nodes on which changes are not tried."""
-        return Verdicts(self._cluster, named(needs.demand.spec)).nodes[of_cluster.NODES_MAX :]
 
     def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
         if self._filtered > _FILTERED_MAX:
