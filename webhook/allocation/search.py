@@ -288,7 +288,6 @@ class Search:
     """One search on one node.
 
     Args:
-        every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
     """

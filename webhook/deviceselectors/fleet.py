@@ -283,7 +283,6 @@ class Row(NamedTuple):
     """Devices for which selectors give the same result.
 
     Args:
-        outcome: ``true``, ``false`` or ``error``.
         unused: The reason why they cannot be used anyway; empty if they can.
     """
 

@@ -392,11 +392,7 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
 
 
 def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
-    """Return a selector with each other value that devices have, in place of one that it wants.
-
-    Args:
-        values: Returns the values that devices have of an attribute.
-    """
+    """Return a selector with each other value that devices have, in place of one that it wants."""
     for read, constant in _equalities(parts):
         known = values(read)
         if constant.value in known:
