@@ -108,8 +108,7 @@ class _Request:
     ) -> None:
         self._cluster = cluster
         self._index, self._name = place
-        self._asks = asks
-        self._title = title
+        self._asks, self._title = asks, title
         self._taints = _taints(answers, items(asks, "tolerations"))
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
