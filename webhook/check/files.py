@@ -24,7 +24,7 @@ from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
-from webhook.drivers.files import option_profiles
+from webhook.drivers import Profile
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
 from webhook.inventory.objects import is_held
@@ -321,12 +321,17 @@ def judge_all(
         namespaces.note(each)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
+    profiles: Mapping[str, Profile] = {}
+    if arguments.driver_profile:
+        from webhook.drivers.files import option_profiles  # few state profiles of their own
+
+        profiles = option_profiles(arguments.driver_profile)
     references = References(
         cluster,
         gates,
         is_cluster=bool(arguments.cluster),
         pod_locations=locations,
-        profiles=option_profiles(arguments.driver_profile),
+        profiles=profiles,
         namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
