@@ -8,7 +8,6 @@ from functools import cache
 from typing import Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
-from webhook.explain.places import kinds, rules
 
 
 def is_rule(name: str) -> bool:
@@ -91,6 +90,8 @@ def texts(names: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _texts() -> Mapping[str, str]:
+    from webhook.explain.places import kinds, rules  # takes longer than judging a file
+
     return {name: rule.doc for name, rule in rules(kinds(), None).items()}
 
 
