@@ -102,7 +102,7 @@ except SystemExit:
 
 NEEDLESS = {
     "webhook.documents.dump",
-    "webhook.documents.outline",
+    "webhook.documents.nodes",
     "webhook.engine.prescheduled",
     "webhook.explain",
     "webhook.report.matrix",

@@ -321,7 +321,7 @@ def judge_all(
         namespaces.note(each)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
-    profiles: Mapping[str, Profile] = {}
+    profiles: Mapping[str, Profile] | None = None
     if arguments.driver_profile:
         from webhook.drivers.files import option_profiles  # few state profiles of their own
 

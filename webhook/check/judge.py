@@ -117,14 +117,6 @@ class Judge:
         before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
 
-    def _applies_rules(self, obj: Any, before: Any) -> bool:
-        """Tell whether the API server's rules are applied to an object."""
-        return (
-            self.all_pods
-            or not is_pod_without_claims(obj)
-            or (before is not None and not is_pod_without_claims(before))
-        )
-
     def note(self, obj: Any) -> None:
         """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
         self.namespaces.note(obj)
@@ -153,7 +145,7 @@ class Judge:
                 return None
             if served is None:
                 return self._unknown(document, stated)
-            if stated is None and _is_everywhere(served):
+            if stated is None and served.since <= OLDEST and served.until >= NEWEST:  # all releases serve it
                 return None
             return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
@@ -284,7 +276,10 @@ class Judge:
             feature_gates=self._gates,
             namespace_labels=self.namespaces.labels_around(obj),
             sender=sender,
-            rules=sender is None or self._applies_rules(obj, before),
+            rules=sender is None
+            or self.all_pods
+            or not is_pod_without_claims(obj)
+            or (before is not None and not is_pod_without_claims(before)),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
@@ -372,11 +367,6 @@ def _converted(obj: Any, release: str) -> str:
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may follow."""
     return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
-
-
-def _is_everywhere(served: Served) -> bool:
-    """Tell whether every release serves a kind, so that it does not determine the release."""
-    return served.since <= OLDEST and served.until >= NEWEST
 
 
 _ELSEWHERE = frozenset({"respell", "separate"})

@@ -345,7 +345,7 @@ def _rendered_at(
     from webhook.suppression.revision import RevisionError
 
     inside = revision.directory_of(path)
-    if inside is None or not _is_source(revision, inside):
+    if inside is None or not any(revision.has(join(inside, name)) for name in (CHART, *KUSTOMIZATIONS)):
         return None
     with TemporaryDirectory() as top:
         try:
@@ -359,10 +359,6 @@ def _rendered_at(
         file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
         report.findings.append(Finding(problem, file, 1, 1, ""))
     return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
-
-
-def _is_source(revision: Revision, inside: str) -> bool:
-    return any(revision.has(join(inside, name)) for name in (CHART, *KUSTOMIZATIONS))
 
 
 def _export(revision: Revision, inside: str, values: Sequence[str], top: str) -> tuple[str, ...]:

@@ -876,7 +876,7 @@ def fitted(
     Raises:
         UsageError: The pods differ.
     """
-    if len({_shape(pod) for pod in pods}) > 1:
+    if len({json.dumps(pod.get("spec"), sort_keys=True) for pod in pods}) > 1:
         raise UsageError(f"{counts} takes one pod or workload, and there are {len(pods)} different pods")
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
         found = fit(scheduler, pods[0], progress)
@@ -918,7 +918,3 @@ def _show_notes(notes: Sequence[str], pods: Iterable[JSONObject], inventory: Inv
         kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
         missing = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
     show_lines((f"note: {each}" for each in (*notes, *missing)), sys.stderr)
-
-
-def _shape(pod: JSONObject) -> str:
-    return json.dumps(pod.get("spec"), sort_keys=True)

@@ -163,7 +163,7 @@ class Selection:
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
                 self.leave_out(TEMPLATE, path)
             elif is_directory and is_chart and name == "templates":
-                self.charts[directory] = _templates(path)
+                self.charts[directory] = sum(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names)
                 self.leave_out(HELM, path, self.charts[directory])
             else:
                 kept.append((path, is_directory))
@@ -203,11 +203,6 @@ class Selection:
 def mentions_objects(data: bytes) -> bool:
     """Tell whether a file may hold a Kubernetes object, which has an ``apiVersion``."""
     return any(mark in data for mark in _MARKS)
-
-
-def _templates(directory: str) -> int:
-    """Count the templates of a chart."""
-    return sum(name.endswith(SUFFIXES) for _, _, names in os.walk(directory) for name in names)
 
 
 def _patches(file: str) -> Iterator[str]:

@@ -414,7 +414,13 @@ def _words(message: str) -> list[str]:
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
-    component = _speaker(answer)
+    firsts = [
+        (found.start(), place)
+        for place, each in enumerate(components())
+        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
+        if (found := pattern.search(answer))
+    ]
+    component = components()[min(firsts)[1]] if firsts else None
     if component is None:
         return
     said, quoted = _said(component, answer)
@@ -427,17 +433,6 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
         yield from _explained(quoted, kubernetes)
     elif component.name == API_SERVER:
         yield from _described(_subjects(answer), kubernetes)
-
-
-def _speaker(answer: str) -> Component | None:
-    """Return the component whose text comes first; all others are quoted."""
-    firsts = [
-        (found.start(), place)
-        for place, each in enumerate(components())
-        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
-        if (found := pattern.search(answer))
-    ]
-    return components()[min(firsts)[1]] if firsts else None
 
 
 def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:

@@ -144,10 +144,6 @@ _TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
-def _is_class(obj: JSONObject) -> bool:
-    return obj.get("kind") == "DeviceClass"
-
-
 @rule("selects-nothing", *SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
@@ -158,7 +154,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None or not fleet.contents:
         return
-    if _is_class(obj):
+    if obj.get("kind") == "DeviceClass":
         own = items(obj, "spec", "selectors")
         if own:
             yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")

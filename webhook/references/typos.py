@@ -36,7 +36,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
     for path, selector in _selectors(obj):
         for name in sorted(drivers_of([selector], context)):
-            if not _is_used(name, obj, context):
+            if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
                 yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
 
 
@@ -64,11 +64,6 @@ def _in_selector(name: str, path: tuple[str | int, ...], expression: str, contex
         )
         advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
         yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
-
-
-def _is_used(name: str, obj: JSONObject, context: Context) -> bool:
-    """Tell whether anything but selectors uses a driver's name."""
-    return name == name_of(obj) or name in context.configured or context.knows_driver(name)
 
 
 def _in_domain(name: str) -> list[str]:
