@@ -105,7 +105,7 @@ NEEDLESS = {
     "webhook.documents.nodes",
     "webhook.engine.prescheduled",
     "webhook.explain",
-    "webhook.report.matrix",
+    "webhook.report.text",
     "webhook.workloads",
     "signal",
     "subprocess",

@@ -6,7 +6,7 @@ import pytest
 
 from tests.report.findings import finding, report
 from webhook.problem import Fix
-from webhook.report.matrix import merged
+from webhook.report.text import merged
 
 
 @pytest.mark.parametrize(

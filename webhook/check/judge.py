@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
+from webhook.api.templates import is_pod_without_claims
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.oldstate import OldState
 from webhook.check.target import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces

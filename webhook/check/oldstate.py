@@ -13,8 +13,8 @@ from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of
@@ -53,6 +53,8 @@ class Deployed:
     ) -> None:
         self._objects: dict[_Key, dict[str, Any]] = {}
         self._is_given, self._noted, self._has_noted = bool(paths), False, False
+        if not paths:
+            return
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):

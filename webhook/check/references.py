@@ -24,8 +24,8 @@ from webhook.records import NamedTuple
 from webhook.references import ReferenceFindings
 from webhook.references.lookup import Lookup
 from webhook.release import Release
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
@@ -577,7 +577,7 @@ class References:
     def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
         """The pods that use each claim, with their files, and the number of manifests with such a claim."""
         from webhook.inventory.claims import source
-        from webhook.references.requests import pod_view  # only here once all manifests are read
+        from webhook.references.rules import pod_view  # only here once all manifests are read
 
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
@@ -654,7 +654,7 @@ def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.requests import pod_view  # only here once all manifests are read
+    from webhook.references.rules import pod_view  # only here once all manifests are read
 
     about = identity(obj)
     steps = pod_template(obj)

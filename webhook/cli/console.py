@@ -19,10 +19,9 @@ from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.patterns import Pattern
 from webhook.problem import ERROR
-from webhook.report import Style, excerpt, make
-from webhook.report.excerpt import as_json
+from webhook.report import Style, make
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_json, as_text, columns_of, not_read, printable, uncommanded
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
 
@@ -103,8 +102,6 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
         renders: Whether the command renders charts that are named.
     """
     if selection.left_out and not quiet:
-        from webhook.report.text import not_read  # seldom needed
-
         tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
@@ -166,10 +163,10 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     width = columns(stream or sys.stdout)
     for line in lines:
         texts = _COLORS.split(line)
-        texts[::2] = map(excerpt.printable, texts[::2])
+        texts[::2] = map(printable, texts[::2])
         texts[1::2] = (f"\x1b{_MARK}{each}" for each in texts[1::2])
         for each in _folded("".join(texts), width):
-            print(excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
+            print(uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
 
 
 def print_error(line: str) -> None:
@@ -194,8 +191,7 @@ def _folded(line: str, width: int) -> Iterator[str]:
 
 
 def _columns_of(text: str) -> int:
-    columns: int = excerpt.columns_of(_COLORS.sub("", text))
-    return columns
+    return columns_of(_COLORS.sub("", text))
 
 
 def check_outputs(arguments: Namespace) -> None:

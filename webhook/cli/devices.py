@@ -18,8 +18,8 @@ from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.objects import name_of
 from webhook.optional import install
-from webhook.report.excerpt import columns_of, printable
 from webhook.report.model import Report
+from webhook.report.text import columns_of, printable
 from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean

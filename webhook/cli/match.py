@@ -45,8 +45,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, t
 from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
-from webhook.references.requests import requests_of
-from webhook.references.rules import instead, listed
+from webhook.references.rules import instead, listed, requests_of
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings, release_in

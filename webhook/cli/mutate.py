@@ -20,8 +20,7 @@ from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
-from webhook.report.excerpt import as_json, counted
-from webhook.report.text import as_text
+from webhook.report.text import as_json, as_text, counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
 from webhook.usage import UsageError

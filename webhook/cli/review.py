@@ -18,7 +18,7 @@ from webhook.cli.console import print_error, show_lines, some_paths
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.engine import prescheduled
 from webhook.optional import install
-from webhook.report.excerpt import as_json
+from webhook.report.text import as_json
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 

@@ -46,8 +46,8 @@ from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.pending import References
 from webhook.references.rules import listed
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of

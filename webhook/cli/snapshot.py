@@ -13,7 +13,7 @@ from webhook.check.progress import counting
 from webhook.cli.console import show_lines, tell
 from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
-from webhook.report.excerpt import as_json, printable
+from webhook.report.text import as_json, printable
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:

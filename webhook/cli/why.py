@@ -24,9 +24,9 @@ from webhook.inventory.objects import AROUND
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import stated as stated_as
 from webhook.report.model import Report
 from webhook.report.picture import Picture, Story
+from webhook.report.text import stated as stated_as
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
 from webhook.simulation.answers import Answers

@@ -406,7 +406,7 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
     pending = [(directory, True)]
     ignored = None
     suffixes = selection.suffixes if selection else SUFFIXES
-    if selection and selection.git:
+    if selection and selection.git and repository(os.path.realpath(directory)):
         from webhook.documents.git import Ignored  # most manifests are named
 
         ignored = Ignored(directory)
@@ -512,3 +512,12 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 def spelled(path: str) -> str:
     """Spell a path so that it can be printed; file names need not be UTF-8."""
     return STDIN_NAME if path == STDIN else os.fsencode(path).decode(errors="replace")
+
+
+def repository(directory: str) -> str | None:
+    """Return the top of the repository that a directory, given as its real path, is in; None if it is in none."""
+    while not os.path.lexists(f"{directory}/.git"):
+        if directory == (parent := os.path.dirname(directory)):
+            return None
+        directory = parent
+    return directory

@@ -14,8 +14,18 @@ from webhook.deviceselectors.reads import reads
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.requests import class_of, requests_of, requests_of_capacity
-from webhook.references.rules import Context, ask_first, finding, in_expression, instead, listed, rule
+from webhook.references.rules import (
+    Context,
+    ask_first,
+    class_of,
+    finding,
+    in_expression,
+    instead,
+    listed,
+    requests_of,
+    requests_of_capacity,
+    rule,
+)
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,

@@ -8,8 +8,7 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Problem
-from webhook.references.requests import requests_of
-from webhook.references.rules import Context, finding, in_place, rule
+from webhook.references.rules import Context, finding, in_place, requests_of, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)

@@ -14,8 +14,8 @@ from webhook.explain.names import page
 from webhook.objects import JSONObject
 from webhook.problem import ERROR, NOTE, WARNING
 from webhook.report import Format
-from webhook.report.excerpt import as_json
 from webhook.report.identifiers import identified
+from webhook.report.text import as_json
 
 if TYPE_CHECKING:
     from webhook.findings import Finding

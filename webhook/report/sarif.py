@@ -15,10 +15,9 @@ from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin, Suppression
 from webhook.objects import JSONObject
 from webhook.report import Format
-from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
-from webhook.report.text import noted
+from webhook.report.text import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, noted, relative
 
 if TYPE_CHECKING:
     from webhook.edit.edits import Edit

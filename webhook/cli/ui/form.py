@@ -15,10 +15,9 @@ from webhook.devices import summary
 from webhook.documents import parse
 from webhook.objects import full_name_of
 from webhook.references.rules import listed
-from webhook.report.excerpt import as_markup, printable_lines
 from webhook.report.html import pictured
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation.answers import NOT_SIMULATED
 from webhook.usage import UsageError
 

@@ -24,9 +24,8 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, 
 from webhook.optional import install
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean
