@@ -59,7 +59,7 @@ def measure_memory() -> None:
     seconds = time.perf_counter() - started
     print(
         f"{NODES} nodes with {DEVICES} devices each, all different: {peak() - before:.0f} MB, {peak():.0f} MB in all"
-        f" (aim {AIMS['memory']} MB), loaded in {seconds:.1f} s by {allocator.implementation}"
+        f" (aim {AIMS['memory']} MB), loaded in {seconds:.1f} s by {allocator.variant.name}"
     )
 
 

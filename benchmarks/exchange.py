@@ -22,7 +22,8 @@ from webhook.documents import Document, read
 from webhook.logs import DecisionLog
 from webhook.optional import install
 from webhook.policy.load import load
-from webhook.server import Certificate, Limits, Reloaded, Reviews, listen
+from webhook.reloading import Reloaded
+from webhook.server import Certificate, Limits, Reviews, listen
 from webhook.server.connection import Connection
 from webhook.server.metrics import Metrics
 from webhook.server.port import Port

@@ -16,7 +16,7 @@ from webhook.policy.manifest.kinds import guess_resource
 
 _SCRIPT = """\
 #!{python} -IS
-import json, sys, time
+import json, subprocess, sys, time
 from urllib.parse import parse_qs, urlsplit
 sys.setrecursionlimit(20_000)
 told = json.load(open({told!r}))
@@ -30,6 +30,8 @@ fault = next((each for prefix, each in told["faults"].items() if url.path.starts
 if "says" in fault:
     print(fault["says"], file=sys.stderr, flush=True)
 time.sleep(fault.get("sleeps", 0))
+if "leaves" in fault:
+    subprocess.Popen(["sleep", fault["leaves"]])
 if "error" in fault:
     sys.exit(fault["error"])
 if "prints" in fault:
@@ -96,7 +98,8 @@ def kubectl(
 
     Args:
         faults: What it does instead, by the beginning of the path that is asked for: ``says`` and ``sleeps`` come
-            first, then it ends with ``error``, or ``prints`` something else, or leaves out all behind ``cut``.
+            first, and what it ``leaves`` running for some seconds; then it ends with ``error``, or ``prints`` something
+            else, or leaves out all behind ``cut``.
 
     Returns:
         The file of the arguments of each run.

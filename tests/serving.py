@@ -19,7 +19,8 @@ import pytest
 
 from webhook.admission import Answer, Call
 from webhook.certificates import certs
-from webhook.server import Certificate, Limits, Reloaded, Reviews, Server, listen
+from webhook.reloading import Reloaded
+from webhook.server import Certificate, Limits, Reviews, Server, listen
 from webhook.server.connection import Connection
 
 JSON = {"Content-Type": "application/json"}
@@ -121,13 +122,20 @@ def echo(body: bytes, call: Call) -> Answer:
 
 def exchange(served: Served, *sent: bytes) -> bytes:
     """Send bytes, return everything that comes back until the server closes the connection."""
-    received = bytearray()
     with served.socket() as connection:
         for part in sent:
             connection.sendall(part)
-        while block := connection.recv(65536):
-            received += block
-    return bytes(received)
+        return everything(connection)
+
+
+def everything(connection: socket.socket) -> bytes:
+    """Receive until the server closes the connection."""
+    return b"".join(iter(lambda: connection.recv(1 << 20), b""))
+
+
+def talk(_body: bytes, _call: Call) -> Answer:
+    """Answer with a MiB."""
+    return Answer(200, b"x" * 2**20, "application/json")
 
 
 def answered(connection: socket.socket) -> bytes:

@@ -190,11 +190,7 @@ def test_an_allocation_cannot_be_modified() -> None:
 
 
 def test_a_repeated_request_is_shown_with_its_empty_name_and_its_admin_access_before_tolerations() -> None:
-    exactly = {
-        "tolerations": [{"key": "a", "operator": "Exists"}],
-        "adminAccess": True,
-        "deviceClassName": "a",
-    }
+    exactly = {"tolerations": [{"key": "a", "operator": "Exists"}], "adminAccess": True, "deviceClassName": "a"}
     obj = claim({"exactly": exactly}, {"exactly": exactly})
     problems = validate(obj, kubernetes="1.35", feature_gates={**TAKEOVER, "DRADeviceTaints": True})
     (repeated,) = [each.message for each in problems if each.reason == "FieldValueDuplicate"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.gates import GATES, Stage, enabled, on_since, stage
@@ -36,7 +37,7 @@ def test_dra_itself_counts_as_on() -> None:
     assert "DynamicResourceAllocation" in enabled(Release(33), {"DynamicResourceAllocation": False})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gates", "message"),
     [
         ({"DRADeviceTaint": True}, "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
@@ -196,13 +197,10 @@ def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -
 def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
     obj = resource_slice({"name": "a", "attributes": {"ports": {"ints": [1]}}}, version="v1beta2")
     assert [problem.rule for problem in judge_admitted(obj)] == []
-    assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == [
-        "gate-off",
-        "one-attribute-value",
-    ]
+    assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == ["gate-off", "one-attribute-value"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "dropped"),
     [("1.33", {"adminAccess": True}), ("1.35", {"tolerations": [{"operator": "Exists"}]}), ("1.35", {"capacity": {}})],
 )

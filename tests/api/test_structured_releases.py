@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.api.releases import ALL, said, version_of
+from tests.rows import each_row
 from tests.structured import REQUEST, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.versions import NEWEST
@@ -18,7 +17,7 @@ FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 # Which versions are served
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "version", "served"),
     [
         ("1.31", "v1", "resource.k8s.io/v1alpha3;"),
@@ -43,7 +42,7 @@ def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     assert "are fields " not in problem.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "version", "kubernetes", "message"),
     [
         ("DeviceClass", "v1beta1", "1.34", None),
@@ -72,7 +71,7 @@ def test_a_version_is_deprecated_in_the_words_of_the_server(
 # Paths and words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field"),
     [
         ("1.31", "spec.devices.requests[0].count"),
@@ -87,26 +86,7 @@ def test_flat_requests_are_spelled_with_exactly_from_1_33(kubernetes: str, field
     assert str(problems[-1].path) == "spec.devices.requests[0].count"
 
 
-@pytest.mark.parametrize(
-    ("request_", "kubernetes", "fields"),
-    [
-        ({"name": "a"}, "1.32", ["deviceClassName"]),
-        ({"name": "a"}, "1.33", [""]),
-        ({"name": "a", "count": 0}, "1.33", [""]),
-        ({"name": "a", "selectors": []}, "1.33", ["exactly.deviceClassName", "exactly.allocationMode"]),
-        ({"name": "a", "count": 2}, "1.36", ["exactly.deviceClassName", "exactly.allocationMode"]),
-    ],
-)
-def test_a_flat_request_is_one_once_it_says_anything(
-    request_: dict[str, Any], kubernetes: str, fields: list[str]
-) -> None:
-    found = said(claim(request_, version="v1beta1"), kubernetes)
-    assert [field for field, _ in found] == [
-        f"spec.devices.requests[0]{f'.{field}' if field else ''}" for field in fields
-    ]
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kubernetes", "found"),
     [
         ("a", "1.31", [("matchAttribute.domain", "Required value: must include a prefix")]),
@@ -125,86 +105,12 @@ def test_a_fully_qualified_name(name: str, kubernetes: str, found: list[tuple[st
     assert said(obj, kubernetes) == [(f"spec.devices.constraints[0].{field}", text) for field, text in found]
 
 
-def test_a_long_name_is_too_long_in_either_part() -> None:
-    obj = claim(FLAT, version="v1beta1", constraints=[{"matchAttribute": f"{'a' * 64}/{'b' * 33}"}])
-    assert [text for _, text in said(obj, "1.33")] == [
-        "Too long: may not be more than 63 bytes",
-        "Too long: may not be more than 32 bytes",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "found"),
-    [
-        ("1.31", [("spec.devices.requests[1].name", 'Duplicate value: "gpu"')]),
-        ("1.34", [("spec.devices.requests[1].name", 'Duplicate value: "gpu"')]),
-        ("1.35", [("spec.devices.requests[1]", 'Duplicate value: "gpu"')]),
-    ],
-)
-def test_a_repeated_request(kubernetes: str, found: list[tuple[str, str]]) -> None:
-    assert said(claim(FLAT, FLAT, version=version_of(kubernetes)), kubernetes) == found
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "size", "items"),
-    [
-        ("1.31", "Too long: may not be longer than 32", 1),
-        ("1.34", "Too many: 33: must have at most 32 items", 1),
-        ("1.35", "Too many: 33: must have at most 32 items", 0),
-    ],
-)
-def test_a_list_that_is_too_long(kubernetes: str, size: str, items: int) -> None:
-    requests = [FLAT | {"name": f"gpu-{number}"} for number in range(32)] + [FLAT | {"name": "Bad"}]
-    found = said(claim(*requests, version=version_of(kubernetes)), kubernetes)
-    assert ("spec.devices.requests", size) in found
-    assert len(found) == 1 + items
-
-
-def test_opaque_parameters_have_a_limit_from_1_32() -> None:
-    parameters = {"a": "<" * 2000}
-    obj = claim(FLAT, version="v1alpha3", config=[{"opaque": {"driver": "a", "parameters": parameters}}])
-    assert said(obj, "1.31") == []
-    assert said(obj, "1.32") == [
-        ("spec.devices.config[0].opaque.parameters", "Too long: may not be more than 10240 bytes")
-    ]
-
-
-@pytest.mark.parametrize(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
+@each_row(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
 def test_opaque_parameters_are_measured_as_go_writes_json(escaped: str, size: int) -> None:
     most = escaped * 1000 + "x" * (10240 - len('{"a":""}') - 1000 * size)
     for text, findings in ((most, 0), (f"{most}x", 1)):
         config = {"opaque": {"driver": "a", "parameters": {"a": text}}}
         assert len(said(claim(FLAT, version="v1beta1", config=[config]), "1.32")) == findings
-
-
-def test_wrong_types_of_fields_that_moved_are_reported_as_submitted() -> None:
-    wrong = {"count": "one", "name": 5, "allocationMode": 5, "deviceClassName": "gpu.example.com"}
-    found = said(claim(wrong, version="v1beta1"), "1.34")
-    assert [field for field, _ in found] == [f"spec.devices.requests[0].{name}" for name in [*wrong][:3]]
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "text"),
-    [("1.33", "parameters must be a valid JSON object"), ("1.34", "must be a valid JSON object")],
-)
-def test_parameters_are_an_object(kubernetes: str, text: str) -> None:
-    obj = claim(FLAT, version="v1beta1", config=[{"opaque": {"driver": "a", "parameters": [1]}}])
-    assert said(obj, kubernetes) == [
-        ("spec.devices.config[0].opaque.parameters", f'Invalid value: "<value omitted>": {text}')
-    ]
-    nothing = claim(FLAT, version="v1beta1", config=[{"opaque": {"driver": "a", "parameters": None}}, {}])
-    assert said(nothing, kubernetes) == [
-        ("spec.devices.config[0].opaque.parameters", "Required value"),
-        ("spec.devices.config[1].opaque", "Required value"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "texts"),
-    [("1.34", 2), ("1.35", 1)],
-)
-def test_no_driver_is_reported_once_from_1_35(kubernetes: str, texts: int) -> None:
-    assert len(said(resource_slice(version="v1beta1", driver=""), kubernetes)) == texts
 
 
 def test_a_driver_in_upper_case_is_warned_of_from_1_35() -> None:
@@ -215,44 +121,6 @@ def test_a_driver_in_upper_case_is_warned_of_from_1_35() -> None:
     assert problems[0].message == 'driver names should be lowercase; "GPU.example.com" contains uppercase characters'
 
 
-@pytest.mark.parametrize(
-    ("kubernetes", "known"),
-    [("1.31", False), ("1.33", True)],
-)
-def test_references_to_alternatives(kubernetes: str, known: bool) -> None:
-    requests = [FLAT | {"name": "gpu"}]
-    obj = claim(*requests, version=version_of(kubernetes), constraints=[{"requests": ["x"], "matchAttribute": "a/b"}])
-    detail = "must be the name of a request in the claim"
-    detail += " or the name of a request and a subrequest separated by '/'" if known else ""
-    assert said(obj, kubernetes) == [("spec.devices.constraints[0].requests[0]", f'Invalid value: "x": {detail}')]
-
-
-@pytest.mark.parametrize(
-    ("name", "kubernetes", "texts"),
-    [
-        ("A_", "1.31", ["a lowercase RFC 1123 label must", "must be the name of a request in the claim"]),
-        ("", "1.32", ["a lowercase RFC 1123 label must", "must be the name of a request in the claim"]),
-        ("a/b/c", "1.33", ["must be the name of a request in the claim or the name of a request and a subrequest"]),
-    ],
-)
-def test_a_reference_is_checked_like_a_name(name: str, kubernetes: str, texts: list[str]) -> None:
-    obj = claim(FLAT, version=version_of(kubernetes), constraints=[{"requests": [name], "matchAttribute": "a/b"}])
-    found = [text for _, text in said(obj, kubernetes)]
-    assert len(found) == len(texts)
-    for text, start in zip(found, texts, strict=True):
-        assert text.startswith(f'Invalid value: "{name}": {start}')
-
-
-@pytest.mark.parametrize(
-    ("kubernetes", "shown"),
-    [("1.31", f"basic.attributes[{'a' * 100}]"), ("1.32", f"basic.attributes[{'a' * 47}...{'a' * 46}]")],
-)
-def test_a_long_key_is_cut_from_1_32(kubernetes: str, shown: str) -> None:
-    device = {"name": "a", "basic": {"attributes": {"a" * 100: {}}}}
-    fields = [field for field, _ in said(resource_slice(device, version="v1alpha3"), kubernetes)]
-    assert f"spec.devices[0].{shown}" in fields
-
-
 def test_each_byte_of_a_character_that_is_cut_apart_is_replaced() -> None:
     grin = "\U0001f600"
     obj = resource_slice(sharedCounters=[{"name": "a", "counters": {grin * 64: {}}}], devices=...)
@@ -261,22 +129,6 @@ def test_each_byte_of_a_character_that_is_cut_apart_is_replaced() -> None:
 
 
 # Sizes
-
-
-def test_an_effect_none_came_in_1_35() -> None:
-    device = {"name": "a", "taints": [{"key": "a", "effect": "None"}]}
-    assert said(resource_slice(device, version="v1beta2"), "1.35") == []
-    ((_, text),) = said(resource_slice(device, version="v1beta2"), "1.34")
-    assert text == 'Unsupported value: "None": supported values: "NoExecute", "NoSchedule"'
-
-
-@pytest.mark.parametrize(("kubernetes", "most"), [("1.31", 32), ("1.32", 256)])
-def test_a_claim_has_more_users_in_later_releases(kubernetes: str, most: int) -> None:
-    base = claim(FLAT, version="v1alpha3")
-    users = [{"resource": "pods", "name": "a", "uid": str(number)} for number in range(most + 1)]
-    new = base | {"status": {"allocation": {}, "reservedFor": users}}
-    found = errors(validate(new, base, kubernetes=kubernetes, subresource="status"))
-    assert [field for field, _ in found] == ["status.reservedFor"]
 
 
 # Kinds of single releases
@@ -413,40 +265,3 @@ def test_a_field_of_another_version_says_where_it_sits_in_this_one() -> None:
     assert found.endswith(f"; resource.k8s.io/v1 is served by {span(37, NEWEST)}")
     (problem,) = validate(resource_slice({"name": "a", "basic": {}}))
     assert problem.hint == "in this version, attributes, capacity and the rest are fields of the device itself"
-
-
-@pytest.mark.parametrize(
-    ("obj", "message"),
-    [
-        (
-            claim({"name": "a", "deviceClassName": "a", "count": "2"}, version="v1beta1"),
-            "{} string into Go struct field DeviceRequest.spec.devices.requests.count of type int64",
-        ),
-        (
-            resource_slice({"name": "a", "taints": [{"timeAdded": 1}]}),
-            "{} number into Go struct field DeviceTaint.spec.devices.taints.timeAdded of type string",
-        ),
-        (
-            resource_slice({"name": "a", "capacity": {"a": []}}),
-            "{} array into Go struct field Device.spec.devices.capacity of type v1.DeviceCapacity",
-        ),
-        (
-            claim(REQUEST | {"exactly": {"capacity": {"requests": []}}}),
-            (
-                "{} array into Go struct field CapacityRequirements.spec.devices.requests.exactly.capacity.requests "
-                "of type map[v1.QualifiedName]resource.Quantity"
-            ),
-        ),
-        (
-            resource_slice({"name": "a", "attributes": {"a": {"number": 1}}}),
-            'strict decoding error: unknown field "spec.devices[0].attributes.a.number"',
-        ),
-        (
-            resource_slice({"name": "a", "taints": [{"timeAdded": "now"}]}),
-            'parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
-        ),
-    ],
-)
-def test_an_undecodable_object_has_the_decoders_message(obj: dict[str, Any], message: str) -> None:
-    result = [problem.message for problem in validate(obj, kubernetes="1.34") if problem.level == "error"]
-    assert result == [message.format("json: cannot unmarshal")]

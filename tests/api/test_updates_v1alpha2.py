@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import changed
 from webhook import Problem, validate
 
@@ -50,7 +51,7 @@ def status_update(before: dict[str, Any], after: dict[str, Any], **metadata: Any
     return said(validate({**old, "status": after}, old, kubernetes="1.30", subresource="status"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "field", "value"),
     [
         (CLAIM, "spec__resourceClassName", "other"),
@@ -108,83 +109,6 @@ def test_an_allocation_may_be_set_and_removed_but_not_changed() -> None:
     assert status_update({}, allocated) == []
     assert status_update(allocated, {}) == []
     assert status_update(allocated, other) == [("status.allocation", "field is immutable")]
-
-
-def test_an_allocation_names_its_driver() -> None:
-    assert status_update({}, {"allocation": ALLOCATION}) == [
-        ("status.driverName", "Required value: must be specified when `allocation` is set")
-    ]
-
-
-def test_a_claim_is_reserved_only_while_allocated() -> None:
-    assert status_update({}, {"reservedFor": PODS[:1]}) == [
-        ("status.reservedFor", "Forbidden: may not be specified when `allocated` is not set")
-    ]
-
-
-def test_only_a_shareable_claim_is_reserved_twice() -> None:
-    alone = {"driverName": "gpu.example.com", "allocation": {**ALLOCATION, "shareable": False}}
-    assert status_update(alone, {**alone, "reservedFor": PODS[:1]}) == []
-    assert status_update(alone, {**alone, "reservedFor": PODS[:2]}) == [
-        ("status.reservedFor", "Forbidden: may not be reserved more than once")
-    ]
-
-
-def test_a_claim_is_reserved_32_times_at_most_and_once_for_each_uid() -> None:
-    shared = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
-    assert status_update(shared, {**shared, "reservedFor": PODS[:32]}) == []
-    assert status_update(shared, {**shared, "reservedFor": PODS[:33]}) == [
-        ("status.reservedFor", "Too long: may not be longer than 32")
-    ]
-    assert status_update(shared, {**shared, "reservedFor": [PODS[0], {"uid": PODS[0]["uid"]}]}) == [
-        ("status.reservedFor[1].uid", 'Duplicate value: "uid-0"')
-    ]
-    assert status_update(shared, {**shared, "reservedFor": [{}]}) == [
-        (f"status.reservedFor[0].{field}", "Required value") for field in ("resource", "name", "uid")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("going", "metadata"),
-    [({"deallocationRequested": True}, {}), ({}, {"deletionTimestamp": "2024-01-31T12:00:00Z"})],
-    ids=["deallocationRequested", "deletionTimestamp"],
-)
-def test_a_deallocating_claim_takes_no_reservations(going: dict[str, Any], metadata: dict[str, Any]) -> None:
-    before = {"driverName": "gpu.example.com", "allocation": ALLOCATION, **going}
-    detail = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
-    assert status_update(before, {**before, "reservedFor": PODS[:1]}, **metadata) == [
-        ("status.reservedFor", f"Forbidden: {detail}")
-    ]
-
-
-def test_deallocation_is_requested_for_allocated_unreserved_claims_and_stays_requested() -> None:
-    allocated = {"driverName": "gpu.example.com", "allocation": ALLOCATION}
-    reserved = {**allocated, "reservedFor": PODS[:1]}
-    asked = {**allocated, "deallocationRequested": True}
-    path = "status.deallocationRequested"
-    assert status_update(allocated, asked) == []
-    assert status_update(asked, {"driverName": "gpu.example.com"}) == []
-    assert (path, "Forbidden: deallocation cannot be requested while `reservedFor` is set") in status_update(
-        reserved, {**reserved, "deallocationRequested": True}
-    )
-    assert status_update({}, {"deallocationRequested": True}) == [
-        ("status", "Forbidden: `allocation` must be set when `deallocationRequested` is set")
-    ]
-    assert status_update(asked, allocated) == [(path, "Forbidden: may not be cleared when `allocation` is set")]
-
-
-def test_data_is_limited_in_bytes() -> None:
-    def handle(data: str) -> dict[str, Any]:
-        return {
-            "driverName": "gpu.example.com",
-            "allocation": {"resourceHandles": [{"driverName": "gpu.example.com", "data": data}]},
-        }
-
-    assert status_update({}, handle("x" * 16384)) == []
-    assert status_update({}, handle("é" * 8192)) == []
-    assert status_update({}, handle("é" * 8192 + "x")) == [
-        ("status.allocation.resourceHandles[0].data", "Too long: may not be longer than 16384")
-    ]
 
 
 def test_a_handle_holds_data_or_structured_data() -> None:
@@ -259,7 +183,7 @@ def test_a_status_update_keeps_labels_and_times_of_deletion() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "prefix", "count"), [("claim", "a_b", 1), ("claim", "a/", 2), ("slice", "a_b", 1), ("slice", "a/%", 3)]
 )
 def test_an_update_checks_the_prefix_of_generated_names(kind: str, prefix: str, count: int) -> None:
@@ -274,7 +198,7 @@ def test_an_update_names_its_object() -> None:
     assert ("metadata.name", message) in found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value", "reason"),
     [("name", "other", "BadRequest"), ("uid", "2", "Conflict"), ("resourceVersion", "6", "Conflict")],
 )
@@ -283,17 +207,10 @@ def test_an_update_is_of_the_stored_object(field: str, value: str, reason: str) 
     assert [(problem.field, problem.reason) for problem in problems] == [(f"metadata.{field}", reason)]
 
 
-@pytest.mark.parametrize("old", [[], "x", 3, changed(CLAIM, spec=[])], ids=["list", "text", "number", "misshapen"])
+@each_row("old", [[], "x", 3, changed(CLAIM, spec=[])])
 def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
     assert [problem.rule for problem in validate(CLAIM, old)] == ["old-object"]
 
 
 def test_an_old_object_may_have_fields_of_another_release() -> None:
     assert validate(CLAIM, changed(CLAIM, spec__controller="x"), kubernetes="1.30") == []
-
-
-def test_a_list_may_be_too_long_and_repeat_itself() -> None:
-    old = changed(CLAIM, status={"driverName": "gpu.example.com", "allocation": ALLOCATION})
-    new = changed(old, status__reservedFor=PODS[:30] * 2)
-    found = validate(new, old=old, subresource="status", kubernetes="1.30")
-    assert [each.reason for each in found] == ["FieldValueTooLong", *["FieldValueDuplicate"] * 30]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import REQUEST, claim
 from webhook import validate
 
@@ -25,7 +26,7 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 IMMUTABLE = ("spec.resourceClaims", "Invalid value: null: field is immutable")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("claims", "expected"),
     [
         (GROUP["spec"]["resourceClaims"], []),
@@ -44,8 +45,7 @@ def test_changed_claims_of_a_group_are_only_counted(
 
 
 @pytest.mark.parametrize(
-    ("spec", "fields"),
-    [({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])],
+    ("spec", "fields"), [({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])]
 )
 def test_a_class_has_its_prefix_checked_last(spec: dict[str, Any], fields: list[str]) -> None:
     problems = validate({**CLASS, "spec": spec}, kubernetes="1.36")

@@ -8,14 +8,7 @@ from typing import Any
 from tests.cel.encoders import ENCODERS
 from tests.cel.mathematics import MATH
 from webhook.cel import Environment, Meter
-from webhook.cel.ext import (
-    BINDINGS,
-    LISTS,
-    OPTIONALS,
-    SETS,
-    TWO_VARIABLE_COMPREHENSIONS,
-    strings,
-)
+from webhook.cel.ext import BINDINGS, LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
 from webhook.cel.types.base import DYN
 
 EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))

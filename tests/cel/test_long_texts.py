@@ -57,8 +57,7 @@ def test_memory_does_not_grow_faster_than_the_text(call: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression",
-    ["int({}) == 7", "int('-' + {}) == -7", "uint({}) == 7u", "duration({} + 's') == duration('7s')"],
+    "expression", ["int({}) == 7", "int('-' + {}) == -7", "uint({}) == 7u", "duration({} + 's') == duration('7s')"]
 )
 def test_zeros_before_a_number_do_not_count(expression: str) -> None:
     program = ENVIRONMENT.compile(expression.format("object"))

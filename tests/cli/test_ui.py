@@ -18,6 +18,7 @@ from werkzeug.test import Client, TestResponse
 
 from tests.command import ROOT, SCRIPT, draguard
 from tests.report.test_picture import Picture, listed
+from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, node, pod, request, slices
 from webhook.cli.parser import make_parser
 from webhook.cli.ui import Pages
@@ -362,7 +363,7 @@ def test_commands_name_the_context_of_the_cluster() -> None:
         assert snapshot.changed(trial).changes[0].command.startswith(command)
 
 
-@pytest.mark.parametrize("port", ["-1", "99999", "9" * 30])
+@each_row("port", ["-1", "99999", "9" * 30])
 def test_a_port_that_is_none_is_refused(port: str) -> None:
     done = draguard("ui", "--cluster", CLUSTER, "--port", port)
     assert (done.code, done.out) == (2, "")

@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests import apiserver
 from tests.apiserver import ApiServer, Refusal
 from webhook.certificates import certs
-from webhook.cluster import api, rotationprocess
+from webhook.cluster import api
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict
-from webhook.cluster.files import Pair
+from webhook.cluster.manager import Pair, decide_elsewhere
 from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import decode
@@ -244,39 +243,23 @@ def test_a_release_that_fails_does_no_harm(server: ApiServer, client: Api, *, ta
 
 def test_another_process_decides_the_same() -> None:
     lifetimes = Lifetimes()
-    found = rotationprocess.decide({}, NOW, ["a.svc"], lifetimes, None)
+    found = decide_elsewhere({}, NOW, ["a.svc"], lifetimes, None)
     assert found
     assert found.kind == "recover"
     assert step(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
-    assert rotationprocess.decide(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
+    assert decide_elsewhere(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
     broken = {**found.data, "ca.key": b"\xff"}
-    announced = rotationprocess.decide(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
+    announced = decide_elsewhere(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
     assert announced
     assert announced.kind == "announce"
 
 
 def test_work_that_another_process_cannot_do_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
-        rotationprocess.decide({}, NOW, ["a_b"], Lifetimes(), None)
+        decide_elsewhere({}, NOW, ["a_b"], Lifetimes(), None)
     monkeypatch.setattr(sys, "executable", "/nowhere")
     with pytest.raises(ClusterError, match="cannot be read: FileNotFoundError"):
-        rotationprocess.decide({}, NOW, ["a.svc"], Lifetimes(), None)
-
-
-def test_questions_are_answered_in_json() -> None:
-    question: dict[str, Any] = {
-        "data": {},
-        "now": NOW.isoformat(),
-        "names": ["a.svc"],
-        "lifetimes": [7776000, 3600, 60],
-        "trusted": None,
-    }
-    found = rotationprocess.answer(question)
-    assert found
-    assert found["kind"] == "recover"
-    again = rotationprocess.answer({**question, "data": found["data"], "trusted": [found["data"]["ca.crt"]]})
-    assert again is None
-    assert "neither an IP address" in (rotationprocess.answer({**question, "names": ["a_b"]}) or {})["fault"]
+        decide_elsewhere({}, NOW, ["a.svc"], Lifetimes(), None)
 
 
 def test_a_process_that_serves_does_not_load_cryptography() -> None:

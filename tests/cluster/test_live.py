@@ -207,6 +207,13 @@ def test_broken_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: 
     assert (done.out.startswith(PENDING), done.err) == (True, f"warning: resourcequotas not read: {said}\n")
 
 
+def test_what_kubectl_leaves_running_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl(tmp_path, monkeypatch, cluster(), {"/version": {"leaves": "20"}})
+    began = time.monotonic()
+    assert draguard("simulate", "--live").out.startswith(PENDING)
+    assert time.monotonic() - began < 20
+
+
 def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_OBJECTS", 3)
     kubectl(tmp_path, monkeypatch, [*cluster(), *({**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9))])
@@ -337,17 +344,24 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
     assert len(found) == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "said", "kept"),
+    [
+        ("why", ["usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
+        ("ui", ["usage: kubectl dra ui [OPTION...]\n", "kubectl dra ui --live", "draguard itself writes nothing"], 1),
+    ],
+)
 def test_help_of_the_plugin_calls_it_as_users_do(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, said: list[str], kept: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "--help"])
+    monkeypatch.setattr(sys, "argv", ["kubectl-dra", command, "--help"])
     monkeypatch.setattr("signal.signal", lambda *_: None)
     with pytest.raises(SystemExit):
         plugin()
     out = capsys.readouterr().out
-    assert out.startswith("usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n")
-    assert "kubectl dra why node/gpu-2" in out
-    assert "draguard " not in out
+    assert out.startswith(said[0])
+    assert [each for each in said if each not in out] == []
+    assert out.count("draguard ") == kept
 
 
 def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

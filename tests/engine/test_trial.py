@@ -410,10 +410,7 @@ def test_others_are_not(fields: dict[str, Any]) -> None:
     [
         ("'remove'", "remove only where the object has /metadata/labels/team"),
         ("'replace', value: 'a'", "replace only where the object has /metadata/labels/team"),
-        (
-            "'add', value: 'a'",
-            "add /metadata/labels first where it is missing, or use patchType: ApplyConfiguration",
-        ),
+        ("'add', value: 'a'", "add /metadata/labels first where it is missing, or use patchType: ApplyConfiguration"),
     ],
 )
 def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:

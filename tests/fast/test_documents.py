@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.manifests import CLAIM
+from tests.rows import each_row
 from webhook.documents import Document, parse
 from webhook.documents.compose import compose
 from webhook.documents.nodes import read_nodes
@@ -35,83 +36,11 @@ MANIFESTS = [
     'a: ["b", "c d"]\ne:\n- f: [ "g" , "" ]  # h\n- ["i", ]\nj: ["k: l", "#"]\n',
 ]
 PIECES = [
-    *(
-        " ",
-        "  ",
-        "\n",
-        "- ",
-        ": ",
-        ":",
-        "#",
-        " #",
-        "'",
-        '"',
-        "\\",
-        "\t",
-        "\r",
-        "...",
-        "---",
-        "|",
-        ">",
-        "&a ",
-        "*a",
-        "!!str ",
-    ),
-    *(
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        "?",
-        "? ",
-        "%",
-        "@",
-        "`",
-        "<<",
-        "=",
-        "~",
-        "null",
-        "y",
-        "No",
-        "0x1F",
-        "1_000",
-        "1e3",
-        ".5",
-    ),
-    *(
-        ".inf",
-        "-.nan",
-        "+1",
-        "-1",
-        "0o7",
-        "2024-01-01",
-        "12:30",
-        "é",
-        "\u2028",
-        "\x85",
-        "\ufeff",
-        "\x00",
-        "\x7f",
-        "{}",
-        "[]",
-    ),
-    *(
-        "a: b",
-        "\na: b\n",
-        "\n- a\n",
-        "a",
-        "/",
-        "_",
-        "..",
-        "x" * 300,
-        "9" * 25,
-        "{{ a }}",
-        "'a'",
-        '"a b"',
-        "# c\n",
-        "\n\n",
-    ),
+    *(" ", "  ", "\n", "- ", ": ", " #", "\t", "\r", "&a ", "!!str ", "? ", "a: b", "\na: b\n", "\n- a\n"),
+    *("x" * 300, "9" * 25, "{{ a }}", '"a b"', "# c\n", "\n\n", "\u2028", "\x85", ":", "#", "'", '"', "\\"),
+    *("...", "---", "|", ">", "*a", "{", "}", "[", "]", ",", "?", "%", "@", "`", "<<", "=", "~", "null", "y"),
+    *("No", "0x1F", "1_000", "1e3", ".5", ".inf", "-.nan", "+1", "-1", "0o7", "2024-01-01", "12:30", "é"),
+    *("\ufeff", "\x00", "\x7f", "{}", "[]", "a", "/", "_", "..", "'a'"),
 ]
 
 
@@ -143,7 +72,7 @@ def check(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("driver", built_in())
+@each_row("driver", built_in())
 def test_profiles_of_drivers_are_simple(driver: str) -> None:
     assert check(text_of(driver))
 
@@ -152,7 +81,7 @@ def test_manifests_are_read_alike() -> None:
     assert sum(map(check, MANIFESTS)) > len(MANIFESTS) / 10
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "a:\n- b\n- 1\n- 'c d'\ne: f\n",
@@ -188,7 +117,7 @@ def test_texts_that_differ_in_few_lines_are_read_alike() -> None:
     assert sum(map(check, texts)) > len(texts) / 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -282,7 +211,7 @@ def test_findings_know_their_lines() -> None:
     assert document.position(("a", 0, "e", 0)).line == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "a: " + "b " * 50_000,

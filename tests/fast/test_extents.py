@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.fast.extents import EXPRESSIONS, OBJECT, evaluated, extent_of, joint
 from tests.mutilation import mutilated
+from tests.rows import each_row
 from webhook.fast.extents import ITEMS, Extent, type_of
 
 pytestmark = pytest.mark.no_cover
@@ -21,7 +22,7 @@ def written(extent: Extent) -> Any:
     return "*" if extent.whole else {name: written(part) for name, part in extent.parts.items()}
 
 
-@pytest.mark.parametrize(("text", "read"), EXPRESSIONS)
+@each_row(("text", "read"), EXPRESSIONS)
 def test_paths_are_followed(text: str, read: Any) -> None:
     assert written(extent_of(text)) == read
 

@@ -19,10 +19,7 @@ def counting(key: str) -> str:
 
 
 def test_a_policy_is_reinvoked_after_changes_if_needed() -> None:
-    verdict = made(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
-        mutating("n", counting("b")),
-    )
+    verdict = made(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
     assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
 
 

@@ -41,11 +41,20 @@ CONTRAST = """() => {
     if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue;
     const [one, other] = [light(channels(getComputedStyle(element).color)), light(ground(element))];
     const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    if (ratio < 4.5) found[`${element.tagName}.${element.className} ${texts.currentNode.data.trim()}`] = ratio;
+    const isFaded = element.closest(".map :is(b, i)") && getComputedStyle(element).getPropertyValue("--pale");
+    const key = `${element.tagName}.${element.className} ${texts.currentNode.data.trim()}`;
+    if (ratio < (isFaded ? 3 : 4.5)) found[key] = ratio;
+  }
+  for (const cell of document.querySelectorAll(".map :is(b, i)")) {
+    const { backgroundColor, borderTopColor, borderTopWidth, opacity } = getComputedStyle(cell);
+    const edge = borderTopWidth === "0px" ? backgroundColor : borderTopColor;
+    const [one, other] = [light(channels(edge)), light(ground(cell.parentElement))];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 3 || opacity !== "1") found[`${cell.tagName}.${cell.className} ${edge}`] = ratio;
   }
   return found;
 }"""
-"""The texts whose contrast with what is behind them is too low (WCAG 2, AA)."""
+"""The texts and cells whose contrast with what is behind them is too low (WCAG 2, AA): 4.5 and 3, also if they fade."""
 
 
 def large(nodes: int) -> bytes:
@@ -131,7 +140,9 @@ def test_each_text_has_enough_contrast(command: str, scheme: str, chromium: Brow
     seen = Seen(chromium, drawn(command, tmp_path, *STORIES[command]), scheme)
     for each in seen.page.locator("details").all():
         each.evaluate("each => each.open = true")
-    assert seen.page.evaluate(CONTRAST) == {}
+    for look in seen.page.locator("[name=look]").all():
+        look.check()
+        assert seen.page.evaluate(CONTRAST) == {}
     assert not seen.is_wide
     assert seen.said == []
 
@@ -161,8 +172,9 @@ def test_the_keyboard_reaches_everything(chromium: Browser, tmp_path: Path) -> N
 def test_a_stage_fades_what_it_rules_out(chromium: Browser, tmp_path: Path) -> None:
     page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
     page.get_by_label("4 with memory >= 80Gi").check()
-    opacities = page.locator(".map :is(b, i)").evaluate_all("all => all.map(each => getComputedStyle(each).opacity)")
-    assert opacities == ["0.35"] * 4 + ["1"] * 4
+    pale = "all => all.map(each => Boolean(getComputedStyle(each).getPropertyValue('--pale')))"
+    assert page.locator(".map :is(b, i)").evaluate_all(pale) == [True] * 4 + [False] * 4
+    assert page.locator(".map .n").evaluate_all(pale) == [True] * 4
     page.get_by_label("only nodes with some of these").check()
     assert [page.locator(f"#n{number}").is_visible() for number in range(4)] == [True, True, False, False]
 

@@ -13,13 +13,27 @@ from tests.command import draguard
 from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
 from tests.report.test_html import Page
-from tests.scan.clusters import HEALTHY, claim, device, device_class, made, node, pod, request, slices
+from tests.rows import each_row
+from tests.scan.clusters import (
+    HEALTHY,
+    claim,
+    daemon_set,
+    device,
+    device_class,
+    made,
+    node,
+    plugin,
+    pod,
+    request,
+    slices,
+    taint_rule,
+)
 from webhook.cli import simulate
 from webhook.devices import Row
 from webhook.findings import Identity
 from webhook.report import picture
 from webhook.report.html import pictured
-from webhook.report.picture import Story
+from webhook.report.picture import Help, Story
 from webhook.scan.stored import Cluster
 from webhook.simulation.answers import Answers
 
@@ -38,8 +52,8 @@ class Picture(Page):
         found = re.findall(r'id="l(\d+)".*?<span>(.*?)</span></label>', text)
         self.looks = {label: int(number) for number, label in found}
         self.lit = {
-            looks[0]: re.findall(r"\.map (\S+?)[,{]", f"{looks[1]}{{")
-            for looks in re.findall(r"^body:has\(#l(\d+):checked\)(.*?)\{opacity:1\}", text, re.MULTILINE)
+            looks[0]: re.findall(r"\.map (\S+?)(?::not\(\.n\))?[,{]", f"{looks[1]}{{")
+            for looks in re.findall(r"^body:has\(#l(\d+):checked\)(.*?)\{--pale:initial\}", text, re.MULTILINE)
         }
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -58,6 +72,12 @@ class Picture(Page):
         cells = [{tag, *(f".{each}" for each in classes)} for tag, classes, _ in self.cells]
         nodes = [{f".{each}" for each in classes} for classes in self.nodes]
         return sum(bool(each & set(lit)) for each in (nodes if lit[0].startswith(".o") else cells))
+
+    def changed(self, label: str) -> tuple[list[str], list[str]]:
+        """Return the devices that a pod gets with a change, and those that are released and stay free."""
+        (place,) = (each[2:] for each in self.lit[str(self.looks[label])] if each.startswith(".o"))
+        taken, freed = ([title for _, classes, title in self.cells if f"{mark}{place}" in classes] for mark in "zj")
+        return [each.partition(":")[0] for each in taken], [each.partition(":")[0] for each in freed]
 
 
 def drawn(command: str, *arguments: str, stdin: bytes = b"") -> tuple[str, Picture]:
@@ -189,6 +209,47 @@ class TestPods:
             assert page.shown(label) == each["nodes"]
         assert answers[1]["why"]["reason"].replace(">", "&gt;") in text
 
+    @pytest.mark.parametrize(
+        ("asked", "label", "options", "better", "freed"),
+        [
+            ({"count": 3}, "with count 2 in request gpu (1 node)", (), {"count": 2}, []),
+            (
+                {"count": 3},
+                "once claim default/held with 2 devices is released (pod train) (1 node)",
+                ("--release=held",),
+                {"count": 3},
+                ["a-3"],
+            ),
+            (
+                {"deviceClassName": "gpu.exmple.com"},
+                "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu (1 node)",
+                (),
+                {},
+                [],
+            ),
+        ],
+    )
+    def test_a_change_shows_the_devices_that_the_pod_gets_with_it(
+        self, asked: Any, label: str, options: tuple[str, ...], better: Any, freed: list[str]
+    ) -> None:
+        def cluster(asks: Any) -> bytes:
+            return listed(
+                *(node(each) for each in ("n1", "n2")),
+                slices(*(device(f"a-{number}") for number in range(4))),
+                device_class(),
+                claim("held", "a-2", "a-3", pods=("train",)),
+                pod("train", claims=["held"]),
+                claim("wanted", requests=[request(**asks)]),
+                pod("late", ["wanted"], "Pending", ""),
+            )
+
+        text, page = drawn("simulate", "--cluster", "-", stdin=cluster(asked))
+        done = draguard("simulate", "--cluster", "-", "-o", "json", *options, stdin=cluster(better))
+        (answer,) = json.loads(done.out)
+        devices = [each["device"] for each in answer["claims"]["wanted"]["devices"]["results"]]
+        assert page.changed(label) == (sorted(devices), freed)
+        assert f'then → <a href="#n0">{answer["node"]}</a>: {", ".join(devices)}<' in text
+
     def test_pods_that_fit_are_listed_with_their_devices_marked(self) -> None:
         text, page = drawn("simulate", *STORY)
         assert page.shown("1 given in this simulation") == 1
@@ -287,6 +348,37 @@ def test_findings_of_scan_are_marked_at_their_devices_and_nodes() -> None:
     assert "claim-zombie" in text.partition(f'id="finding-{number}"')[2].partition("</article>")[0]
 
 
+def test_findings_of_scan_about_other_objects_lead_to_the_devices_that_they_touch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = {**device_class("foreign", "true"), "spec": {"selectors": [{"cel": {"expression": "true"}}]}}
+    other["spec"]["config"] = [{"opaque": {"driver": "nic.example.com", "parameters": {}}}]
+    objects = (
+        *(node(each) for each in ("n1", "n2")),
+        slices(device(), device("gpu-1")),
+        device_class(),
+        other,
+        taint_rule(),
+        *(daemon_set(), plugin(), plugin("n2")),
+        claim("odd", requests=[request("gone")]),
+    )
+    text, page = drawn("scan", "--cluster", "-", stdin=listed(*objects))
+    listed_ = re.findall(r"<span>(.*?) <a class=\"warning\" href=\"#finding-(\d)\">warning</a>, (.*?)</span>", text)
+    assert {(what, devices) for what, _, devices in listed_} == {
+        ("DeviceClass foreign", "2 devices"),
+        ("DeviceTaintRule rule", "2 devices"),
+    }
+    assert re.search(r"<p>ResourceClaim default/odd <a class=\"warning\" href=\"#finding-\d\">warning</a></p>", text)
+    for what, number, _ in listed_:
+        (label,) = (each for each in page.looks if each.startswith(what))
+        assert page.shown(label) == 2
+        article = text.partition(f'id="finding-{number}"')[2].partition("</article>")[0]
+        assert 'in the picture: <a href="#n0">n1</a>' in article
+    assert '<bdi>n2</bdi></p></summary><a class="warning"' in text  # where the driver of the DaemonSet is silent
+    monkeypatch.setattr(picture, "_LISTED_MAX", 1)
+    assert "… and 2 more objects" in drawn("scan", "--cluster", "-", stdin=listed(*objects))[0]
+
+
 def test_devices_are_gone_through_once_for_all_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     ids: list[Row] = []
     known: Any = {"state": "free", "why": "", "claims": [], "pods": [], "shares": 0}
@@ -359,7 +451,15 @@ def page_of(text: str) -> str:
     asked = dict.fromkeys(("claim", "request", "for", "selecting", "short", "constraint"), text)
     asks = {**asked, "wanted": 1, "constrained": 1, "together": 1}
     stories = [
-        Story(text, text, "", [asks], {(text, text): {key: 3}}, [(text, [text]), (text, ())], [text]),
+        Story(
+            text,
+            text,
+            "",
+            [asks],
+            {(text, text): {key: 3}},
+            [Help(text, {text}, text, [key], {f"{text}/{text}"}), Help(text)],
+            [text],
+        ),
         Story(text, "", text, notes=[text]),
     ]
     found = finding(text, identity=Identity("v1", "Node", "", text))
@@ -369,7 +469,7 @@ def page_of(text: str) -> str:
     return "\n".join([*pictured(drawn, text, "error", [text], {"Evidence": [text]}), *drawn.links(1)])
 
 
-@pytest.mark.parametrize("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])
+@each_row("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])
 def test_hostile_texts_stay_text(text: str) -> None:
     calm, wild = page_of("a"), page_of(text)
     assert Page(calm).tags == Page(wild).tags
@@ -395,7 +495,7 @@ def test_nodes_that_differ_too_much_are_grouped_by_zone(monkeypatch: pytest.Monk
     assert re.findall("<h2>(.*?)\n", text) == ["3 nodes"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("names", "shown", "said"),
     [
         (["gpu-a-1.example.com", "gpu-a-2.example.com"], ["1", "2"], "all nodes are named gpu-a-….example.com"),
@@ -410,12 +510,12 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
     assert re.findall("all nodes are named [^<]*", text) == [each for each in [said] if each]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "said"),
     [
         (["devices", "--by=node"], "a page has all sums, and is drawn once: leave out --by and --watch"),
         (["devices", "--watch"], "a page has all sums"),
-        (["simulate", "--fit", STORY[0]], "--fit counts pods, and --output html draws where they go"),
+        (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
     ],
 )
 def test_what_is_no_picture_is_refused(arguments: list[str], said: str) -> None:

@@ -18,12 +18,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import Answer, Call
+from tests.serving import (
+    JSON,
+    SOON,
+    Served,
+    answered,
+    echo,
+    eventually,
+    everything,
+    exchange,
+    post,
+    serving,
+    statuses,
+    talk,
+)
 from webhook.server import Limits, Page, Reviews
-from webhook.server.app import Waiting
 from webhook.server.connection import Connection
-from webhook.server.messages import Request
+from webhook.server.messages import Client, Request
 
 pytestmark = pytest.mark.process
 
@@ -91,11 +102,9 @@ class TestRequests:
             for number in range(3):  # so that the head is known
                 connection.sendall(post("Content-Length: 1\r\n", b"%d" % number))
                 assert b'1, "%d"' % number in answered(connection)
-            received = b""
             for part in (*sent, last):
                 connection.sendall(part)
-            while block := connection.recv(65536):
-                received += block
+            received = everything(connection)
         dates = re.compile(rb"date: .*?\r\n")
         assert dates.sub(b"", received) == dates.sub(b"", alone)
 
@@ -136,8 +145,8 @@ class TestRequests:
 
     def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
         class Late(Reviews):
-            def answer(self, request: Request, connection: Waiting) -> Page | None:
-                asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, connection)
+            def answer(self, request: Request, client: Client) -> Page | None:
+                asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, client)
                 return None
 
         with serving(Late(echo, body_limit=LIMIT), HURRY) as slow:
@@ -193,7 +202,7 @@ class TestRequests:
 
     def test_trailers_are_no_headers(self) -> None:
         class Named(Reviews):
-            def answer(self, request: Request, connection: Waiting) -> Page | None:  # noqa: ARG002 - the server's
+            def answer(self, request: Request, client: Client) -> Page | None:  # noqa: ARG002 - the server's
                 return Page(200, request.headers.get(b"user", b"nobody"))
 
         with serving(Named(echo, body_limit=LIMIT)) as served:
@@ -275,6 +284,12 @@ class TestRequests:
         received = exchange(served, request_)
         assert statuses(received) == [400]
         assert b"<" not in received
+
+    def test_a_flood_of_these_is_none_of_log_lines(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        for _ in range(50):
+            exchange(served, b"hi all\r\n\r\n")
+        logged = [each for each in caplog.messages if each.startswith("refused a request of ('127.0.0.1', ")]
+        assert 0 < len(logged) < 50
 
     @pytest.mark.parametrize("version", ["0.9", "2.0"])
     def test_another_version_is_refused(self, served: Served, version: str) -> None:
@@ -452,38 +467,24 @@ class TestTooSlow:
             assert connection.recv(4096) == b""
 
     def test_a_client_that_reads_no_answers_is_disconnected(self) -> None:
-        def talk(_body: bytes, _call: Call) -> Answer:
-            return Answer(200, b"x" * 2**20, "application/json")
-
         with serving(Reviews(talk), HURRY) as served, served.socket() as connection:
             connection.sendall(post("Content-Length: 0\r\n") * 50)
             assert eventually(lambda: not served.connections)
 
     def test_a_client_that_reads_late_gets_all_answers(self) -> None:
-        def talk(_body: bytes, _call: Call) -> Answer:
-            return Answer(200, b"x" * 2**20, "application/json")
-
         with serving(Reviews(talk)) as served, served.socket() as connection:
             connection.sendall(post("Content-Length: 0\r\n") * 3 + post("Content-Length: 0\r\nConnection: close\r\n"))
             time.sleep(0.1)
-            received = bytearray()
-            while block := connection.recv(2**20):
-                received += block
+            received = everything(connection)
         assert statuses(received) == [200] * 4
         assert received.count(b"x") == 4 * 2**20
 
     def test_an_unread_answer_counts_as_a_whole(self) -> None:
-        def talk(_body: bytes, _call: Call) -> Answer:
-            return Answer(200, b"x" * 2**20, "application/json")
-
         with serving(Reviews(talk)) as served, served.socket() as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
             connection.sendall(post("Content-Length: 0\r\nConnection: close\r\n"))
             assert eventually(lambda: served.server.port.crowd.unread > 2**19)
-            received = bytearray()
-            while block := connection.recv(2**20):
-                received += block
-            assert received.count(b"x") == 2**20
+            assert everything(connection).count(b"x") == 2**20
             assert served.server.port.crowd.unread == 0
 
     def test_a_client_that_never_closes_its_side_is_disconnected(self, hurried: Served) -> None:

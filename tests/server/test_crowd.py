@@ -8,15 +8,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses
-from webhook.admission import Answer, Call
+from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses, talk
 from webhook.server import Limits, Reviews
-from webhook.server.crowd import Crowd
+from webhook.server.messages import Client, Page
+from webhook.server.port import Crowd
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-class Member:
+class Member(Client):
     """A connection that notes when it is closed."""
 
     def __init__(self, address: str = "a", *, is_busy: bool = False) -> None:
@@ -26,6 +26,9 @@ class Member:
         self.unread = self.counted = 0
         self.closed = self.dropped = False
         self.is_sending = True
+
+    def answered(self, page: Page) -> None:
+        raise AssertionError(page)
 
     def abort(self) -> None:
         self.closed = True
@@ -42,16 +45,6 @@ class Member:
 
 
 class TestCrowd:
-    def test_the_longest_idle_goes(self) -> None:
-        crowd, members = Crowd(3, 3), [Member() for _ in range(5)]
-        for member in members[:3]:
-            crowd.enter(member)
-        crowd.stir(members[0])
-        for member in members[3:]:
-            crowd.enter(member)
-        assert [member.closed for member in members] == [False, True, True, False, False]
-        assert len(crowd) == 3
-
     def test_those_that_wait_for_an_answer_stay(self) -> None:
         crowd, busy, idle, new = Crowd(2, 2), Member(is_busy=True), Member(), Member()
         for member in (busy, idle, new):
@@ -90,14 +83,6 @@ class TestCrowd:
         crowd.leave(members[0])
         assert crowd.bodies == 50
 
-    def test_deadlines_are_looked_at(self) -> None:
-        crowd, members = Crowd(10, 10), [Member(), Member()]
-        for member in members:
-            crowd.enter(member)
-        members[0].due = 0.0
-        crowd.expire()
-        assert [member.closed for member in members] == [True, False]
-
 
 class TestServer:
     @pytest.mark.parametrize("limits", [Limits(connections=4), Limits(connections_per_address=4)])
@@ -125,9 +110,6 @@ class TestServer:
             assert eventually(lambda: len(served.server.port.crowd) == 0)
 
     def test_unread_answers_are_bounded_together(self, caplog: pytest.LogCaptureFixture) -> None:
-        def talk(_body: bytes, _call: Call) -> Answer:
-            return Answer(200, b"x" * 2**20, "application/json")
-
         with serving(Reviews(talk), Limits(unread_bytes=5 << 20)) as served, ExitStack() as stack:
             for _ in range(8):
                 connection = stack.enter_context(served.socket())

@@ -16,9 +16,9 @@ from benchmarks.reviews import POLICIES, reviews
 from tests.serving import Served, echo, eventually, exchange, post, serving
 from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
+from webhook.memory import kept_survivors
 from webhook.policy.load import load
 from webhook.server import Reviews
-from webhook.server.memory import kept_survivors
 
 
 class Cyclic:
@@ -51,8 +51,8 @@ def test_what_survives_a_full_collection_is_not_looked_at_again() -> None:
 RELEASING = """
 import gc, sys, weakref
 from pathlib import Path
-from webhook.server import Reloaded
-from webhook.server.memory import keep, kept_survivors
+from webhook.reloading import Reloaded
+from webhook.memory import keep, kept_survivors
 
 class Cyclic:
     def __init__(self):

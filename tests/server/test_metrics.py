@@ -22,7 +22,8 @@ from webhook.admission import Call, Endpoint, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.certificates import certs
 from webhook.policy import load
-from webhook.server import Certificate, Reloaded, UnusableError
+from webhook.reloading import Reloaded, UnusableError
+from webhook.server import Certificate
 from webhook.server.metrics import OTHER, REFUSALS, Metrics
 
 ROOT = Path(__file__).parents[2]

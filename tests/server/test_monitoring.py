@@ -22,7 +22,8 @@ from tests.processes import REVIEW, Process
 from tests.serving import JSON, SOON, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Record, ReviewOptions
 from webhook.certificates import certs
-from webhook.server import Certificate, Limits, Reloaded, Reviews
+from webhook.reloading import Reloaded
+from webhook.server import Certificate, Limits, Reviews
 from webhook.server.messages import Request
 from webhook.server.metrics import Metrics
 

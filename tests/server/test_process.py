@@ -11,7 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
-from webhook.server import Limits, Pages, Reloaded, Reviews, listen, probes
+from webhook.reloading import Reloaded
+from webhook.server import Limits, Pages, Reviews, listen, probes
 
 pytestmark = pytest.mark.process
 

@@ -11,8 +11,7 @@ from contextlib import suppress
 import pytest
 
 from tests.attacks.rekeying import HANDSHAKE, Keys, keyed, send_sealed
-from tests.server.test_hostile import everything
-from tests.serving import SOON, Served, echo, eventually, post, serving, statuses
+from tests.serving import SOON, Served, echo, eventually, everything, post, serving, statuses
 from webhook.server import Reviews
 
 pytestmark = pytest.mark.process

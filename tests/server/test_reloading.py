@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving import look
-from webhook.server import Reloaded, UnusableError
+from webhook.reloading import Reloaded, UnusableError
 
 pytestmark = pytest.mark.process
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
@@ -329,7 +330,7 @@ class TestScheduledAllTheSame:
 
 
 class TestLabels:
-    @pytest.mark.parametrize(
+    @each_row(
         ("selector_", "detail"),
         [
             ({"zone": "z3"}, "nodeSelector zone: z3, and the label is z1, z2"),
@@ -343,7 +344,7 @@ class TestLabels:
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == detail
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("expression", "detail"),
         [
             ({"key": "zone", "operator": "In", "values": ["z3"]}, "zone In z3, and the label is z1, z2"),
@@ -359,7 +360,7 @@ class TestLabels:
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == f"node affinity {detail}"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("term", "reason"),
         [
             (
@@ -416,7 +417,7 @@ class TestExtendedResources:
         assert (answer["node"], answer["why"]["notes"]) == ("a", [])
 
 
-@pytest.mark.parametrize("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
+@each_row("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
 def test_amounts_are_written_as_people_do(amount: str) -> None:
     assert quantity_text(decode_amount(amount)) == amount
 

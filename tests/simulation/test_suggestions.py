@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -40,7 +41,7 @@ class TestTaints:
         tolerated = pod(tolerations=[{"key": "x", "operator": "Exists"}])
         assert suggested([tainted("a", "x", "y")], tolerated) == {"if the pod tolerates y:NoSchedule": 1}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("state", "one", "more"),
         [
             ("not-ready", "once a is ready", "once a, b are ready"),
@@ -237,7 +238,7 @@ class TestFeatureGates:
 class TestSelectors:
     MEMORY = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("{}")) {} 0'
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("operator", "wanted", "text", "for_all"),
         [
             (">=", "100Gi", "with memory >= 80Gi in request r", "with memory >= 40Gi in request r"),
@@ -320,8 +321,8 @@ class TestExtendedResources:
             "with example.com/gpu 1 in place of 4": 2,
         }
 
-    @pytest.mark.parametrize("provided", [[device_class(extendedResourceName="example.com/gpu"), devices("a")], []])
-    @pytest.mark.parametrize("field", ["requests", "limits"])
+    @each_row("provided", [[device_class(extendedResourceName="example.com/gpu"), devices("a")], []])
+    @each_row("field", ["requests", "limits"])
     def test_a_near_name_is_suggested(self, field: str, provided: list[JSONObject]) -> None:
         objects = [*provided, node("a", None, None, **({} if provided else {"example.com/gpu": "1"})), node("b")]
         containers = [{"name": "c", "image": "i", "resources": {field: {"example.com/gpus": "1"}}}]

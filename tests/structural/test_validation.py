@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.rows import each_row
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
 from webhook.structural.definition import decoded, defaulted
@@ -51,11 +52,7 @@ KEYWORDS = [
     ("{type: integer, enum: [1, 2]}", "2", ""),
     ("{type: integer, minimum: 2}", "1", "Invalid value: 1: a in body should be greater than or equal to 2"),
     ("{type: integer, maximum: 2}", "3", "Invalid value: 3: a in body should be less than or equal to 2"),
-    (
-        "{type: integer, maximum: 2, exclusiveMaximum: true}",
-        "2",
-        "Invalid value: 2: a in body should be less than 2",
-    ),
+    ("{type: integer, maximum: 2, exclusiveMaximum: true}", "2", "Invalid value: 2: a in body should be less than 2"),
     ("{type: number, minimum: 0.5}", "0.25", "Invalid value: 0.25: a in body should be greater than or equal to 0.5"),
     ("{type: integer, multipleOf: 4}", "6", "Invalid value: 6: a in body should be a multiple of 4"),
     ("{type: number, multipleOf: 0.5}", "1.5", ""),
@@ -78,7 +75,7 @@ KEYWORDS = [
 ]
 
 
-@pytest.mark.parametrize(("stated", "value", "expected"), KEYWORDS)
+@each_row(("stated", "value", "expected"), KEYWORDS)
 def test_a_keyword_refuses_what_the_api_server_refuses(stated: str, value: str, expected: str) -> None:
     found = errors(f"{{type: object, properties: {{a: {stated}}}}}", f"{{a: {value}}}")
     assert any(expected in each for each in found) if expected else not found, found
@@ -109,7 +106,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_row("name", FORMATS)
 def test_a_format_tells_texts_apart(name: str) -> None:
     stated = schema(f"{{type: string, format: {name}}}")
     good, bad = FORMATS[name]
@@ -152,7 +149,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("stated", "value", "expected"), LISTS)
+@each_row(("stated", "value", "expected"), LISTS)
 def test_items_that_repeat_others_are_found(stated: str, value: str, expected: list[str]) -> None:
     assert errors(stated, value) == expected
 
@@ -205,7 +202,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "old", "expected"), RULES)
+@each_row(("value", "old", "expected"), RULES)
 def test_rules_are_evaluated_wherever_they_stand(value: str, old: str, expected: list[str]) -> None:
     found = errors(RULED, value, old)
     assert len(found) == len(expected)
@@ -231,13 +228,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "expected"), BROKEN)
+@each_row(("rule", "expected"), BROKEN)
 def test_a_rule_that_does_not_compile_is_an_error(rule: str, expected: str) -> None:
-    stated = {
-        "type": "object",
-        "properties": {"a": {"type": "integer"}},
-        "x-kubernetes-validations": [{"rule": rule}],
-    }
+    stated = {"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}
     found = [str(each) for each in validate({"a": 1}, Structural(stated), RELEASE)]
     assert (len(found) == 1 and expected in found[0]) if expected else not found
     told = list(rule_errors(Structural({"items": {"additionalProperties": stated}}), RELEASE))
@@ -298,7 +291,7 @@ DECODED: list[tuple[str, dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("submitted", "stored", "unknown"), DECODED)
+@each_row(("submitted", "stored", "unknown"), DECODED)
 def test_an_object_is_pruned_and_completed(submitted: str, stored: dict[str, Any], unknown: list[str]) -> None:
     stated, value = schema(STORED), yaml.safe_load(submitted)
     kept, paths = decoded(value, stated)

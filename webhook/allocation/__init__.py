@@ -5,8 +5,7 @@ state of a cluster) makes an `Attempt` (some claims, read by ``demand``). The at
 (``view``: its ``pools``, and the part of them that is in use, by ``usage``) and searches for devices (``search``).
 """
 
-from webhook.allocation.allocator import Allocator, Attempt
-from webhook.allocation.answers import Failure, Result
+from webhook.allocation.allocator import Allocator, Attempt, Failure, Result
 from webhook.allocation.features import Features
 
 __all__ = ["Allocator", "Attempt", "Failure", "Features", "Result"]

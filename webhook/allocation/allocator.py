@@ -7,20 +7,20 @@ from typing import Final
 
 import msgspec
 
-from webhook.allocation.answers import GIVEN_UP, Failure, Result
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
+from webhook.allocation.compatibility import snapshot
+from webhook.allocation.demand import LIMIT, Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.memory import leaves_traces
-from webhook.allocation.outcome import UnsupportedSelectorError, node_selector
-from webhook.allocation.pools import Pool, unusable_elsewhere
+from webhook.allocation.pools import unusable_elsewhere
 from webhook.allocation.search import GivenUpError, Search, SearchResult, fault, raise_unless_bool
-from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
+from webhook.allocation.selecting import Chooser, Fault, SelectorFault, Selectors
+from webhook.allocation.state import Pick
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.usage import Available, Usage, available, full_name
 from webhook.allocation.view import NodeView
-from webhook.objects import JSONObject, mapping
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -30,13 +30,20 @@ _PLANS: Final = 100_000
 """How many searches are remembered of each."""
 _encode: Final = msgspec.json.Encoder().encode
 
+UPSTREAM_SECONDS: Final = 10
+"""How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
+_STEP_SECONDS: Final = 7e-7
+_VISIT_SECONDS: Final = 4e-7
+"""The time that a step and a look at a device take upstream, from the recorded times."""
+_GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
+"""The scheduler's error for a search that takes too long."""
+
 
 class Plan(NamedTuple):
     """The course of a search, in places of devices: it holds for all nodes with the same key.
 
     Args:
         found: The result of the search; None if there was no search.
-        complaint: The error that ended the attempt.
     """
 
     found: SearchResult | None
@@ -54,7 +61,6 @@ class Allocator:
         allocated: ResourceClaims; those with an allocation use devices, others are ignored.
         taint_rules: DeviceTaintRules; their taints are added to the devices that they select.
         features: The features that are on; `Features.of` derives them from feature gates.
-        release: The Kubernetes release, as the minor of 1.x.
         implementations: The implementations to choose from; empty for all.
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does. The scheduler
             of 1.36 shows them to expressions if DRAListTypeAttributes is on, but never to its allocator.
@@ -77,28 +83,24 @@ class Allocator:
         with_lists: bool | None = None,
     ) -> None:
         self.features = features
-        self._variant = implementation(features, release, implementations, patch)
+        self.variant = implementation(features, release, implementations, patch)
+        """The implementation that the release picks."""
         self._classes = {each["metadata"]["name"]: each for each in classes}
         self.catalog = slices if isinstance(slices, Catalog) else Catalog(slices, taint_rules)
         """The slices, with the taints of rules."""
-        self.selectors = Selectors(self._variant, with_lists=with_lists)
+        self.selectors = Selectors(self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
         self._usage = Usage(with_shares=features.ConsumableCapacity)
         self._demands: dict[bytes, tuple[Demand, dict[Hashable, Plan]]] = {}
         for claim in allocated:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
-        self._elsewhere = unusable_elsewhere(self.catalog, self._variant)
+        self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
         self._aside: Sequence[Aside] | None = None
         self._is_local = self.catalog.is_local
         if self._is_local:
             for name in self.catalog.by_node:
                 self._views[name] = self._view(name, None)
-
-    @property
-    def implementation(self) -> str:
-        """The implementation that the release picks: ``stable``, ``incubating`` or ``experimental``."""
-        return self._variant.name
 
     def attempt(self, claims: Sequence[JSONObject]) -> Attempt:
         """Prepare an attempt to allocate claims together, on one node after the other.
@@ -113,7 +115,7 @@ class Allocator:
         key = _encode(specs)
         known = self._demands.get(key)
         if known is None:
-            demand = Demand(specs, self._classes, self.selectors, self._variant)
+            demand = Demand(specs, self._classes, self.selectors, self.variant)
             if len(self._demands) >= _DEMANDS:
                 del self._demands[next(iter(self._demands))]
             known = self._demands[key] = demand, {}
@@ -143,14 +145,10 @@ class Allocator:
         """
         self._usage.remove(claim)
 
-    def holders(self, driver: str, pool: str, device: str) -> tuple[str, ...]:
-        """Return the claims that use a device, as namespace/name."""
-        return tuple(self._usage.pool(driver, pool).holders.get(device, ()))
-
     def view(self, node: JSONObject) -> NodeView:
         """Return the devices that a node can use."""
         metadata = node["metadata"]
-        name, labels = metadata["name"], mapping(metadata, "labels")
+        name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = self._view(name, labels)
@@ -158,13 +156,13 @@ class Allocator:
 
     def _view(self, name: str, labels: Mapping[str, str] | None) -> NodeView:
         return NodeView(
-            name, labels, catalog=self.catalog, usage=self._usage, variant=self._variant, elsewhere=self._elsewhere
+            name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
         )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
         """Return the pools that have devices for a node but cannot be used there."""
         if self._aside is None:
-            self._aside = set_aside(self.catalog, self._variant)
+            self._aside = set_aside(self.catalog, self.variant)
         return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
 
     def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
@@ -177,7 +175,7 @@ class Allocator:
         def left(pool: int) -> Available:
             name = view.pools[pool].scope
             if name not in counters:
-                usage, with_shares = view.pool_usage(pool), self._variant.draws_for_shares
+                usage, with_shares = view.usages[pool], self.variant.draws_for_shares
                 counters[name] = available(view.pools[pool], usage, with_shares=with_shares)
             return counters[name]
 
@@ -187,7 +185,6 @@ class Allocator:
         """Look for devices on a node.
 
         Args:
-            demand: The requests of the claims.
             counters: The remainders of counters, by the pools' names.
             counts: Whether to count upstream's steps, which takes longer.
         """
@@ -201,8 +198,8 @@ class Allocator:
         except Stop as stop:
             return Plan(search.so_far(), stop.complaint)
         except GivenUpError:
-            return Plan(search.so_far(), GIVEN_UP)
-        if found.picks is None and view.invalid and self._variant.sees_whole_pools:
+            return Plan(search.so_far(), _GIVEN_UP)
+        if found.picks is None and view.invalid and self.variant.sees_whole_pools:
             return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
         return Plan(found, _unsupported(found, view))
 
@@ -219,7 +216,11 @@ class Allocator:
                 raise Stop(check)
             if isinstance(check, Ask):
                 if check.is_all:
-                    every[check] = self._all_devices(check, self._chooser_of_all(check, last), view)
+                    # Until 1.35 the second alternative of a request was cached under the index of the first.
+                    is_second = check.alternative == 1 and last is not None and last.is_all
+                    mixes_up = last is not None and is_second and self.variant.mixes_up_alternatives
+                    chooser = last.chooser if last is not None and mixes_up else check.chooser
+                    every[check] = self._all_devices(check, chooser, view)
                 last = check
                 wanted = len(every[check]) if check.is_all else check.count
                 least = totals.setdefault(check.claim, {})
@@ -229,14 +230,6 @@ class Allocator:
                 if total > LIMIT:
                     text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                     raise Stop(Complaint(check, text))
-
-    def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
-        """Return the chooser of the devices that a request for all devices wants.
-
-        Until 1.35 the second alternative of a request was cached under the index of the first.
-        """
-        is_second = ask.alternative == 1 and last is not None and last.is_all
-        return last.chooser if last is not None and is_second and self._variant.mixes_up_alternatives else ask.chooser
 
     def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
         """Return the devices that a request for all devices gets.
@@ -290,56 +283,38 @@ class Attempt:
     """An attempt to allocate claims, on one node after the other.
 
     Args:
-        demand: The requests of the claims.
+        names: The claims, as namespace/name.
         plans: The courses of searches for it.
     """
 
-    __slots__ = ("_allocator", "_counted", "_counters", "_plans", "_stages", "demand", "names")
-
     def __init__(self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, Plan]) -> None:
-        self._allocator = allocator
-        self._plans = plans
+        self.allocator, self.names, self.demand, self._plans = allocator, names, demand, plans
         self._counters: dict[str, Available] = {}
         self._counted: dict[int, tuple[SearchResult, SearchResult]] = {}
         self._stages: dict[Hashable, list[int]] = {}
-        self.names = names
-        self.demand = demand
-
-    def depends_on_order(self, view: NodeView, *, has_devices: bool) -> bool:
-        """Tell whether another order of slices, of claims, or of Go's maps, could change the result on a node.
-
-        Args:
-            has_devices: Whether the search found devices.
-        """
-        return depends_on_order(self.demand, view, self._allocator.catalog, has_devices=has_devices)
-
-    def mixed_up(self, view: NodeView) -> Mapping[str, Collection[str]]:
-        """Return the pools of a node whose counters upstream mixes up, with their drivers."""
-        return mixed_up(self.demand, view, self._allocator.catalog)
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""
-        view = self._allocator.view(node)
-        key = view.key()
-        plan = self._plans.get(key) if view.is_like_others else None
-        if plan is None:
-            plan = self._plan(view, key)
-        found = plan.found
-        if found is not None and found.picks is not None and plan.complaint is None:
+        view = self.allocator.view(node)
+        found, complaint = self._plan(view)
+        if found is not None and found.picks is not None and complaint is None:
             return Result(self, view, found)
-        return Failure(self, view, found, plan.complaint)
+        return Failure(self, view, found, complaint)
 
-    def _plan(self, view: NodeView, key: Hashable) -> Plan:
+    def _plan(self, view: NodeView) -> Plan:
         """Return the course of the search on a node; a known one if the search went before on a node like it."""
+        plans, key = self._plans, view.key()
         if not view.is_like_others:
-            return self._allocator.search(self.demand, view, self._counters)
-        plans, alike = self._plans, view.alike(self.demand)
-        plan = plans.get(alike)
+            return self.allocator.search(self.demand, view, self._counters)
+        plan = plans.get(key)
         if plan is None:
-            plan = plans[alike] = self._allocator.search(self.demand, view, self._counters)
-        if len(plans) > _PLANS:
-            plans.clear()
-        plans[key] = plan
+            alike = view.alike(self.demand)
+            plan = plans.get(alike)
+            if plan is None:
+                plan = plans[alike] = self.allocator.search(self.demand, view, self._counters)
+            if len(plans) > _PLANS:
+                plans.clear()
+            plans[key] = plan
         return plan
 
     def counted(self, view: NodeView, found: SearchResult) -> SearchResult:
@@ -348,9 +323,9 @@ class Attempt:
             return found
         known = self._counted.get(id(found))
         if known is None:
-            plan = self._allocator.search(self.demand, view, {}, counts=True)
+            plan = self.allocator.search(self.demand, view, {}, counts=True)
             counted = plan.found or found
-            known = self._counted[id(found)] = found, counted._replace(is_cut=plan.complaint is GIVEN_UP)
+            known = self._counted[id(found)] = found, counted._replace(is_cut=plan.complaint is _GIVEN_UP)
         return known[1]
 
     def explain(self, node: JSONObject) -> list[Funnel]:
@@ -359,28 +334,114 @@ class Attempt:
         Returns:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
-        view = self._allocator.view(node)
-        view.key()
-        left = self._allocator.left(view, self._counters)
-        unused = self._allocator.unused(view)
+        view = self.allocator.view(node)
+        left, unused = self.allocator.left(view, self._counters), self.allocator.unused(view)
+        key = view.key(), "" if view.is_like_others else view.node
         return [
-            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._stages)
-            for request in self.demand.order
-            if request is not None
-            for ask in request.asks
+            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._stages, key=key)
+            for ask in self.demand.asks
         ]
 
-    def pools(self, node: JSONObject) -> list[Pool]:
-        """Return the pools with devices for a node, in the order in which they are tried."""
-        return self._allocator.view(node).pools
+
+class Answer:
+    """The allocator's answer for a node.
+
+    Args:
+        found: The result of the search; None if there was none.
+    """
+
+    def __init__(
+        self, attempt: Attempt, view: NodeView, found: SearchResult | None, complaint: Complaint | None = None
+    ) -> None:
+        self._attempt, self._view, self._found, self._complaint = attempt, view, found, complaint
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that upstream's search takes, counted on first use; 0 if the attempt ends before it."""
+        return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
+        if self._found is None or self._complaint is _GIVEN_UP:
+            return self._complaint is _GIVEN_UP
+        found = self._attempt.counted(self._view, self._found)
+        return found.is_cut or found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order of slices, of claims, or of Go's maps, could change the result."""
+        has_devices = self._found is not None and self._found.picks is not None
+        catalog = self._attempt.allocator.catalog
+        return depends_on_order(self._attempt.demand, self._view, catalog, has_devices=has_devices)
+
+    @property
+    def mixed_up(self) -> Mapping[str, Collection[str]]:
+        """The pools whose counters upstream mixes up, as drivers share their names; with the drivers."""
+        return mixed_up(self._attempt.demand, self._view, self._attempt.allocator.catalog)
+
+
+class Result(Answer):
+    """Devices for all claims."""
+
+    @property
+    def allocations(self) -> list[JSONObject]:
+        """One AllocationResult a claim, as in the API; share IDs are numbered."""
+        chosen = self._found.chosen if self._found else {}
+        made: list[JSONObject] = []
+        shares = position = 0
+        for claim, picks in zip(self._attempt.demand.claims, self._picks, strict=True):
+            asks = [request.asks[chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]
+            position += len(asks) + 1
+            made.append(allocation(claim, asks, picks, self._view, shares=shares))
+            shares += sum(pick.take is not None for pick in picks)
+        return made
+
+    @property
+    def devices(self) -> list[list[tuple[str, str, str, str]]]:
+        """Request, driver, pool and name of each device, by claim."""
+        every = self._view.devices
+        found = [[(pick.ask.full_name, every[pick.device]) for pick in picks] for picks in self._picks]
+        return [[(request, *device.slice.id, device.name) for request, device in each] for each in found]
+
+    @property
+    def _picks(self) -> Sequence[Sequence[Pick]]:
+        return (self._found.picks if self._found else None) or ()
+
+
+class Failure(Answer):
+    """No devices for all claims."""
+
+    @property
+    def error(self) -> str | None:
+        """The allocator's error, None if the claims do not fit."""
+        complaint, view, names = self._complaint, self._view, self._attempt.names
+        if complaint is None:
+            return None
+        subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
+        item = ""
+        if complaint.kind == "pool":
+            item = str(view.pools[complaint.item])
+        elif complaint.kind == "device":
+            item = str(view.devices[complaint.item])
+        elif complaint.kind == "claim":
+            item = names[complaint.item].rpartition("/")[2]
+        elif complaint.kind == "node":
+            item = view.node
+        return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
+
+    @property
+    def scope(self) -> str | None:
+        """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
+        if self._complaint is None:
+            return None
+        return "node" if self._complaint.is_of_node else "abort"
 
 
 def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:
     """Tell whether another order could change the result on a node.
 
     Args:
-        demand: The requests of the claims.
-        catalog: The slices of the cluster.
         has_devices: Whether the search found devices; one that found none has tried all, in whatever order.
     """
     if view.is_ambiguous or (len(demand.claims) > 1 and _depends_on_claims(demand, view)):
@@ -437,23 +498,156 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
 
     Upstream keeps counters by the name of the pool, whatever the driver (``availableCounters``): it checks those of
     the driver whose device it tries first. It looks them up only for devices that consume any, and after the selectors.
-
-    Args:
-        demand: The requests of the claims.
-        catalog: The slices of the cluster.
     """
     if not view.consumes:
         return {}
-    names = dict.fromkeys(pool.name for pool in view.pools if catalog.is_pool_name_shared(pool.name))
-    tried = {
-        name: [each for each in catalog.drivers_of(name) if _tries(demand, catalog, (each, name))] for name in names
-    }
+    tried: dict[str, list[str]] = {}
+    for name in dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1):
+        for driver in catalog.drivers_of(name):
+            devices = (device.content for each in catalog.by_pool[driver, name] for device in each.devices)
+            drawing = [content for content in devices if content.consumes]
+            if any(ask.chooser.choose(content) is not False for ask in demand.asks for content in drawing):
+                tried.setdefault(name, []).append(driver)
     return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
 
 
-def _tries(demand: Demand, catalog: Catalog, pool: tuple[str, str]) -> bool:
-    """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
-    contents = [
-        device.content for slice_ in catalog.by_pool[pool] for device in slice_.devices if device.content.consumes
-    ]
-    return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
+class UnsupportedSelectorError(Exception):
+    """A slice's node selector has more than one term; upstream fails then, for all nodes."""
+
+
+def allocation(
+    claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int
+) -> JSONObject:
+    """Return an AllocationResult, as in the API.
+
+    Args:
+        asks: The alternative chosen for each of its requests.
+        shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    results = []
+    for pick in picks:
+        result = _result(pick, view)
+        if pick.take is not None:
+            result["shareID"] = f"share-{shares}"
+            shares += 1
+        results.append(result)
+    devices: JSONObject = {"results": results} if results else {}
+    is_once = view.variant.configures_once
+    config = [*_class_configuration(asks), *_claim_configuration(claim, asks, is_once=is_once)]
+    if is_once:
+        config = [_for_all(each, asks) for each in config]
+    if config:
+        devices["config"] = config
+    found: JSONObject = {"devices": devices}
+    selector = node_selector(picks, view)
+    if selector is not None:
+        found["nodeSelector"] = selector
+    return found
+
+
+def _result(pick: Pick, view: NodeView) -> JSONObject:
+    ask, device = pick.ask, view.devices[pick.device]
+    others = device.content.others
+    result: JSONObject = {
+        "request": ask.full_name,
+        "driver": device.slice.driver,
+        "pool": device.slice.pool,
+        "device": device.name,
+    }
+    if ask.is_admin:
+        result["adminAccess"] = True
+    if ask.tolerations and view.variant.records_tolerations:
+        result["tolerations"] = list(ask.tolerations)
+    if view.variant.features.DeviceBindingAndStatus:
+        for name in ("bindingConditions", "bindingFailureConditions"):
+            if others.get(name):
+                result[name] = others[name]
+    if view.variant.features.CompatibilityGroups and (groups := snapshot(others)):
+        result["compatibilityGroups"] = groups
+    if view.variant.features.OptionalNodeOperations and device.slice.skipped_operations:
+        result["skipNodeOperations"] = list(device.slice.skipped_operations)
+    if pick.take is not None and pick.take.texts:
+        result["consumedCapacity"] = dict(pick.take.texts)
+    return result
+
+
+def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
+    """Return the configuration of classes; that of each class is added once, for all its requests."""
+    found: list[JSONObject] = []
+    by_class: dict[str, list[JSONObject]] = {}
+    for ask in asks:
+        name = ask.class_["metadata"]["name"]
+        if name in by_class:
+            for each in by_class[name]:
+                each["requests"].append(ask.full_name)
+            continue
+        by_class[name] = [
+            {"source": "FromClass", "requests": [ask.full_name], **_device_configuration(config)}
+            for config in (ask.class_.get("spec") or {}).get("config") or ()
+        ]
+        found += by_class[name]
+    return found
+
+
+def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
+    """Return the configuration of a claim; until 1.36, one that names several requests appears once for each."""
+    found: list[JSONObject] = []
+    for config in claim.raw.get("config") or ():
+        names = config.get("requests") or ()
+        added = {"source": "FromClaim", **({"requests": names} if names else {}), **_device_configuration(config)}
+        if not names:
+            found.append(added)
+        else:
+            repeated = [added for ask in asks if ask.base in names or ask.full_name in names]
+            found += repeated[:1] if is_once else repeated
+    return found
+
+
+def _for_all(config: JSONObject, asks: Sequence[Ask]) -> JSONObject:
+    """Leave out the requests of a configuration that applies to all requests."""
+    names = config.get("requests") or ()
+    if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
+        return config
+    return {key: value for key, value in config.items() if key != "requests"}
+
+
+def _device_configuration(config: JSONObject) -> JSONObject:
+    return {"opaque": config["opaque"]} if config.get("opaque") is not None else {}
+
+
+def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
+    """Return a selector of the nodes that can use some devices, None for all nodes (``createNodeSelector``).
+
+    Raises:
+        UnsupportedSelectorError: A slice's node selector has more than one term.
+    """
+    terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
+    for pick in picks:
+        device = view.devices[pick.device]
+        name, selector = device.slice.node_name, device.slice.node_selector
+        if device.slice.is_per_device:
+            name, selector = device.content.others.get("nodeName"), device.content.others.get("nodeSelector")
+        if name is not None or (device.content.others.get("bindsToNode") and view.variant.knows_capacity):
+            field = {"key": "metadata.name", "operator": "In", "values": [view.node]}
+            return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        if selector is not None:
+            given = selector.get("nodeSelectorTerms") or ()
+            if len(given) > 1:
+                raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
+            for name, known in terms.items():
+                for each in (one for term in given for one in term.get(name) or ()):
+                    if not any(_is_same(each, other) for other in known):
+                        known.append(each)
+    term = {name: found for name, found in terms.items() if found}
+    return {"nodeSelectorTerms": [term]} if term else None
+
+
+def _is_same(one: JSONObject, other: JSONObject) -> bool:
+    return (
+        one.get("key") == other.get("key")
+        and one.get("operator") == other.get("operator")
+        and set(one.get("values") or ()) == set(other.get("values") or ())
+    )

@@ -37,13 +37,11 @@ def snapshot(raw: JSONObject) -> JSONObject:
 class Common:
     """The groups that devices on each counter set share: no entry without devices, `NONE` if they have no groups."""
 
-    __slots__ = ("_view", "common")
-
     def __init__(self, view: NodeView) -> None:
         self._view = view
         self.common: dict[CounterSetKey, Groups] = {}
         for place, pool in enumerate(view.pools):
-            used = view.pool_usage(place)
+            used = view.usages[place]
             for each in (*pool.slices, *pool.others):
                 for device in each.devices:
                     if used.is_allocated(device.name):

@@ -27,8 +27,6 @@ class Attribute:
         with_lists: Whether lists are supported; then every value is a set.
     """
 
-    __slots__ = ("_with_lists", "known", "name")
-
     def __init__(self, name: str, *, with_lists: bool) -> None:
         self.name = name
         self._with_lists = with_lists
@@ -58,8 +56,6 @@ class Attribute:
 
 class Match:
     """All devices have the same value."""
-
-    __slots__ = ("attribute", "number", "value")
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -101,8 +97,6 @@ class MatchLists(Match):
     Removing a device does not widen the common values, unless it is the last one.
     """
 
-    __slots__ = ()
-
     def add(self, _request: str, value: Value | None, _device: int) -> bool:
         """Add a device, if its value satisfies the constraint."""
         if value is None or not isinstance(value, frozenset):
@@ -120,8 +114,6 @@ class MatchLists(Match):
 
 class Distinct:
     """No two devices have the same value; of each request only the last device is remembered."""
-
-    __slots__ = ("attribute", "number", "values")
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -168,16 +160,12 @@ class Distinct:
 class DistinctDevices(Distinct):
     """No two devices are the same, whatever their values: until 1.34 pointers to values were compared."""
 
-    __slots__ = ()
-
     def _comparable(self, value: Value, device: int) -> Value:
         return value if value == UNKNOWN else ("device", device)
 
 
 class DistinctLists(Distinct):
     """No two devices have a value in common."""
-
-    __slots__ = ()
 
     def _is_distinct(self, value: Value) -> bool:
         if not isinstance(value, frozenset):

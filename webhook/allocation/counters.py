@@ -7,7 +7,7 @@ only on the devices picked from it, so it is worked out once for each such choic
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from webhook.allocation.usage import Available
 from webhook.allocation.view import NodeView
@@ -38,7 +38,6 @@ class Rest(NamedTuple):
 
     Args:
         left: The amounts left of its counters.
-        unfit: The members that need more than that, as a bit set of places.
     """
 
     left: tuple[int, ...]
@@ -52,8 +51,6 @@ class Counters:
         available: Returns what is left of the counters of a pool, by its place.
         work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
     """
-
-    __slots__ = ("_costs", "_kinds", "_rests", "_totals", "_unfit", "_work", "group_of", "groups")
 
     def __init__(self, view: NodeView, available: Callable[[int], Available], work: Callable[[int], None]) -> None:
         self._work = work
@@ -75,7 +72,7 @@ class Counters:
         self._totals: defaultdict[int, int] = defaultdict(int)
         """The amounts left before the search, by kind."""
         self._rests: dict[tuple[int, tuple[int, ...]], Rest] = {}
-        for members in _connected(keys_of):
+        for members in connected(keys_of):
             self._add(members, keys_of, view, available)
         self._unfit = 0
         for number in range(len(self.groups)):
@@ -190,20 +187,23 @@ class Counters:
         return Rest(tuple(left), unfit)
 
 
-def _connected(keys_of: Mapping[int, Sequence[Key]]) -> list[list[int]]:
-    """Return the groups of devices that have counters in common, directly or through others."""
-    parents: dict[Key, Key] = {}
+def connected(keys_of: Mapping[int, Collection[Key]]) -> Collection[list[int]]:
+    """Return the groups of devices that have counters in common, directly or through others.
 
-    def find(key: Key) -> Key:
-        while parents[key] != key:
-            key = parents[key]
+    Args:
+        keys_of: The counters of each device that has some, by its place.
+    """
+    chief: dict[Key, Key] = {}
+
+    def root(key: Key) -> Key:
+        while (above := chief.setdefault(key, key)) != key:
+            chief[key] = key = chief[above]  # halves the way for the next one
         return key
 
-    for keys in keys_of.values():
-        for key in keys:
-            parents.setdefault(key, key)
-            parents[find(key)] = find(keys[0])
+    for first, *others in keys_of.values():
+        for other in others:
+            chief[root(other)] = root(first)
     found: defaultdict[Key, list[int]] = defaultdict(list)
     for index, keys in keys_of.items():
-        found[find(keys[0])].append(index)
-    return list(found.values())
+        found[root(next(iter(keys)))].append(index)
+    return found.values()

@@ -6,7 +6,8 @@ order and words.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
@@ -21,7 +22,7 @@ from webhook.allocation.constraints import (
     Value,
 )
 from webhook.allocation.devices import Content, keep
-from webhook.allocation.features import Features, Implementation
+from webhook.allocation.features import Implementation
 from webhook.allocation.nodes import terms
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
@@ -69,90 +70,44 @@ class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly
         self.complaint = complaint
 
 
+@dataclass(eq=False)
 class Ask:
     """A request, or a subrequest of ``firstAvailable``.
 
     Args:
         raw: The request: ``exactly``, or the subrequest.
-        claim: The place of its claim.
-        place: The place of the request in the claim.
         parent: The name of the request that it is an alternative of.
-        alternative: Its place among the alternatives.
-        class_: The DeviceClass, as in the API.
-        chooser: Selects the devices that it wants.
         constraints: The constraints of the claim that apply to it, by place.
-        derived: The attributes that it derives, by name.
-        takes_fractions: Whether capacity is rounded to fractions, where a device's range has some.
-        qualifies_capacity: Whether capacity without a domain means that of the driver's domain.
     """
 
-    __slots__ = (
-        "_takes",
-        "_tolerated",
-        "alternative",
-        "chooser",
-        "claim",
-        "class_",
-        "constraints",
-        "count",
-        "derived",
-        "is_admin",
-        "is_all",
-        "name",
-        "parent",
-        "place",
-        "qualifies_capacity",
-        "raw",
-        "requests",
-        "takes_fractions",
-        "tolerations",
-    )
+    raw: JSONObject
+    claim: int
+    place: int
+    parent: str | None
+    alternative: int
+    class_: JSONObject
+    chooser: Chooser
+    constraints: tuple[int, ...]
+    derived: Mapping[str, Derived]
+    variant: Implementation
 
-    def __init__(
-        self,
-        raw: JSONObject,
-        *,
-        claim: int,
-        place: int,
-        name: str,
-        parent: str | None,
-        alternative: int,
-        class_: JSONObject,
-        chooser: Chooser,
-        constraints: tuple[int, ...],
-        derived: Mapping[str, Derived],
-        takes_fractions: bool,
-        qualifies_capacity: bool,
-    ) -> None:
-        self.claim = claim
-        self.place = place
-        self.raw = raw
-        self.name = name
-        self.parent = parent
-        self.alternative = alternative
-        self.class_ = class_
-        self.chooser = chooser
-        self.constraints = constraints
-        self.derived = derived
-        self.takes_fractions = takes_fractions
-        self.qualifies_capacity = qualifies_capacity
+    def __post_init__(self) -> None:
+        """Read the request."""
+        raw, name = self.raw, self.raw.get("name", "")
+        self.name: str = name
+        self.base: str = self.parent or name
+        """The name of the request; for an alternative, that of its parent."""
+        self.full_name: str = f"{self.parent}/{name}" if self.parent else name
+        """The name that allocations and configuration refer to."""
         self.is_all = raw.get("allocationMode", EXACT) == ALL
         self.count: int = raw.get("count", 1)
-        self.is_admin = parent is None and raw.get("adminAccess") is True
+        self.is_admin = self.parent is None and raw.get("adminAccess") is True
         self.tolerations: Sequence[JSONObject] = raw.get("tolerations") or ()
         self.requests: Mapping[str, Any] | None = (raw.get("capacity") or {}).get("requests")
+        self.qualifies_capacity = bool(self.requests) and self.variant.qualifies_capacity
+        """Whether it wants capacity, and the driver's domain counts for a name without a domain."""
         self._takes: dict[tuple[int, str], Take | None] = {}
         self._tolerated: dict[int, bool] = {}
-
-    @property
-    def base(self) -> str:
-        """The name of the request; for an alternative, that of its parent."""
-        return self.parent or self.name
-
-    @property
-    def full_name(self) -> str:
-        """The name that allocations and configuration refer to."""
-        return f"{self.parent}/{self.name}" if self.parent else self.name
 
     def value(self, attribute: Attribute, content: Content) -> Value | None:
         """Return the value of an attribute that a device has for it, None if it has none.
@@ -177,8 +132,14 @@ class Ask:
         """
         key = content.capacity_index, content.driver if self.qualifies_capacity else ""
         if key not in self._takes:
-            self._takes[key] = take(content.capacity, self.wanted_of(content), fractions=self.takes_fractions)
+            fractions = self.variant.features.FractionalCapacityRange
+            self._takes[key] = take(content.capacity, self.wanted_of(content), fractions=fractions)
         return self._takes[key]
+
+    def may_take(self, content: Content) -> bool:
+        """Tell whether a device has the capacity that it wants, and allows such a share, while nothing is taken."""
+        found = self.takes(content)
+        return found is not None and found.is_allowed
 
     def wanted_of(self, content: Content) -> Mapping[str, Any] | None:
         """Return the amounts that it wants of a device, by capacity as the device publishes it.
@@ -186,7 +147,7 @@ class Ask:
         Raises:
             Stop: It wants a capacity by two names.
         """
-        if not self.requests or not self.qualifies_capacity:
+        if self.requests is None or not self.qualifies_capacity:
             return self.requests
         try:
             return as_published(self.requests, content.capacity, content.driver)
@@ -249,14 +210,9 @@ Check = Complaint | Ask | int
 class Demand:
     """The demand of some claims together.
 
-    Args:
-        selectors: Compiles and evaluates selectors.
-
     Raises:
         ValueError: A count is negative; upstream panics.
     """
-
-    __slots__ = ("_behaviours", "_numbers", "asks", "checks", "claims", "order")
 
     def __init__(
         self,
@@ -265,16 +221,14 @@ class Demand:
         selectors: Selectors,
         variant: Implementation,
     ) -> None:
-        reader = _Reader(classes, selectors, variant.features, variant)
+        self._classes, self._selectors, self._variant = classes, selectors, variant
         self.claims: list[ClaimDemand] = []
         self.checks: list[Check] = []
         for index, spec in enumerate(specs):
-            for step in reader.claim(index, spec):
-                if isinstance(step, ClaimDemand):
-                    self.claims.append(step)
-                else:
-                    self.checks.append(step)
-            if len(self.claims) <= index:
+            try:
+                self.claims.append(self._claim(index, spec))
+            except Stop as stop:
+                self.checks.append(stop.complaint)
                 break
         self.order: list[Request | None] = []
         """The requests in the order in which they are satisfied; None where a claim ends."""
@@ -303,137 +257,106 @@ class Demand:
             tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),
             tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
             content.index if any(ask.derived for ask in self.asks) else None,
-            content.driver if any(ask.requests and ask.qualifies_capacity for ask in self.asks) else None,
+            content.driver if any(ask.qualifies_capacity for ask in self.asks) else None,
         )
 
+    def _claim(self, index: int, spec: JSONObject) -> ClaimDemand:
+        """Read a claim, and note its checks.
 
-class _Reader(NamedTuple):
-    classes: Mapping[str, JSONObject]
-    selectors: Selectors
-    features: Features
-    variant: Implementation
-
-    def claim(self, index: int, spec: JSONObject) -> Iterator[Check | ClaimDemand]:
+        Raises:
+            Stop: One of its checks fails; those before are noted.
+        """
         constraints = spec.get("constraints") or ()
-        requests = []
-        for place, raw in enumerate(spec.get("requests") or ()):
-            asks: list[Ask] = []
-            for step in self.request(index, place, raw, constraints):
-                yield step
-                if isinstance(step, Complaint):
-                    return
-                if isinstance(step, Ask):
-                    asks.append(step)
-            requests.append(Request(tuple(asks), bool(raw.get("firstAvailable"))))
-        yield index
-        made = []
-        for number, raw in enumerate(constraints):
-            kind = self.constraint(raw)
-            if kind is None:
-                text = f", constraint #{number}: empty constraint (unsupported constraint type?)"
-                yield Complaint(index, text)
-                return
-            made.append(kind)
-        yield ClaimDemand(spec, tuple(requests), tuple(made))
+        requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
+        self.checks.append(index)
+        made = [self._constraint(index, *each) for each in enumerate(constraints)]
+        return ClaimDemand(spec, tuple(requests), tuple(made))
 
-    def request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Iterator[Check]:
+    def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Request:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
-        if alternatives and not self.features.PrioritizedList:
+        features, variant = self._variant.features, self._variant
+        if alternatives and not features.PrioritizedList:
             text = f", request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"
-            yield Complaint(claim, text)
-            return
-        exactly = raw.get("exactly")
-        if self.variant.knows_capacity and not self.features.ConsumableCapacity:
+            raise Stop(Complaint(claim, text))
+        exactly = raw.get("exactly") or {}
+        if variant.knows_capacity and not features.ConsumableCapacity:
             disabled = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-            if exactly is not None and exactly.get("capacity") is not None:
-                yield Complaint(claim, f", request {name}: {disabled}")
-                return
+            if exactly.get("capacity") is not None:
+                raise Stop(Complaint(claim, f", request {name}: {disabled}"))
             for each in alternatives:
                 if each.get("capacity") is not None:
-                    is_named = self.variant.sees_whole_pools
-                    subject = f"subrequest {each.get('name', '')}" if is_named else f"request {name}"
-                    yield Complaint(claim, f", {subject}: {disabled}")
-                    return
-        if alternatives:
-            for number, each in enumerate(alternatives):
-                step = self.ask(
-                    each, claim=claim, place=place, parent=name, alternative=number, constraints=constraints
-                )
-                yield step
-                if isinstance(step, Complaint):
-                    return
-        else:
-            named = {**(exactly or {}), "name": name}
-            yield self.ask(named, claim=claim, place=place, parent=None, constraints=constraints)
+                    subject = f"subrequest {each.get('name', '')}" if variant.sees_whole_pools else f"request {name}"
+                    raise Stop(Complaint(claim, f", {subject}: {disabled}"))
+        asks, parent = [], name if alternatives else None
+        for number, each in enumerate(alternatives or [{**exactly, "name": name}]):
+            ask = self._ask(each, claim, place, parent=parent, alternative=number, constraints=constraints)
+            asks.append(ask)
+            self.checks.append(ask)
+        return Request(tuple(asks), bool(alternatives))
 
-    def ask(
+    def _ask(
         self,
         raw: JSONObject,
-        *,
         claim: int,
         place: int,
+        *,
         parent: str | None,
+        alternative: int,
         constraints: Sequence[JSONObject],
-        alternative: int = 0,
-    ) -> Complaint | Ask:
-        name = raw.get("name", "")
-        subject = f", request {name}"
-        selectors = raw.get("selectors") or ()
-        for number, each in enumerate(selectors):
-            if each.get("cel") is None:
-                text = f"{subject}, selector #{number}: CEL expression empty (unsupported selector type?)"
-                return Complaint(claim, text)
-        if parent is None and raw.get("adminAccess") is not None and not self.features.AdminAccess:
-            return Complaint(claim, f"{subject}: admin access is requested, but the feature is disabled")
-        class_name = raw.get("deviceClassName", "")
-        if not class_name:
-            return Complaint(claim, f"{subject}: missing device class name (unsupported request type?)")
-        class_ = self.classes.get(class_name)
-        if class_ is None:
-            text = (
-                f'{subject}: could not retrieve device class {class_name}: deviceclass.resource.k8s.io "{class_name}" '
-                "not found"
-            )
-            return Complaint(claim, text)
-        mode = raw.get("allocationMode", EXACT)
-        if mode not in {EXACT, ALL}:
-            return Complaint(claim, f"{subject}: unsupported count mode {mode}")
+    ) -> Ask:
+        name, features = raw.get("name", ""), self._variant.features
+        selectors, class_name, mode = (
+            raw.get("selectors") or (),
+            raw.get("deviceClassName"),
+            raw.get("allocationMode", EXACT),
+        )
+        why = ""
+        empty = next((number for number, each in enumerate(selectors) if each.get("cel") is None), None)
+        class_ = self._classes.get(class_name or "")
+        if empty is not None:
+            why = f", selector #{empty}: CEL expression empty (unsupported selector type?)"
+        elif parent is None and raw.get("adminAccess") is not None and not features.AdminAccess:
+            why = ": admin access is requested, but the feature is disabled"
+        elif not class_name:
+            why = ": missing device class name (unsupported request type?)"
+        elif class_ is None:
+            missing = f'deviceclass.resource.k8s.io "{class_name}" not found'
+            why = f": could not retrieve device class {class_name}: {missing}"
+        elif mode not in {EXACT, ALL}:
+            why = f": unsupported count mode {mode}"
+        if why or class_ is None:
+            raise Stop(Complaint(claim, f", request {name}{why}"))
         if mode == EXACT and raw.get("count", 1) < 0:
             raise ValueError(f"request {name}: a negative count, on which the scheduler panics")
-        chooser = self.selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors)
-        derived = (raw.get("derivedAttributes") or ()) if self.features.DerivedAttributes else ()
-        full_name = f"{parent}/{name}" if parent else name
-        under = tuple(
-            index
-            for index, each in enumerate(constraints)
-            if not each.get("requests") or not {parent or name, full_name}.isdisjoint(each["requests"])
-        )
+        names = {parent or name, f"{parent}/{name}" if parent else name}
+        derived = (raw.get("derivedAttributes") or ()) if features.DerivedAttributes else ()
+        derivation = self._selectors.derivation
         return Ask(
             raw,
-            claim=claim,
-            place=place,
-            name=name,
-            parent=parent,
-            alternative=alternative,
-            class_=class_,
-            chooser=chooser,
-            constraints=under,
-            derived={
-                each.get("name", ""): Derived(*self.selectors.derivation(each.get("expression", "")))
-                for each in derived
-            },
-            takes_fractions=self.features.FractionalCapacityRange,
-            qualifies_capacity=self.variant.qualifies_capacity,
+            claim,
+            place,
+            parent,
+            alternative,
+            class_,
+            self._selectors.chooser((class_.get("spec") or {}).get("selectors") or (), selectors),
+            tuple(
+                index
+                for index, each in enumerate(constraints)
+                if not each.get("requests") or not names.isdisjoint(each["requests"])
+            ),
+            {each.get("name", ""): Derived(*derivation(each.get("expression", ""))) for each in derived},
+            self._variant,
         )
 
-    def constraint(self, raw: JSONObject) -> tuple[type[Constraint], Attribute] | None:
-        with_lists = self.features.ListTypeAttributes
+    def _constraint(self, claim: int, number: int, raw: JSONObject) -> tuple[type[Constraint], Attribute]:
+        with_lists = self._variant.features.ListTypeAttributes
         if raw.get("matchAttribute") is not None:
             return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
-        if raw.get("distinctAttribute") is not None and self.variant.knows_capacity:
-            kind = DistinctLists if with_lists else Distinct if self.variant.compares_values else DistinctDevices
+        if raw.get("distinctAttribute") is not None and self._variant.knows_capacity:
+            plain = Distinct if self._variant.compares_values else DistinctDevices
+            kind = DistinctLists if with_lists else plain
             return kind, Attribute(raw["distinctAttribute"], with_lists=with_lists)
-        return None
+        raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 
 _KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.Semver": "version"}
@@ -446,10 +369,7 @@ class Derived:
 
     Args:
         compiled: Its expression, or why it cannot be compiled.
-        values: Devices as expressions see them.
     """
-
-    __slots__ = ("_compiled", "_known", "_values")
 
     def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
         self._compiled = compiled

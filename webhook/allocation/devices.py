@@ -18,6 +18,7 @@ import msgspec
 
 from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
@@ -82,8 +83,6 @@ class Content:
     """The content that equal devices share.
 
     Args:
-        index: The number of this content.
-        driver: The driver that publishes the devices.
         attributes: Their attributes, as in the API.
         capacity: The number of their capacity, which equal capacities share, and the capacity, as in the API.
         others: Their other fields, as in the API, without the name.
@@ -165,12 +164,7 @@ def keep(results: list[Result | None], content: Content, result: Result) -> Resu
 
 
 class Device:
-    """A device of a slice.
-
-    Args:
-        slice_: The slice that publishes it.
-        content: The content that it shares with equal devices.
-    """
+    """A device of a slice."""
 
     __slots__ = ("content", "name", "slice")
 
@@ -188,26 +182,8 @@ class Slice:
     """A ResourceSlice.
 
     Args:
-        raw: The object, as in the API.
         order: Its place among all slices.
     """
-
-    __slots__ = (
-        "count",
-        "counter_sets",
-        "devices",
-        "driver",
-        "generation",
-        "is_per_device",
-        "name",
-        "node_name",
-        "node_selector",
-        "order",
-        "pool",
-        "says_per_device",
-        "serves_all_nodes",
-        "skipped_operations",
-    )
 
     def __init__(self, raw: JSONObject, order: int) -> None:
         spec: JSONObject = raw["spec"]
@@ -215,6 +191,7 @@ class Slice:
         self.name: str = raw["metadata"]["name"]
         self.driver = intern(spec.get("driver", ""))
         self.pool = intern(pool.get("name", ""))
+        self.id: PoolId = (self.driver, self.pool)
         self.order = order
         self.generation: int = pool.get("generation", 0)
         self.count: int = pool.get("resourceSliceCount", 0)
@@ -227,10 +204,11 @@ class Slice:
         self.skipped_operations: Sequence[str] = spec.get("skipNodeOperations") or ()
         self.devices: tuple[Device, ...] = ()
 
-    @property
-    def id(self) -> PoolId:
-        """The pool that it belongs to."""
-        return self.driver, self.pool
+
+def newest(slices: Sequence[Slice]) -> list[Slice]:
+    """Return the slices of the newest generation among those of a pool."""
+    generation = max(each.generation for each in slices)
+    return [each for each in slices if each.generation == generation]
 
 
 class TaintRule(NamedTuple):
@@ -251,33 +229,21 @@ class TaintRule(NamedTuple):
         selector = spec.get("deviceSelector") or {}
         return cls(spec["taint"], selector.get("driver"), selector.get("pool"), selector.get("device"))
 
+    def taints(self, driver: str, pool: str, device: str | None = None) -> bool:
+        """Tell whether it taints a device, or some device of a pool."""
+        names = (self.driver, driver), (self.pool, pool), (None if device is None else self.device, device)
+        return all(wanted is None or wanted == name for wanted, name in names)
+
 
 class Catalog:
     """The slices of a cluster.
 
     Args:
         slices: ResourceSlices, as in the API; an iterator may yield them one by one, they are not kept.
-        taint_rules: DeviceTaintRules, as in the API.
 
     Raises:
         ValueError: A quantity is malformed.
     """
-
-    __slots__ = (
-        "_by_name",
-        "_capacities",
-        "_contents",
-        "_drivers_of_pool",
-        "_known_parts",
-        "_numbers",
-        "_rules",
-        "by_node",
-        "by_pool",
-        "counters_of",
-        "shared",
-        "slices",
-        "with_counters",
-    )
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
         self._rules = [TaintRule.of(each) for each in taint_rules]
@@ -311,6 +277,11 @@ class Catalog:
         """Whether each slice serves a single node, so that labels of nodes do not matter."""
         return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
 
+    @cached_property
+    def current(self) -> Mapping[PoolId, Sequence[Slice]]:
+        """The slices of each pool's newest generation."""
+        return {pool: newest(slices) for pool, slices in self.by_pool.items()}
+
     def number(self, parts: Hashable) -> int:
         """Return a number that identifies some parts; equal parts have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
@@ -320,10 +291,6 @@ class Catalog:
         if not capacity:
             return _NO_CAPACITY
         return self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
-
-    def is_pool_name_shared(self, name: str) -> bool:
-        """Tell whether several drivers have counters in pools with this name; upstream mixes them up."""
-        return len(self.drivers_of(name)) > 1
 
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""
@@ -338,9 +305,7 @@ class Catalog:
 
     def _read(self, raw: JSONObject) -> None:
         slice_ = Slice(raw, len(self.slices))
-        rules = [
-            rule for rule in self._rules if rule.driver in {None, slice_.driver} and rule.pool in {None, slice_.pool}
-        ]
+        rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
         slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
         self.slices.append(slice_)
         if slice_.counter_sets:

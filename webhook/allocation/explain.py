@@ -1,4 +1,4 @@
-"""Explains why claims get no devices: how many devices are left after each condition of a request."""
+"""Explains why claims get no devices: how many are left after each condition of a request, or for all requests."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import accumulate, chain
 from typing import Any, Final
 
+from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.compatibility import Common
 from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
+from webhook.allocation.counters import Key, connected
 from webhook.allocation.demand import Ask, Demand, Stop
 from webhook.allocation.devices import Content, Device, quantity_text
-from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.allocation.unused import Unused
 from webhook.allocation.usage import Available
 from webhook.allocation.view import NodeView
+from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
 _COUNTERS_MAX: Final = 3
 """The number of counters that are named."""
-
-_SharedCounter = tuple[int, str, str]
-"""The place of the pool, the counter set and the name of a counter."""
 
 
 class _Together(NamedTuple):
@@ -41,15 +40,12 @@ class _Drawers:
     """Devices of which each shares a counter with another one, directly or through others.
 
     Args:
-        devices: The amounts that each consumes.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
 
-    def __init__(
-        self, devices: Sequence[Mapping[_SharedCounter, int]], free: Callable[[_SharedCounter], int | None]
-    ) -> None:
+    def __init__(self, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> None:
         self.number = len(devices)
-        amounts: defaultdict[_SharedCounter, list[int]] = defaultdict(list)
+        amounts: defaultdict[Key, list[int]] = defaultdict(list)
         for each in devices:
             for counter, amount in each.items():
                 amounts[counter].append(amount)
@@ -78,42 +74,20 @@ class _Drawers:
                 yield f"counter {name} of {counter_set}: {amounts}"
 
 
-def together(
-    wanted: int, devices: Sequence[Mapping[_SharedCounter, int]], free: Callable[[_SharedCounter], int | None]
-) -> _Together | None:
+def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
     """Return how many devices their counters suffice for, and what they lack; None if there is enough of each counter.
 
     Args:
-        wanted: The number of devices that are wanted.
-        devices: The amounts that each device consumes.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
-    drawers = [_Drawers(several, free) for several in _sharing([each for each in devices if each])]
+    groups = connected({index: each.keys() for index, each in enumerate(devices) if each})
+    drawers = [_Drawers([devices[index] for index in several], free) for several in groups]
     fits = sum(not each for each in devices) + sum(each.fits for each in drawers)
     lacks = [text for each in drawers for text in each.lacks(wanted - fits + each.fits)]
     if not lacks:
         return None
     more = [f"and {len(lacks) - _COUNTERS_MAX} more counters"] if len(lacks) > _COUNTERS_MAX else []
     return _Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
-
-
-def _sharing(devices: Sequence[Mapping[_SharedCounter, int]]) -> Iterable[list[Mapping[_SharedCounter, int]]]:
-    """Group devices that share counters, directly or through others."""
-    chief: dict[_SharedCounter, _SharedCounter] = {}
-
-    def root(counter: _SharedCounter) -> _SharedCounter:
-        while (above := chief.setdefault(counter, counter)) != counter:
-            chief[counter] = counter = chief[above]  # halves the way for the next one
-        return counter
-
-    for each in devices:
-        first, *others = each
-        for other in others:
-            chief[root(other)] = root(first)
-    found: defaultdict[_SharedCounter, list[Mapping[_SharedCounter, int]]] = defaultdict(list)
-    for each in devices:
-        found[root(next(iter(each)))].append(each)
-    return found.values()
 
 
 CLASS: Final = "class"
@@ -158,14 +132,10 @@ class Funnel:
 
     Args:
         names: The claims, as namespace/name.
-        demand: The requests of the claims.
-        ask: The request, or the subrequest of ``firstAvailable``.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
         known: The stages of requests on nodes so far; nodes with equal keys share them.
     """
-
-    __slots__ = ("_ask", "_common", "_demand", "_left", "_names", "_stages", "_unused", "_view")
 
     def __init__(
         self,
@@ -177,23 +147,45 @@ class Funnel:
         left: Callable[[int], Available],
         unused: Sequence[Unused],
         known: dict[Hashable, list[int]],
+        key: Hashable,
     ) -> None:
+        self.ask, self.view, self.left = ask, view, left
+        self.claim, self.request = names[ask.claim], ask.full_name
+        """The claim, as namespace/name, and the request; for an alternative, ``request/subrequest``."""
+        self.wanted = None if ask.is_all else ask.count
+        """The number of devices that it wants; None for all."""
+        self.constraints = demand.claims[ask.claim].constraints
+        """The constraints of the claim."""
         self._unused = unused
-        self._names = names
-        self._demand = demand
-        self._ask = ask
-        self._view = view
-        self._left = left
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
-        key = ask, view.key(), "" if view.is_like_others else view.node
-        if key not in known:
-            known[key] = self._find_stages()
-        self._stages = known[key]
+        if (ask, key) not in known:
+            known[ask, key] = self._find_stages()
+        self._stages = known[ask, key]
+        self.seen, self.of_class, self.selected, self.free, self.tolerated, self.enough = (
+            each.bit_count() for each in self._stages
+        )
+        """The number of devices that the node can use, in complete and valid pools; of these those of the class; that
+        the request selects; that are not in use; whose taints, if any, it tolerates; and that have enough capacity and
+        counters left, each alone."""
+        self.places = list(_places(self._stages[-1]))
+        """The places of the devices that the request could have, each alone."""
+        self.least = max(1, self.selected) if self.wanted is None else self.wanted
+        """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
     def _find_stages(self) -> list[int]:
-        tests = (self._is_of_class, self._is_selected, self._is_free, self._is_tolerated, self._is_enough)
-        matches = self._view.matches
-        stage = (1 << len(self._view.devices)) - 1
+        tests: tuple[Callable[[int], bool], ...] = (
+            lambda index: self.ask.chooser.is_of_class(self.content(index)) is True,
+            # A request for all devices does not want those with too little capacity.
+            lambda index: (
+                not (self.ask.is_all and self._lacks_capacity(index))
+                and self.ask.chooser.choose(self.content(index)) is True
+            ),
+            self._is_free,
+            self._is_tolerated,
+            lambda index: not self._lacks_capacity(index) and not self._lacks_counters(index),
+        )
+        matches = self.view.matches
+        stage = (1 << len(self.view.devices)) - 1
         if matches is not None:  # slices that state the node of each device
             stage = sum(1 << index for index, is_for_node in enumerate(matches) if is_for_node is True)
         found = [stage]
@@ -204,99 +196,26 @@ class Funnel:
 
     def depths(self) -> Iterator[tuple[Device, int]]:
         """Yield each device of the node, with the number of stages that it passes."""
-        for index, device in enumerate(self._view.devices):
+        for index, device in enumerate(self.view.devices):
             yield device, sum(stage >> index & 1 for stage in self._stages)
-
-    @property
-    def ask(self) -> Ask:
-        """The request, as the search reads it."""
-        return self._ask
-
-    @property
-    def view(self) -> NodeView:
-        """The node."""
-        return self._view
-
-    @property
-    def places(self) -> list[int]:
-        """The places of the devices that the request could have, each alone."""
-        return list(_places(self._stages[5]))
-
-    @property
-    def least(self) -> int:
-        """The number of devices that it wants; for all devices, those that it selects, and at least one."""
-        return max(1, self._stages[2].bit_count()) if self.wanted is None else self.wanted
-
-    def left(self, pool: int) -> Available:
-        """Return the remaining counters of a pool, by its place."""
-        return self._left(pool)
-
-    def constraint(self, number: int) -> tuple[type[Constraint], Attribute]:
-        """Return a constraint of the request's claim, by its place."""
-        return self._demand.claims[self._ask.claim].constraints[number]
 
     def content(self, index: int) -> Content:
         """Return the content of a device, by its place."""
-        return self._view.devices[index].content
+        return self.view.devices[index].content
 
-    @property
-    def claim(self) -> str:
-        """The claim, as namespace/name."""
-        return self._names[self._ask.claim]
-
-    @property
-    def request(self) -> str:
-        """The request; for an alternative, ``request/subrequest``."""
-        return self._ask.full_name
-
-    @property
-    def wanted(self) -> int | None:
-        """The number of devices that it wants; None for all."""
-        return None if self._ask.is_all else self._ask.count
-
-    @property
-    def seen(self) -> int:
-        """The number of devices that the node can use, in complete and valid pools."""
-        return self._stages[0].bit_count()
-
-    @property
-    def of_class(self) -> int:
-        """The number of them that belong to the class."""
-        return self._stages[1].bit_count()
-
-    @property
-    def selected(self) -> int:
-        """The number of those that the request selects."""
-        return self._stages[2].bit_count()
-
-    @property
-    def free(self) -> int:
-        """The number of those that are not in use."""
-        return self._stages[3].bit_count()
-
-    @property
-    def tolerated(self) -> int:
-        """The number of those whose taints, if any, the request tolerates."""
-        return self._stages[4].bit_count()
-
-    @property
-    def enough(self) -> int:
-        """The number of those that have enough capacity and counters left, each alone."""
-        return self._stages[5].bit_count()
-
-    @property
+    @cached_property
     def constrained(self) -> int | None:
-        """The number of those that the claim's constraints allow together; None without constraints.
+        """The number of those devices that the claim's constraints allow together; None without constraints.
 
         Each constraint is considered alone, and other requests are ignored.
         """
-        counts = [self._most(number) for number in self._ask.constraints]
-        return min(counts, default=None)
+        return min(map(self._most, self.ask.constraints), default=None)
 
-    @property
-    def strictest(self) -> int | None:
-        """The constraint that allows the fewest devices together, by place; None without constraints."""
-        return min(self._ask.constraints, key=self._most, default=None)
+    @cached_property
+    def strictest(self) -> tuple[type[Constraint], Attribute] | None:
+        """The constraint that allows the fewest devices together; None without constraints."""
+        place = min(self.ask.constraints, key=self._most, default=None)
+        return None if place is None else self.constraints[place]
 
     @property
     def is_met(self) -> bool:
@@ -304,74 +223,66 @@ class Funnel:
         limits = (self.enough, self.constrained)
         return all(each is None or each >= self.least for each in limits) and self.together is None
 
-    @property
+    @cached_property
     def together(self) -> _Together | None:
         """The number of devices that shared counters suffice for, and their lack; None if each counter suffices."""
-        view, places = self._view, self.places
+        view, places = self.view, self.places
         if not view.consumes or any(self.content(index).is_shared for index in places):
             return None
         drawing = [
             {(view.pool_of[index], *key): amount for key, amount in self.content(index).consumes.items()}
             for index in places
         ]
-        return together(len(places) if self.wanted is None else self.wanted, drawing, self._free)
+        wanted = len(places) if self.wanted is None else self.wanted
+        return together(wanted, drawing, lambda counter: self.left(counter[0]).counters.get(counter[1:]))
 
-    def _free(self, counter: _SharedCounter) -> int | None:
-        pool, counter_set, name = counter
-        return self._left(pool).counters.get((counter_set, name))
-
-    @property
+    @cached_property
     def unused(self) -> list[Unused]:
         """The pools that have devices of the class but cannot be used."""
-        chooser = self._ask.chooser
+        chooser = self.ask.chooser
         return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
     def of_others(self) -> list[Unused]:
         """The pools that have devices for the node, none of them of the class, and cannot be used."""
-        own = self.unused
-        return [each for each in self._unused if each not in own]
+        return [each for each in self._unused if each not in self.unused]
 
     @property
     def key(self) -> Hashable:
         """A key that is the same for nodes that look alike."""
         stages = tuple(stage.bit_count() for stage in self._stages)
-        return self._ask, stages, self.constrained, self.together, tuple(each.why for each in self.unused)
+        return self.ask, stages, self.constrained, self.together, tuple(each.why for each in self.unused)
 
     def reasons(self) -> list[DeviceReason]:
         """Return why each device is ruled out, in the order in which they are tried."""
         found = []
-        for index, device in enumerate(self._view.devices):
+        for index, device in enumerate(self.view.devices):
             stage, text = self._reason(index)
             driver, pool = device.slice.driver, device.slice.pool
             holders = self._holders(index, stage)
-            lacks = self._lacks(index, stage)
-            taints = tuple(self._ask.untolerated(device.content)) if stage == TAINT else ()
+            lacks = self._lacks_counters(index) if stage == COUNTERS else ()
+            if stage == CAPACITY and (lack := self._lacks_capacity(index)):
+                lacks = (lack,)
+            taints = tuple(self.ask.untolerated(device.content)) if stage == TAINT else ()
             found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks, taints))
         return found
 
     def rivals(self) -> Iterator[DeviceReason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
         for index in self.places:
-            device = self._view.devices[index]
+            device = self.view.devices[index]
             holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
             yield DeviceReason(device.slice.driver, device.slice.pool, device.name, COUNTERS, "", tuple(holders))
 
-    def _lacks(self, index: int, stage: str) -> tuple[Lack, ...]:
-        """Return the capacity or counters that rule out a device."""
-        if stage == COUNTERS:
-            return self._lacks_counters(index)
-        lack = self._lacks_capacity(index) if stage == CAPACITY else None
-        return (lack,) if lack else ()
-
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
-        device, holders = self._view.devices[index], self._view.usage_of(index).holders
+        pool_index = self.view.pool_of[index]
+        device, holders = self.view.devices[index], self.view.usages[pool_index].holders
         if stage == IN_USE or (stage == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
-        if stage != COUNTERS or not holders or not self._view.variant.features.PartitionableDevices:
+        if stage != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
-        pool, sets = self._view.pools[self._view.pool_of[index]], _counter_sets(device)
+        pool, sets = self.view.pools[pool_index], _counter_sets(device)
         alike = [
             each.name
             for slice_ in (*pool.slices, *pool.others)
@@ -382,32 +293,21 @@ class Funnel:
 
     # -- the stages
 
-    def _is_of_class(self, index: int) -> bool:
-        return self._ask.chooser.is_of_class(self.content(index)) is True
-
-    def _is_selected(self, index: int) -> bool:
-        # A request for all devices does not want those with too little capacity.
-        is_wanted = not self._ask.is_all or not self._lacks_capacity(index)
-        return is_wanted and self._ask.chooser.choose(self.content(index)) is True
-
     def _is_free(self, index: int) -> bool:
-        return self._ask.is_admin or not self._view.taken >> index & 1
+        return self.ask.is_admin or not self.view.taken >> index & 1
 
     def _is_tolerated(self, index: int) -> bool:
-        return not self._view.variant.features.DeviceTaints or self._ask.tolerates(self.content(index))
-
-    def _is_enough(self, index: int) -> bool:
-        return not self._lacks_capacity(index) and not self._lacks_counters(index)
+        return not self.view.variant.features.DeviceTaints or self.ask.tolerates(self.content(index))
 
     def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> Lack | None:
-        content, view = self.content(index), self._view
+        content, view = self.content(index), self.view
         if not view.variant.features.ConsumableCapacity:
             return None
         used = None if is_unused else view.capacity_used(index)
-        return lack_of_capacity(content.capacity, self._ask.wanted_of(content), self._ask.takes(content), used)
+        return lack_of_capacity(content.capacity, self.ask.wanted_of(content), self.ask.takes(content), used)
 
     def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
-        content, view = self.content(index), self._view
+        content, view = self.content(index), self.view
         if not content.consumes:
             return ()
         if not view.variant.features.PartitionableDevices:
@@ -419,7 +319,7 @@ class Funnel:
             if before is None:
                 return (Lack("devices in use draw on the same counters and have no compatibility group in common"),)
             self._common.restore(before)
-        left = self._left(view.pool_of[index])
+        left = self.left(view.pool_of[index])
         found = []
         for (counter_set, name), amount in content.consumes.items():
             free = left.counters.get((counter_set, name), amount)
@@ -433,15 +333,15 @@ class Funnel:
 
     def _most(self, number: int) -> int:
         """Return how many of the devices a constraint allows together, at most."""
-        kind, attribute = self.constraint(number)
-        known = (self._value(attribute, index) for index in _places(self._stages[5]))
+        kind, attribute = self.constraints[number]
+        known = (self._value(attribute, index) for index in self.places)
         values = [each if isinstance(each, frozenset) else frozenset({each}) for each in known if each is not None]
         if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
             return len(values)
         if issubclass(kind, Match):
             alike = Counter(chain.from_iterable(values))
             return max((1 if value == UNKNOWN else count for value, count in alike.items()), default=0)
-        if not self._view.variant.is_sorted:
+        if not self.view.variant.is_sorted:
             largest = max(Counter(chain.from_iterable(values)).values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
         # A device is compared only with the one before it, as Distinct remembers no other of the request.
@@ -457,18 +357,18 @@ class Funnel:
 
     def _value(self, attribute: Attribute, index: int) -> Value | None:
         try:
-            return self._ask.value(attribute, self.content(index))
+            return self.ask.value(attribute, self.content(index))
         except Stop:
             return None
 
     def _reason(self, index: int) -> tuple[str, str]:
-        matches = self._view.matches
+        matches = self.view.matches
         if matches is not None and matches[index] is not True:
             return ELSEWHERE, "it is for other nodes"
-        choice = self._ask.chooser.first_false(self.content(index))
+        choice = self.ask.chooser.first_false(self.content(index))
         if choice is not None:
             stage = CLASS if choice.of_class else SELECTOR
-            whose = f"class {self._ask.class_['metadata']['name']}" if choice.of_class else "the request"
+            whose = f"class {self.ask.class_['metadata']['name']}" if choice.of_class else "the request"
             return stage, f"selector #{choice.place} of {whose}{f': {choice.detail}' if choice.detail else ' is false'}"
 
         def capacity(index: int) -> str:
@@ -477,7 +377,7 @@ class Funnel:
 
         tests = {
             NODE: self._not_bound,
-            **({CAPACITY: capacity} if self._ask.is_all else {}),
+            **({CAPACITY: capacity} if self.ask.is_all else {}),
             IN_USE: lambda index: "" if self._is_free(index) else "it is in use",
             TAINT: self._tainted,
             CAPACITY: capacity,
@@ -487,14 +387,16 @@ class Funnel:
         return next(((stage, text) for stage, test in tests.items() if (text := test(index))), ("", ""))
 
     def _not_bound(self, index: int) -> str:
-        if self._ask.chooser.choose(self.content(index)) is True:
+        if self.ask.chooser.choose(self.content(index)) is True:
             return ""
         return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
 
     def _tainted(self, index: int) -> str:
         if self._is_tolerated(index):
             return ""
-        taints = [_shown(each) for each in self._ask.untolerated(self.content(index))]
+        untolerated = self.ask.untolerated(self.content(index))
+        values = [(each, f"={each['value']}" if each.get("value") else "") for each in untolerated]
+        taints = [f"{each['key']}{value}:{each['effect']}" for each, value in values]
         return (
             f"taint {taints[0]} is not tolerated"
             if len(taints) == 1
@@ -502,8 +404,8 @@ class Funnel:
         )
 
     def _lacks_attribute(self, index: int) -> str:
-        for number in self._ask.constraints:
-            attribute = self.constraint(number)[1]
+        for number in self.ask.constraints:
+            attribute = self.constraints[number][1]
             if self._value(attribute, index) is None:
                 return f"attribute {attribute.name}, which a constraint compares, is not published"
         return ""
@@ -513,13 +415,205 @@ def _counter_sets(device: Device) -> set[str]:
     return {counter_set for counter_set, _ in device.content.consumes}
 
 
-def _shown(taint: Mapping[str, Any]) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint['effect']}"
-
-
 def _places(devices: int) -> Iterator[int]:
     while devices:
         lowest = devices & -devices
         yield lowest.bit_length() - 1
         devices ^= lowest
+
+
+# -- requests that could each be met alone, but not together
+
+Title = Callable[[Funnel], str]
+
+_VALUES_MAX: Final = 4
+"""The number of values of a request's devices that are named."""
+_MATCHED_MAX: Final = 64
+"""The number of devices wanted up to which the requests that compete for the same ones are looked for."""
+
+
+def conflict(funnels: Sequence[Funnel], title: Title) -> str:
+    """Return why the requests of a node cannot be met together; empty if that is not simple to tell.
+
+    Alternatives of ``firstAvailable`` are left out, as any of them would do.
+
+    Args:
+        title: Returns the name of a request, such as ``request gpu``.
+    """
+    requests = [each for each in funnels if each.ask.parent is None]
+    return next((text for look in _LOOKS for text in look(requests, title)), "")
+
+
+def spread(funnel: Funnel) -> str:
+    """Return the values that the devices left have of the attribute of the strictest constraint; empty without any."""
+    if funnel.strictest is None:
+        return ""
+    _, attribute = funnel.strictest
+    return f"{attribute.name} is {_listed(_values(attribute, funnel))}"
+
+
+def constraint(funnel: Funnel) -> str:
+    """Return the strictest constraint of a request, such as ``the same model``; empty without any."""
+    if funnel.strictest is None:
+        return ""
+    kind, attribute = funnel.strictest
+    return f"{'the same' if issubclass(kind, Match) else 'different'} {attribute.name}"
+
+
+def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+    """Look for constraints that no choice of devices satisfies for all requests that they are about."""
+    concerned: dict[tuple[int, int], list[Funnel]] = {}
+    for each in funnels:
+        for number in each.ask.constraints:
+            concerned.setdefault((each.ask.claim, number), []).append(each)
+    for (_, number), about in concerned.items():
+        if len(about) > 1:
+            kind, attribute = about[0].constraints[number]
+            look = _unequal if issubclass(kind, Match) else _indistinct
+            if text := look(attribute, about, title):
+                yield text
+
+
+def _unequal(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
+    found = [_values(attribute, each) for each in funnels]
+    if any(all(_has(each, value, funnel) for each, funnel in zip(found, funnels, strict=True)) for value in found[0]):
+        return ""
+    left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
+    return f"the devices left have no {attribute.name} in common: {left}"
+
+
+def _has(values: dict[Value, int], wanted: Value, funnel: Funnel) -> bool:
+    """Tell whether enough devices have a value, or one of several."""
+    if not isinstance(wanted, frozenset):
+        return values.get(wanted, 0) >= funnel.least
+    alike = (number for value, number in values.items() if isinstance(value, frozenset) and value & wanted)
+    return sum(alike) >= funnel.least
+
+
+def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
+    values = {value for each in funnels for value in _values(attribute, each)}
+    if len(values) >= len(funnels) or any(isinstance(value, frozenset) for value in values):
+        return ""
+    return f"{_joined(funnels, title)} want different {attribute.name}, and the devices left have {_listed(values)}"
+
+
+def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
+    """Count the devices left for a request by their value of an attribute."""
+    found: dict[Value, int] = {}
+    for index in funnel.places:
+        try:
+            value = funnel.ask.value(attribute, funnel.content(index))
+        except Stop:
+            continue
+        if value is not None:
+            found[value] = found.get(value, 0) + 1
+    return found
+
+
+def _listed(values: Any) -> str:
+    texts = sorted({_written(each) for each in values})
+    if len(texts) < len(values):  # such as 1 and "1"
+        texts = sorted(f"{_written(each)} ({each[0]})" for each in values)
+    more = f" and {len(texts) - _VALUES_MAX} more" if len(texts) > _VALUES_MAX else ""
+    return f"{', '.join(texts[:_VALUES_MAX])}{more}" or "none"
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, frozenset):
+        return " or ".join(sorted(str(each) for _, each in value))
+    return "of an unknown type" if value == UNKNOWN else str(value[1])
+
+
+def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+    """Look for requests that compete for fewer devices than they want together."""
+    rivals = [
+        each
+        for each in funnels
+        if not each.ask.is_admin and not any(each.content(index).is_shared for index in each.places)
+    ]
+    if sum(each.least for each in rivals) > _MATCHED_MAX:
+        return
+    wanted = [number for number, each in enumerate(rivals) for _ in range(each.least)]
+    choices = [frozenset(each.places) for each in rivals]
+    holder: dict[int, int] = {}
+    """The place in ``wanted`` that gets a device."""
+
+    def find(place: int, seen: set[int]) -> bool:
+        for device in choices[wanted[place]]:
+            if device not in seen:
+                seen.add(device)
+                if device not in holder or find(holder[device], seen):
+                    holder[device] = place
+                    return True
+        return False
+
+    for place in range(len(wanted)):
+        seen: set[int] = set()
+        if not find(place, seen):
+            competing = [rivals[n] for n in sorted({wanted[place], *(wanted[holder[device]] for device in seen)})]
+            if len(competing) > 1:
+                total = sum(each.least for each in competing)
+                left = f"{len(seen)} {'is' if len(seen) == 1 else 'are'} left"
+                yield f"{_joined(competing, title)} want {total} devices, and {left} for them together"
+            return
+
+
+def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+    """Look for counters of which all devices of the requests consume more than is left, whichever are chosen."""
+    needed: dict[str, int] = {}
+    left: dict[str, dict[tuple[int, str], int]] = {}
+    drawing: dict[str, list[Funnel]] = {}
+    for each in funnels:
+        least: dict[str, int] | None = None
+        for index in each.places:
+            amounts: dict[str, int] = {}
+            if not each.content(index).is_shared:
+                for (counter_set, name), amount in each.content(index).consumes.items():
+                    amounts[name] = amounts.get(name, 0) + amount
+                    pool = each.view.pool_of[index]
+                    known = each.left(pool).counters
+                    left.setdefault(name, {})[pool, counter_set] = known.get((counter_set, name), amount)
+            least = amounts if least is None else {k: min(v, amounts[k]) for k, v in least.items() if k in amounts}
+        for name, amount in (least or {}).items():
+            needed[name] = needed.get(name, 0) + amount * each.least
+            drawing.setdefault(name, []).append(each)
+    remains = {name: sum(amounts.values()) for name, amounts in left.items()}
+    short = [name for name, amount in needed.items() if len(drawing[name]) > 1 and amount > remains[name]]
+    if short:
+        texts = [
+            f"{quantity_text(needed[name])} of counter {name}, of which {quantity_text(remains[name])} is left"
+            for name in short
+        ]
+        yield f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}"
+
+
+def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+    """Look for capacity of which requests take more than all devices have left that they could share."""
+    taking: dict[str, dict[Funnel, int]] = {}
+    left: dict[str, dict[int, int]] = {}
+    for each in funnels:
+        contents = {index: each.content(index) for index in each.places}
+        if each.ask.is_admin or not all(content.is_shared for content in contents.values()):
+            continue
+        takes = {index: take for index, content in contents.items() if (take := each.ask.takes(content))}
+        first, *others = [take.amounts for take in takes.values()] or [{}]
+        for name in first:
+            if not all(name in other for other in others):
+                continue
+            taking.setdefault(name, {})[each] = min(take.amounts[name] for take in takes.values()) * each.least
+            for index, take in takes.items():
+                used = (each.view.capacity_used(index) or {}).get(name, 0)
+                left.setdefault(name, {})[index] = take.limits[name] - used
+    for name, amounts in taking.items():
+        needed, remains = sum(amounts.values()), sum(left[name].values())
+        if len(amounts) > 1 and needed > remains:
+            much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
+            yield f"{_joined([*amounts], title)} take at least {much}"
+
+
+def _joined(funnels: Sequence[Funnel], title: Title) -> str:
+    *first, last = map(title, funnels)
+    return f"{', '.join(first)} and {last}"
+
+
+_LOOKS: Final = (_of_devices, _of_constraints, _of_counters, _of_capacity)

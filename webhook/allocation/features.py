@@ -57,21 +57,12 @@ class Features:
 
         Args:
             gates: The feature gates that are on. The scheduler of 1.36 never passes ``DRAListTypeAttributes`` on.
-            release: The Kubernetes release, as the minor of 1.x.
         """
-        return cls(
-            AdminAccess="DRAAdminAccess" in gates,
-            CompatibilityGroups="DRADeviceCompatibilityGroups" in gates,
-            ConsumableCapacity="DRAConsumableCapacity" in gates,
-            DerivedAttributes="DRADerivedAttributes" in gates,
-            DeviceBindingAndStatus={"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates),
-            DeviceTaints="DRADeviceTaints" in gates,
-            FractionalCapacityRange="DRAFractionalCapacityRange" in gates,
-            ListTypeAttributes="DRAListTypeAttributes" in gates and release >= _LATEST,
-            OptionalNodeOperations="DRAOptionalNodeOperations" in gates,
-            PartitionableDevices="DRAPartitionableDevices" in gates,
-            PrioritizedList="DRAPrioritizedList" in gates,
-        )
+        on = {each.name: f"DRA{each.name}" in gates for each in fields(cls)}
+        on["CompatibilityGroups"] = "DRADeviceCompatibilityGroups" in gates
+        on["DeviceBindingAndStatus"] = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= set(gates)
+        on["ListTypeAttributes"] &= release >= _LATEST
+        return cls(**on)
 
     @property
     def names(self) -> frozenset[str]:
@@ -92,103 +83,60 @@ _SUPPORTED: Final[Mapping[int, Mapping[str, frozenset[str]]]] = {
 """The features that each implementation supports, from a release on."""
 
 
-@dataclass(frozen=True, slots=True)
 class Implementation:
     """One of upstream's allocators, as it is in a release.
 
     Args:
         name: ``stable``, ``incubating`` or ``experimental``.
-        release: The Kubernetes release, as the minor of 1.x.
-        features: The features that are on.
     """
 
-    name: str
-    release: Release
-    features: Features
-    patch: int = 0
-
-    @property
-    def is_sorted(self) -> bool:
+    def __init__(self, name: str, release: Release, features: Features, patch: int = 0) -> None:
+        self.name, self.release, self.features = name, release, features
+        self.is_sorted = release >= _SORTED_SINCE and name != STABLE
         """Whether pools and slices are tried by name, and devices of a request in ascending combinations only.
 
         Other implementations walk a Go map, and their choice depends on its order.
         """
-        return self.release >= _SORTED_SINCE and self.name != STABLE
-
-    @property
-    def sees_whole_pools(self) -> bool:
+        self.sees_whole_pools = release >= _POOLS_WHOLE_SINCE
         """Whether pools include the slices of other nodes.
 
         Before, a pool counted as complete if all its slices were for the node, an incomplete one was used anyway,
         each slice had counters of its own, and a search that reached an invalid pool ended with an error.
         """
-        return self.release >= _POOLS_WHOLE_SINCE
-
-    @property
-    def records_tolerations(self) -> bool:
+        self.records_tolerations = release >= _POOLS_WHOLE_SINCE
         """Whether the tolerations of a request are copied to its results."""
-        return self.release >= _POOLS_WHOLE_SINCE
-
-    @property
-    def compares_values(self) -> bool:
+        self.compares_values = release >= _POOLS_WHOLE_SINCE
         """Whether ``distinctAttribute`` compares values; before, pointers to them."""
-        return self.release >= _POOLS_WHOLE_SINCE
-
-    @property
-    def mixes_up_alternatives(self) -> bool:
+        self.mixes_up_alternatives = release < _SORTED_SINCE
         """Whether alternatives for all devices are mixed up with the first one.
 
         If both want all devices, the second alternative gets those of the first; and after the first device of an
         alternative, the search goes on as if the device belonged to the first alternative.
         """
-        return self.release < _SORTED_SINCE
-
-    @property
-    def draws_for_shares(self) -> bool:
+        self.draws_for_shares = release >= _SORTED_SINCE
         """Whether devices that claims share draw on counters; before, only devices in use as a whole did."""
-        return self.release >= _SORTED_SINCE
-
-    @property
-    def undoes_all(self) -> bool:
+        self.undoes_all = (release, patch) >= _UNDOES_SINCE
         """Whether a device that is rejected or given back leaves nothing behind.
 
         Before, its counters stay taken if a taint or a constraint rejects it, or if it is shared; constraints remember
         its values if its capacity is too small.
         """
-        return (self.release, self.patch) >= _UNDOES_SINCE
-
-    @property
-    def configures_once(self) -> bool:
+        self.configures_once = release >= _LATEST
         """Whether a configuration appears once in an allocation, and names no requests if it applies to all."""
-        return self.release >= _LATEST
-
-    @property
-    def names_devices(self) -> bool:
+        self.names_devices = release >= _LATEST
         """Whether errors of selectors name the device, and explain how to guard a read."""
-        return self.release >= _LATEST
-
-    @property
-    def qualifies_capacity(self) -> bool:
+        self.qualifies_capacity = release >= _QUALIFIES_SINCE
         """Whether a request's capacity without a domain means that of the driver's domain."""
-        return self.release >= _QUALIFIES_SINCE
-
-    @property
-    def sees_all_counters(self) -> bool:
+        self.sees_all_counters = release < _LATEST or name == STABLE
         """Whether nodes look at all slices with counters, even at those of pools that they cannot use."""
-        return self.release < _LATEST or self.name == STABLE
-
-    @property
-    def knows_capacity(self) -> bool:
+        self.knows_capacity = name == EXPERIMENTAL or (self.is_sorted and name == INCUBATING)
         """Whether it supports shared capacity, binding conditions and ``distinctAttribute``."""
-        return self.name == EXPERIMENTAL or (self.is_sorted and self.name == INCUBATING)
 
 
 def implementation(features: Features, release: Release, among: Collection[str] = (), patch: int = 0) -> Implementation:
     """Return the implementation that a release uses for some features.
 
     Args:
-        features: The features that are on.
-        release: The Kubernetes release, as the minor of 1.x.
         among: The implementations to choose from; empty for all.
 
     Raises:

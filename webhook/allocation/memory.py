@@ -31,8 +31,6 @@ class SearchPosition(NamedTuple):
     """The position of a search.
 
     Args:
-        position: The place of the request among all.
-        alternative: The place of the alternative.
         number: The number of devices found for the request.
         start: The place from which the search for the next device starts.
     """
@@ -56,8 +54,6 @@ class Memories:
     """The states of one search that lead nowhere.
 
     Args:
-        demand: The requests of the claims.
-        state: The devices that the search has allocated so far.
         counters: Returns the node's counters, None if there are none.
     """
 
@@ -105,12 +101,7 @@ class Memories:
             self._size += _STATE + _PART * (_parts(key) + _parts(after))
 
     def key(self, place: SearchPosition, claim: int) -> Hashable:
-        """Return the key of a state.
-
-        Args:
-            place: The position of the search.
-            claim: The claim that needs devices.
-        """
+        """Return the key of a state."""
         state = self._state
         picks = state.picks
         if self.leaves_traces:
@@ -204,7 +195,10 @@ class Memories:
                     and (
                         choice,
                         ask.tolerates(content),
-                        ask.takes(content) is not None and self._values(ask, index),
+                        ask.takes(content) is not None
+                        and tuple(
+                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
+                        ),
                     )
                     for ask, choice in zip(asks, choices, strict=True)
                 ]
@@ -220,11 +214,6 @@ class Memories:
             tuple(sorted((view.capacity_used(index) or {}).items())),
         )
         return self._numbers.setdefault(parts, len(self._numbers))
-
-    def _values(self, ask: Ask, index: int) -> Hashable:
-        content = self._view.devices[index].content
-        constraints = self._state.constraints[ask.claim]
-        return tuple([constraints[number].attribute.of(content) for number in ask.constraints])
 
 
 def _parts(value: Any) -> int:

@@ -7,21 +7,21 @@ not sorted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from webhook.allocation.devices import Catalog, Counters, Device, PoolId, Slice, decode_amount
+from webhook.allocation.devices import Catalog, Counters, PoolId, Slice, decode_amount, newest
 from webhook.allocation.features import Features, Implementation
 from webhook.allocation.nodes import SelectorError, node_matches
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
+@dataclass(eq=False)
 class Pool:
     """A pool as a node sees it.
 
     Args:
-        driver: The driver that publishes it.
-        slices: The slices with devices for the node.
         others: The pool's other slices; they matter where counters are shared.
         counters: The total of each counter, in nanos.
         is_incomplete: Whether slices are missing: nothing is allocated from it.
@@ -31,41 +31,24 @@ class Pool:
             slice's.
     """
 
-    __slots__ = ("counters", "driver", "is_ambiguous", "is_incomplete", "name", "others", "reason", "scope", "slices")
+    driver: str
+    name: str
+    slices: Sequence[Slice] = ()
+    others: Sequence[Slice] = ()
+    counters: Counters = field(default_factory=dict)
+    is_incomplete: bool = False
+    reason: str = ""
+    is_ambiguous: bool = False
+    scope: str = ""
 
-    def __init__(
-        self,
-        driver: str,
-        name: str,
-        *,
-        slices: Sequence[Slice] = (),
-        others: Sequence[Slice] = (),
-        counters: Counters | None = None,
-        is_incomplete: bool = False,
-        reason: str = "",
-        is_ambiguous: bool = False,
-        scope: str = "",
-    ) -> None:
-        self.driver = driver
-        self.name = name
-        self.scope = scope or name
-        self.slices = slices
-        self.others = others
-        self.counters: Counters = {} if counters is None else counters
-        self.is_incomplete = is_incomplete
-        self.reason = reason
-        self.is_ambiguous = is_ambiguous
-
-    @property
-    def is_invalid(self) -> bool:
+    def __post_init__(self) -> None:
+        """Derive whether it can be used."""
+        is_slice = bool(self.scope)  # of 1.34, which did not mind missing slices
+        self.scope = self.scope or self.name
+        self.is_invalid = bool(self.reason)
         """Whether its slices contradict each other."""
-        return bool(self.reason)
-
-    @property
-    def is_usable(self) -> bool:
+        self.is_usable = not self.reason and (is_slice or not self.is_incomplete)
         """Whether devices are allocated from it."""
-        is_slice = self.scope != self.name  # of 1.34, which did not mind
-        return not self.reason and (is_slice or not self.is_incomplete)
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -103,7 +86,6 @@ def gather(
     """Return the pools with devices for a node, in the order in which they are tried.
 
     Args:
-        catalog: The slices of the cluster.
         variant: The implementation, which determines the features and whether pools are sorted.
         elsewhere: The result of `unusable_elsewhere`.
 
@@ -116,7 +98,9 @@ def gather(
     if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
-        seen.sort(key=lambda each: (_is_of_no_node(each, variant), each.order))
+        # Slices with counters come after those of nodes, if all nodes look at them.
+        are_last = variant.sees_all_counters
+        seen.sort(key=lambda each: (not each.node_name or (are_last and bool(each.counter_sets)), each.order))
     else:
         seen.sort(key=lambda each: (_comes_last(each, variant), each.order))
     found: dict[PoolId, list[Slice]] = {}
@@ -130,11 +114,6 @@ def gather(
     elif variant.knows_capacity:
         pools.sort(key=lambda pool: pool.has_binding_conditions)
     return pools
-
-
-def _is_of_no_node(each: Slice, variant: Implementation) -> bool:
-    """Tell whether a slice comes after those of nodes; so do slices with counters, if all nodes look at them."""
-    return not each.node_name or (variant.sees_all_counters and bool(each.counter_sets))
 
 
 def _comes_last(each: Slice, variant: Implementation) -> bool:
@@ -203,9 +182,6 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
     """Return pools that are incomplete or invalid even for nodes without devices in them.
 
     All nodes look at counters, wherever the devices are; valid pools make no difference to other nodes.
-
-    Args:
-        catalog: The slices of the cluster.
     """
     found: dict[PoolId, list[Slice]] = {}
     if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
@@ -217,15 +193,8 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
 
 def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
-    """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one.
-
-    Args:
-        slices: The slices of the pool.
-        catalog: The slices of the cluster.
-    """
-    newest = max(each.generation for each in slices)
-    current = [each for each in slices if each.generation == newest]
-    return _pool(current, catalog, variant) if variant.sees_whole_pools else None
+    """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one."""
+    return _pool(newest(slices), catalog, variant) if variant.sees_whole_pools else None
 
 
 def ignored(each: Slice, variant: Implementation) -> str:
@@ -261,14 +230,10 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
                 return True
         except SelectorError as error:
             raise GatherError(
-                "gather pool information: failed to perform node selection for device "
-                f"{_go_device(device)} in slice {each.name}: {error}"
+                f"gather pool information: failed to perform node selection for device {device.name} in slice "
+                f"{each.name}: {error}"
             ) from None
     return False
-
-
-def _go_device(device: Device) -> str:
-    return device.name
 
 
 def _add(found: dict[PoolId, list[Slice]], each: Slice) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.allocation.allocator import Allocator
-from webhook.allocation.answers import Result
+from webhook.allocation.allocator import Allocator, Result
 from webhook.allocation.features import RECORDED, Features
 from webhook.arguments import check_mapping, check_objects
 from webhook.objects import JSONObject
@@ -38,7 +37,7 @@ def outcome(scenario: Mapping[str, Any]) -> JSONObject:
     except (KeyError, TypeError, AttributeError) as error:
         detail = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"the scenario is malformed: {detail}") from error
-    return {"implementation": allocator.implementation, "nodes": nodes}
+    return {"implementation": allocator.variant.name, "nodes": nodes}
 
 
 def allocator_of(scenario: Mapping[str, Any]) -> Allocator:

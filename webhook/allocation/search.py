@@ -36,24 +36,9 @@ class Bounds:
     """The devices that are left for later requests.
 
     Args:
-        demand: The requests of the claims.
         every: The devices of each request for all devices, by place.
-        state: The devices that the search has allocated so far.
         counters: The counters of its devices; None if they do not matter.
     """
-
-    __slots__ = (
-        "_costs",
-        "_counters",
-        "_demand",
-        "_eligible",
-        "_every",
-        "_shared",
-        "_state",
-        "_unfit",
-        "_values",
-        "_view",
-    )
 
     def __init__(
         self,
@@ -111,7 +96,9 @@ class Bounds:
             if self._counters.is_too_much(self._picked, wanted):
                 return True
         return any(
-            self._is_unmatched(claim, number, needs) for claim in claims for number in range(self._constraints(claim))
+            self._is_unmatched(claim, number, needs)
+            for claim in claims
+            for number in range(len(self._state.constraints[claim]))
         )
 
     @property
@@ -128,9 +115,6 @@ class Bounds:
         if found is None:
             found = self._costs[ask] = {} if self._counters is None else self._counters.least_cost(self._eligible[ask])
         return found
-
-    def _constraints(self, claim: int) -> int:
-        return len(self._state.constraints[claim])
 
     def _later(self, position: int) -> Iterator[_Need]:
         """Return the needs of the requests from a position on; requests with alternatives are left out."""
@@ -159,7 +143,7 @@ class Bounds:
                 and (view.matches is None or view.matches[index] is True)
                 and (not features.DeviceTaints or ask.tolerates(content))
                 and (features.PartitionableDevices or not content.consumes)
-                and (not features.ConsumableCapacity or (ask.takes(content) or _NOTHING).is_allowed)
+                and (not features.ConsumableCapacity or ask.may_take(content))
                 and all(state.constraints[ask.claim][n].attribute.of(content) is not None for n in ask.constraints)
             ):
                 found |= 1 << index
@@ -207,13 +191,6 @@ class Bounds:
                     found[value] |= 1 << index
             self._values[claim, number] = found
         return found
-
-
-class _Nothing(NamedTuple):
-    is_allowed: bool = False
-
-
-_NOTHING = _Nothing()
 
 
 def can_be_cut(demand: Demand, view: NodeView) -> bool:
@@ -293,8 +270,6 @@ class _Scan:
 class _Alternatives:
     """A frame that tries the alternatives of a request, one after the other."""
 
-    __slots__ = ("place", "position", "were_all_exceeded")
-
     def __init__(self, position: int) -> None:
         self.position = position
         self.place = 0
@@ -303,8 +278,6 @@ class _Alternatives:
 
 class _Claim:
     """A frame for a claim that has its devices, while later claims are tried."""
-
-    __slots__ = ()
 
 
 _CLAIM: Final = _Claim()
@@ -315,29 +288,10 @@ class Search:
     """One search on one node.
 
     Args:
-        demand: The requests of the claims.
         every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
     """
-
-    __slots__ = (
-        "_ascending",
-        "_available",
-        "_bounds",
-        "_can_cut",
-        "_counters",
-        "_demand",
-        "_every",
-        "_memories",
-        "_own_visits",
-        "_stack",
-        "_state",
-        "_view",
-        "is_cut",
-        "steps",
-        "visits",
-    )
 
     def __init__(
         self,

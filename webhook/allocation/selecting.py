@@ -168,8 +168,6 @@ def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compi
 class _Selector:
     """A selector, with its results for the contents seen so far and for contents that look the same to it."""
 
-    __slots__ = ("_alike", "_compiled", "_known", "_values", "reads")
-
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         self._compiled, self.reads = _compile(expression, release, gates)
         self._values = values
@@ -232,8 +230,6 @@ class Values:
         with_lists: Whether list attributes are on.
     """
 
-    __slots__ = ("_index", "_last", "_shows_sharing", "_with_lists")
-
     def __init__(self, variant: Implementation, *, with_lists: bool) -> None:
         self._shows_sharing = variant.knows_capacity
         self._with_lists = with_lists or variant.release >= _LISTS_SEEN_SINCE
@@ -256,7 +252,6 @@ class Values:
 
         Args:
             content: The device; its attributes are plain.
-            reads: The reads of the selector.
         """
         driver, known, quantities = content.driver, content.attributes, content.capacity
         attributes: dict[str, dict[str, Any]] = DefaultingMap()
@@ -316,15 +311,7 @@ def _qualified(name: str, default: str) -> tuple[str, str]:
 
 
 class Chooser:
-    """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation.
-
-    Args:
-        of_class: The selectors of the class.
-        of_request: Those of the request.
-        binds: Whether devices with binding conditions can be selected.
-    """
-
-    __slots__ = ("_binds", "_of_class", "_of_request", "known")
+    """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation."""
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
         self._of_class = of_class
@@ -378,8 +365,6 @@ class Selectors:
         with_lists: Whether expressions see attributes that are lists; by default, if the allocator does.
     """
 
-    __slots__ = ("_choosers", "_compiled", "_features", "_gates", "_release", "values")
-
     def __init__(self, variant: Implementation, *, with_lists: bool | None = None) -> None:
         features = variant.features
         with_lists = features.ListTypeAttributes if with_lists is None else with_lists
@@ -393,12 +378,7 @@ class Selectors:
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
 
     def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
-        """Return a chooser of the devices that a request of a class wants.
-
-        Args:
-            of_class: The selectors of the class, as in the API.
-            of_request: Those of the request.
-        """
+        """Return a chooser of the devices that a request of a class wants."""
         key = _expressions(of_class), _expressions(of_request)
         found = self._choosers.get(key)
         if found is None:

@@ -39,8 +39,6 @@ class Pick(NamedTuple):
     Args:
         device: Its place among the node's devices.
         take: The capacity taken of it, if it is shared.
-        draw: What it has drawn from its counter sets.
-        is_first: Whether it is the first share of the device.
     """
 
     ask: Ask
@@ -54,24 +52,8 @@ class State:
     """The devices that a search has allocated so far.
 
     Args:
-        demand: The requests of the claims.
         available: Returns what is left of the counters of a pool, by its place.
     """
-
-    __slots__ = (
-        "_available",
-        "_common",
-        "_consumed",
-        "_demand",
-        "_features",
-        "_undoes_all",
-        "_used",
-        "_used_by",
-        "_view",
-        "constraints",
-        "picks",
-        "shares",
-    )
 
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
         self._demand = demand

@@ -20,8 +20,6 @@ _NAMES: Final = frozenset({"driver", "pool", "device"})
 class PoolUsage:
     """The devices of a pool that are in use; the version changes with them."""
 
-    __slots__ = ("capacity", "dedicated", "groups", "holders", "shares", "version")
-
     def __init__(self) -> None:
         self.version = 0
         self.dedicated: dict[str, int] = {}
@@ -46,8 +44,6 @@ class Usage:
     Args:
         with_shares: Whether shares count only for the capacity that they consume; else each uses the whole device.
     """
-
-    __slots__ = ("_pools", "_with_shares")
 
     def __init__(self, *, with_shares: bool) -> None:
         self._with_shares = with_shares
@@ -140,8 +136,6 @@ class Available:
         counters: The remaining amounts, by counter set and counter.
     """
 
-    __slots__ = ("counters", "is_overdrawn")
-
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
         self.is_overdrawn = any(left < 0 for left in counters.values())
@@ -151,7 +145,6 @@ def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
     """Return the counters of a pool that the devices in use leave (``checkAvailableCounters``).
 
     Args:
-        used: The usage of the pool.
         with_shares: Whether devices count if only shares of them are in use.
     """
     left = dict(pool.counters)

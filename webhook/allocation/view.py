@@ -16,33 +16,8 @@ class NodeView:
     """The devices that a node can use, in the order in which the search tries them.
 
     Args:
-        catalog: The slices of the cluster.
-        usage: The devices in use.
         elsewhere: Pools without devices for the node that are incomplete or invalid.
     """
-
-    __slots__ = (
-        "_key",
-        "_shape",
-        "_stamp",
-        "_usages",
-        "_used",
-        "_whole",
-        "broken",
-        "consumes",
-        "devices",
-        "error",
-        "invalid",
-        "is_ambiguous",
-        "is_like_others",
-        "labels",
-        "matches",
-        "node",
-        "pool_of",
-        "pools",
-        "taken",
-        "variant",
-    )
 
     def __init__(
         self,
@@ -85,7 +60,7 @@ class NodeView:
         self.invalid = any(pool.is_invalid for pool in self.pools)
         self.consumes = any(device.content.consumes for device in devices)
         self.is_like_others = not self.consumes or not any(
-            pool.others or catalog.is_pool_name_shared(pool.name) for pool in self.pools
+            pool.others or len(catalog.drivers_of(pool.name)) > 1 for pool in self.pools
         )
         """Whether counters depend only on `key`, so that searches on nodes with equal keys go alike."""
         self.matches: tuple[bool | str, ...] | None = None
@@ -93,7 +68,8 @@ class NodeView:
             self.matches = tuple(self._matches(device) for device in devices)
         self._shape = catalog.number(self._parts())
         self._whole = catalog.number((self._shape, tuple([device.content.index for device in devices])))
-        self._usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
+        self.usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
+        """The usage of each pool."""
         self._stamp = -1
         self._key: Hashable = None
         """Nodes with equal keys get the same devices, by place."""
@@ -131,26 +107,26 @@ class NodeView:
     def key(self) -> Hashable:
         """Return a key that decides the course of a search: nodes with equal keys get the same devices, by place."""
         stamp = 0
-        for usage in self._usages:
+        for usage in self.usages:
             stamp += usage.version
         if stamp != self._stamp:
             self._stamp = stamp
             self.taken = 0
             state: list[Hashable] = []
-            for usage in self._usages:
+            for usage in self.usages:
                 if usage.dedicated or usage.shares:
                     break
             else:  # no devices are in use
                 self._used, self._key = (), self._whole
                 return self._key
             for index, device in enumerate(self.devices):
-                used = self._usages[self.pool_of[index]]
+                used = self.usages[self.pool_of[index]]
                 if device.name in used.dedicated:
                     self.taken |= 1 << index
                 if device.name in used.shares:
                     state.append((index, tuple(sorted(used.capacity.get(device.name, {}).items()))))
             if self.variant.features.CompatibilityGroups:
-                state += [(name, repr(groups)) for used in self._usages for name, groups in sorted(used.groups.items())]
+                state += [(name, repr(groups)) for used in self.usages for name, groups in sorted(used.groups.items())]
             self._used = self.taken, tuple(state)
             self._key = self._whole, self._used
         return self._key
@@ -162,12 +138,4 @@ class NodeView:
 
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
         """Return the consumed capacity of a shared device, None if none is consumed."""
-        return self._usages[self.pool_of[index]].capacity.get(self.devices[index].name)
-
-    def usage_of(self, index: int) -> PoolUsage:
-        """Return the usage of a device's pool."""
-        return self._usages[self.pool_of[index]]
-
-    def pool_usage(self, index: int) -> PoolUsage:
-        """Return the usage of a pool."""
-        return self._usages[index]
+        return self.usages[self.pool_of[index]].capacity.get(self.devices[index].name)

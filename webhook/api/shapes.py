@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from webhook.api.versions import VERSIONS, find
 from webhook.schema import Struct
@@ -22,14 +23,16 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
     return catalogue.kind(api_version, kind)
 
 
-@cache
 def schema_of(api_version: str, kind: str) -> Structure | None:
     """Return the schema of a kind, as far as merging and type checking need it.
 
     Args:
         api_version: Group and version.
     """
-    type_ = type_of(api_version, kind)
-    return (
-        None if type_ is None else Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})
-    )
+    return _schema_of(api_version, kind) if type_of(api_version, kind) else None
+
+
+@cache  # of what is known alone: others may name kinds as they like
+def _schema_of(api_version: str, kind: str) -> Structure:
+    type_: Any = type_of(api_version, kind)
+    return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})

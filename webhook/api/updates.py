@@ -89,12 +89,7 @@ def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any],
     handwritten = compile_struct(
         struct.type,
         target(
-            obj["apiVersion"],
-            known.release,
-            known.operation,
-            known.gates,
-            known.admin_namespace,
-            enough=known.enough,
+            obj["apiVersion"], known.release, known.operation, known.gates, known.admin_namespace, enough=known.enough
         ),
     )
     paths = {problem.path for problem in late}

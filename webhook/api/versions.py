@@ -100,11 +100,7 @@ def _declared(place: str) -> Any:
 
 
 def _kind(
-    declared: str,
-    since: int,
-    until: int,
-    gate: str | Mapping[int, str] = "",
-    deprecation: Deprecation | None = None,
+    declared: str, since: int, until: int, gate: str | Mapping[int, str] = "", deprecation: Deprecation | None = None
 ) -> Served:
     return Served(declared, Release(since), Release(until), gate, deprecation)
 
@@ -176,14 +172,10 @@ VERSIONS: Mapping[str, Version] = {
         _kind("dra.v1alpha2:ResourceSlice", 30, 30),
     ),
     "scheduling.k8s.io/v1beta1": _version(
-        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43)),
+        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43))
     ),
-    "scheduling.k8s.io/v1alpha3": _version(
-        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload"),
-    ),
-    "scheduling.k8s.io/v1alpha2": _version(
-        _kind("core.podgroup:PodGroup", 36, 36, gate="GenericWorkload"),
-    ),
+    "scheduling.k8s.io/v1alpha3": _version(_kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload")),
+    "scheduling.k8s.io/v1alpha2": _version(_kind("core.podgroup:PodGroup", 36, 36, gate="GenericWorkload")),
     "v1": _version(
         _kind("core.pod:Pod", OLDEST, NEWEST),
         _kind("core.workloads:PodTemplate", OLDEST, NEWEST),
@@ -195,10 +187,7 @@ VERSIONS: Mapping[str, Version] = {
         _kind("core.workloads:ReplicaSet", OLDEST, NEWEST),
         _kind("core.workloads:StatefulSet", OLDEST, NEWEST),
     ),
-    "batch/v1": _version(
-        _kind("core.workloads:CronJob", OLDEST, NEWEST),
-        _kind("core.workloads:Job", OLDEST, NEWEST),
-    ),
+    "batch/v1": _version(_kind("core.workloads:CronJob", OLDEST, NEWEST), _kind("core.workloads:Job", OLDEST, NEWEST)),
 }
 
 

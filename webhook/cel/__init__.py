@@ -61,13 +61,7 @@ if TYPE_CHECKING:
     from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
     from webhook.cel.checker.scope import Checked
     from webhook.cel.environment import Environment
-    from webhook.cel.errors import (
-        CelError,
-        CompileError,
-        CostLimitExceededError,
-        EvaluationError,
-        ProgramError,
-    )
+    from webhook.cel.errors import CelError, CompileError, CostLimitExceededError, EvaluationError, ProgramError
     from webhook.cel.overloads import Overload
     from webhook.cel.runtime.meter import Meter
     from webhook.cel.runtime.program import Program

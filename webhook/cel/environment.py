@@ -33,8 +33,6 @@ class Environment(Scope):
 
     Args:
         libraries: The libraries beside the standard library.
-        variables: Variables and their types.
-        options: The options of the environment.
     """
 
     def __init__(
@@ -78,13 +76,7 @@ class Environment(Scope):
         return Checked(text, root, root.type, is_checked=True)
 
     def _parse(self, issues: Issues, budget: Budget) -> Expression:
-        return parse(
-            issues,
-            self.macros,
-            budget,
-            optional_syntax=self.optional_syntax,
-            quoting=self.options.quoting,
-        )
+        return parse(issues, self.macros, budget, optional_syntax=self.optional_syntax, quoting=self.options.quoting)
 
     def program(self, checked: Checked) -> Program:
         """Prepares an expression for evaluation.

@@ -41,12 +41,7 @@ MISMATCHED_FIELD: Final = "expected type of field '{}' is '{}' but provided type
 
 
 class Signature(NamedTuple):
-    """The types of a call.
-
-    Args:
-        target: The type that it is called on; None for a function.
-        arguments: The types of the arguments.
-    """
+    """The types of a call; a function has no target."""
 
     target: str | None
     arguments: tuple[str, ...]

@@ -37,7 +37,6 @@ from webhook.cli.console import (
 from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import reads
-from webhook.deviceselectors.repeated import published_twice
 from webhook.documents import Document, Unreadable
 from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
@@ -46,6 +45,7 @@ from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
 from webhook.references.rules import instead, listed, requests_of
+from webhook.references.slices import published_twice
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings, release_in

@@ -188,7 +188,11 @@ class Parser(argparse.ArgumentParser):
         """Return the help, with the text of the command."""
         self.epilog = self.text
         found = super().format_help()
-        return found.replace("draguard ", f"{KUBECTL} ") if self.prog.startswith(KUBECTL) else found
+        if not self.prog.startswith(KUBECTL):
+            return found
+        import re  # few read the plugin's help
+
+        return re.sub(rf"\bdraguard (?=(?:COMMAND|{'|'.join(COMMANDS)})\b)", f"{KUBECTL} ", found)
 
     @property
     def text(self) -> str:

@@ -115,8 +115,8 @@ def _again(arguments: Namespace) -> int:
     from webhook.cluster.reports import Writer
     from webhook.cluster.scanner import Scanner
     from webhook.logs import configure
+    from webhook.memory import return_freed
     from webhook.server import ServerError, listen
-    from webhook.server.memory import return_freed
     from webhook.server.serving import serve_pages
 
     suppressions(arguments, [])

@@ -20,7 +20,7 @@ from webhook.cli.manage_certificate import managing
 from webhook.cli.review import options
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
-from webhook.server import Reloaded, UnusableError
+from webhook.reloading import Reloaded, UnusableError
 from webhook.usage import UsageError
 
 _STANDARD_INPUT = "-"

@@ -51,15 +51,20 @@ from webhook.report.text import counted
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import NOT_SIMULATED, Answers, Overlay
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
-from webhook.simulation.conditions import SCHEDULER_ERROR
-from webhook.simulation.creation import create
 from webhook.simulation.holders import used_by
-from webhook.simulation.queue import in_order
 from webhook.simulation.rejections import stages_of
 from webhook.simulation.replicas import Fit, fit, shared
-from webhook.simulation.running import Running
-from webhook.simulation.scheduler import Placement
-from webhook.simulation.workloads import distinct, is_suspended, is_workload, pods_of, sample, stand_ins
+from webhook.simulation.scheduler import SCHEDULER_ERROR, Placement
+from webhook.simulation.workloads import (
+    Running,
+    distinct,
+    in_order,
+    is_suspended,
+    is_workload,
+    pods_of,
+    sample,
+    stand_ins,
+)
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
@@ -515,6 +520,8 @@ class Limit(NamedTuple):
 
 def run(arguments: Namespace) -> int:
     """Print each pod's node and devices, or why it has none; return 1 if a pod stays pending."""
+    if arguments.fit and arguments.output == "html":
+        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     deadline = monotonic() + arguments.timeout
     try:
         with limited(Budget(deadline=deadline, is_offline=True)):  # which ends selectors that take long to compile
@@ -622,7 +629,7 @@ def prepare(
     if report.errors:
         return None
     if arguments.fit:
-        _check_fit(given.workloads, arguments, words.fit)
+        _check_fit(given.workloads, words.fit)
     what_if(arguments, inventory, namespace)
     pods = _pods(given, inventory, arguments, named, words.give)
     if not pods.reported and arguments.fit:
@@ -631,7 +638,7 @@ def prepare(
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
-    create(given.created, scheduler.cluster)
+    scheduler.cluster.create(given.created)
     return Prepared(scheduler, pods, given.notes)
 
 
@@ -790,7 +797,7 @@ class Page:
             return
         if likeness not in self._pending:
             overlay = tell.overlay(placement) if self._drawable > 0 else None
-            self._drawable -= len(overlay.depths) if overlay else 0
+            self._drawable -= max(1, len(overlay.depths)) if overlay else 0
             self._pending[likeness] = answer, overlay, []
         self._pending[likeness][2].append(answer["name"])
 
@@ -851,14 +858,12 @@ def answer_all(
     return found
 
 
-def _check_fit(workloads: Iterable[JSONObject], arguments: Namespace, counts: str) -> None:
-    """Refuse to count pods of a workload that has one on each node, or to draw how many there are.
+def _check_fit(workloads: Iterable[JSONObject], counts: str) -> None:
+    """Refuse to count pods of a workload that has one on each node.
 
     Raises:
-        UsageError: A workload is a DaemonSet, or the output is a page.
+        UsageError: A workload is a DaemonSet.
     """
-    if arguments.output == "html":
-        raise UsageError("--fit counts pods, and --output html draws where they go: choose one of them")
     for each in workloads:
         if text(each, "kind") == "DaemonSet":
             name = f"DaemonSet {full_name_of(each)}"

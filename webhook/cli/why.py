@@ -25,7 +25,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.model import Report
-from webhook.report.picture import Picture, Story
+from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import stated as stated_as
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
@@ -207,8 +207,8 @@ def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:
     if pod is not None and answer["stage"] == "pending":
         tell, placement = Answers(scene.scheduler), scene.scheduler.schedule(pod)
         found = Story.of("", tell.of(placement), tell.overlay(placement))
-    opened = {each.rpartition(" (")[0]: (each, nodes) for each, nodes in found.helps}
-    helps = [opened.get(each, (each, ())) for each in answer["helps"]]
+    opened = {each.label.rpartition(" (")[0]: each for each in found.helps}
+    helps = [opened.get(each, Help(each)) for each in answer["helps"]]
     return found._replace(title=answer["stage"], said=cause, node="", helps=helps, notes=others)
 
 

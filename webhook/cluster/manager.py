@@ -2,25 +2,35 @@
 
 A single thread does all the work. It tries to acquire the Lease every two seconds and reads the Secret every five;
 failures are retried with increasing delays, while serving continues with the pair on disk.
+
+``cryptography`` takes 9 MB of the process that imports it, and one replica needs it for a moment every ten minutes. So
+another process computes the next step.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from webhook.cluster import api
 from webhook.cluster.api import Ref
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
-from webhook.cluster.files import Pair
 from webhook.cluster.options import Lifetimes, ManagerOptions
-from webhook.cluster.rotationprocess import decide as decide_elsewhere
 from webhook.cluster.secret import (
     BUNDLE,
     CLUSTER_VERSION,
@@ -37,28 +47,46 @@ from webhook.cluster.tasks import Task
 if TYPE_CHECKING:
     from webhook.objects import JSONObject
 
-    class Decide(Protocol):
-        """The signature of :func:`webhook.cluster.rotation.step`."""
-
-        def __call__(
-            self,
-            data: Mapping[str, bytes],
-            now: datetime,
-            names: Sequence[str],
-            lifetimes: Lifetimes,
-            trusted: Sequence[bytes | None] | None,
-            *,
-            served: tuple[bytes, bytes] | None,
-        ) -> Step | None:
-            """Return the next step, None if there is none."""
-
-
 LOOK_SECONDS = 5
 OBTAIN_SECONDS = 300.0
 VERSION_SECONDS = 600
 
 _JUDGE_AGAIN = timedelta(minutes=10)
+_PATIENCE = 60.0
+"""The seconds for a process to compute a step."""
+_DATA = "..data"
 _log = logging.getLogger(__name__)
+
+
+def decide_elsewhere(
+    data: Mapping[str, bytes],
+    now: datetime,
+    names: Sequence[str],
+    lifetimes: Lifetimes,
+    trusted: Sequence[bytes | None] | None,
+    *,
+    served: tuple[bytes, bytes] | None = None,
+) -> Step | None:
+    """Run :func:`webhook.cluster.rotation.step` in a process of its own, which frees its memory.
+
+    Raises:
+        ClusterError: The process has failed.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "webhook.cluster.rotation"],
+            input=msgspec.json.encode((data, now, names, lifetimes, trusted, served)),
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,  # a process that reaps all children may have taken the exit code
+        )
+        step = msgspec.json.decode(done.stdout, type=Step | str | None)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        message = f"the certificates cannot be read: {type(error).__name__}"  # its content may be a key
+        raise ClusterError(message) from error
+    if isinstance(step, str):
+        raise ClusterError(step)
+    return step
 
 
 class Manager:
@@ -66,7 +94,7 @@ class Manager:
 
     Args:
         options: The objects of the cluster to manage.
-        decide: Computes the next step, as :func:`webhook.cluster.rotation.step` does, in any process.
+        decide: Computes the next step.
         clock: A monotonic clock, in seconds.
 
     Attributes:
@@ -79,7 +107,7 @@ class Manager:
         self,
         options: ManagerOptions,
         *,
-        decide: Decide = decide_elsewhere,
+        decide: Callable[..., Step | None] = decide_elsewhere,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rotations: Counter[str] = Counter()
@@ -305,3 +333,93 @@ def _changes(configuration: JSONObject, bundle: str) -> list[JSONObject]:
         for place, webhook in enumerate(configuration.get("webhooks") or ())
         if webhook["clientConfig"].get("caBundle") != bundle
     ]
+
+
+class Pair:
+    """``tls.crt`` and ``tls.key`` in a separate directory, replaced as kubelet does (pkg/volume/util/atomic_writer.go).
+
+    Both are links through ``..data``, which is replaced as a whole: a reader that opens them through it gets files that
+    belong together.
+
+    Args:
+        directory: Their directory, preferably in memory; created if missing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def is_usable(self) -> bool:
+        """Tell whether a certificate and its key exist, for example from before a restart of the container."""
+        return not _fault(self.directory)
+
+    def content(self) -> tuple[bytes, bytes] | None:
+        """Return the existing certificate and key, if they can be used."""
+        if not self.is_usable():
+            return None
+        # Through one name of their directory, so that they belong together.
+        directory = Path(os.path.realpath(self.directory / _DATA))
+        try:
+            return (directory / SERVING).read_bytes(), (directory / SERVING_KEY).read_bytes()
+        except OSError:
+            return None
+
+    def put(self, certificate: bytes, key: bytes) -> None:
+        """Replace both at once, readable by their owner only.
+
+        Raises:
+            ClusterError: They do not belong together, or cannot be written; the old ones stay.
+        """
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = Path(tempfile.mkdtemp(prefix="..", dir=self.directory))
+            try:
+                _write(new / SERVING, certificate)
+                _write(new / SERVING_KEY, key)
+                if fault := _fault(new):
+                    raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
+                self._turn_to(new)
+            finally:
+                self._remove_unused()
+        except OSError as error:
+            raise ClusterError(
+                f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
+            ) from error
+
+    def _turn_to(self, new: Path) -> None:
+        for name in (SERVING, SERVING_KEY):
+            _link(self.directory / name, f"{_DATA}/{name}")
+        _link(self.directory / _DATA, new.name)
+
+    def _remove_unused(self) -> None:
+        """Remove unused files: the previous pair or the remains of a crash."""
+        current = os.path.realpath(self.directory / _DATA)
+        for path in self.directory.glob("..?*"):
+            if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
+                shutil.rmtree(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _link(path: Path, target: str) -> None:
+    """Create or replace a symbolic link atomically."""
+    if path.is_symlink() and path.readlink() == Path(target):
+        return
+    new = path.with_name("..new")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    new.replace(path)
+
+
+def _fault(directory: Path) -> str:
+    """Return why the pair in a directory is unusable, empty if it is usable."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(directory / SERVING, directory / SERVING_KEY, password="")
+    except ssl.SSLError as error:
+        return error.reason or "no certificate and key in PEM"
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

@@ -58,7 +58,7 @@ class Numbers(NamedTuple):
         for row in Table(cluster).rows():
             for name, reason in product(row.classes or ("",), REASONS):
                 stranded[row.driver, name, reason] += row.reason == reason
-        incomplete = Counter({driver: 0 for driver, _ in cluster.current})
+        incomplete = Counter({driver: 0 for driver, _ in cluster.catalog.current})
         incomplete.update(driver for driver, _ in cluster.incomplete)
         scene = Scene(cluster.inventory, str(cluster.settings), dict(cluster.settings.stated))
         return cls(pending_by_sort(scene, _EXPLAINING_SECONDS), stranded, incomplete)

@@ -32,10 +32,7 @@ class Row(NamedTuple):
     Args:
         node: The node; ``*`` if several can use it.
         model: The model, as far as attributes tell it.
-        classes: The device classes that select it.
         why: Why no claim can get it although it is free; empty for others.
-        claims: The claims that hold it.
-        pods: The pods that use these.
         shares: How many shares of it are in use.
         capacity: What is left of each capacity, and the whole, as quantities.
         counters: What is left of the counters that it would consume, as quantities, by set and counter.
@@ -184,11 +181,7 @@ def summary(rows: Iterable[Row]) -> str:
 
 
 class Table:
-    """The devices of a cluster.
-
-    Args:
-        cluster: Its objects.
-    """
+    """The devices of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -203,7 +196,7 @@ class Table:
 
     def rows(self) -> Iterator[Row]:
         """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
-        pools = self._cluster.current.items()
+        pools = self._cluster.catalog.current.items()
         for pool, slices in sorted(pools, key=lambda each: (each[1][0].node_name or EVERYWHERE, each[0])):
             counters = self._counters(pool)
             for each in sorted(slices, key=lambda one: one.name):
@@ -219,7 +212,7 @@ class Table:
         for (name, counter), amount in left.items():
             sets[name][counter] = quantity_text(amount)
         taken = used.capacity.get(device.name, {})
-        taints = [*content.taints, *(rule.taint for rule in self._rules if _is_for(rule, device, pool))]
+        taints = [*content.taints, *(rule.taint for rule in self._rules if rule.taints(*pool, device.name))]
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
         reason, why = ("", "") if is_held else self._why(device, classes, taints, left)
@@ -258,7 +251,8 @@ class Table:
             return "no-class", "no class"
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
             return "counters", "counters used up"
-        keeping = [each for each in taints if text(each, "effect") in {"NoSchedule", "NoExecute"}]
+        heeded = device.content.taints if self._cluster.settings.taint_rules_ignored else taints
+        keeping = [each for each in heeded if text(each, "effect") in {"NoSchedule", "NoExecute"}]
         return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
 
     def _counters(self, pool: PoolId) -> Counters:
@@ -293,10 +287,6 @@ class Table:
         if told := self._sick.get("/".join((*pool, device.name))):
             return told
         return published_health(device)
-
-
-def _is_for(rule: TaintRule, device: Device, pool: PoolId) -> bool:
-    return rule.driver in {None, pool[0]} and rule.pool in {None, pool[1]} and rule.device in {None, device.name}
 
 
 def _left(capacity: JSONObject, taken: int) -> tuple[str, str]:

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation import Features
-from webhook.allocation.capacity import as_published, take
+from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
 from webhook.allocation.devices import Catalog, Content, Device, Slice
 from webhook.allocation.features import implementation
-from webhook.allocation.lacks import Lack, lack_of_capacity
 from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
@@ -41,7 +40,6 @@ class Placed(NamedTuple):
 
     Args:
         node: Their node's name; `EVERYWHERE` if several can use them.
-        slice: The slice that publishes them.
     """
 
     content: Content
@@ -80,7 +78,6 @@ class Sorted(NamedTuple):
     """The devices of a cluster, sorted by the result of selectors.
 
     Args:
-        taken: The groups that they select.
         failing: The groups for which a selector fails, with the error.
     """
 
@@ -108,8 +105,6 @@ class Fleet:
 
     Args:
         catalog: Their slices, without the taints of rules: devices that differ only in these are alike.
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
     """
 
     def __init__(self, catalog: Catalog, release: Release, gates: frozenset[str]) -> None:
@@ -121,10 +116,7 @@ class Fleet:
         self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[int, Sorted] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
-        newest: dict[tuple[str, str], int] = {}
-        for each in catalog.slices:
-            newest[each.id] = max(each.generation, newest.get(each.id, each.generation))
-        self._slices = [each for each in catalog.slices if each.generation == newest[each.id]]
+        self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
 
     @cached_property
     def contents(self) -> Mapping[Content, int]:
@@ -152,12 +144,7 @@ class Fleet:
                 yield from self._places[content.index]
 
     def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
-        """Sort the devices by the result of selectors, evaluated once for those that look alike to them.
-
-        Args:
-            of_class: The selectors of the class.
-            own: The selectors of the request.
-        """
+        """Sort the devices by the result of selectors, evaluated once for those that look alike to them."""
         chooser = self._selectors.chooser(of_class, own)
         if id(chooser) not in self._sorted:
             if len(self._sorted) >= _SORTED_MAX:
@@ -195,23 +182,14 @@ class Fleet:
         return [each for group in self.sorted_out(selectors, ()).taken for each in group.contents]
 
     def published(self, selectors: Sequence[JSONObject], holder: str) -> Mapping[tuple[str, str], set[str]]:
-        """Return the types of the values that the devices of a class publish, by domain and name.
-
-        Args:
-            selectors: The selectors of the class; none for all devices.
-        """
+        """Return the types of the values that the devices of a class publish, by domain and name."""
         key = holder, *(text(each, "cel", "expression") for each in selectors)
         if key not in self._published:
             self._published[key] = published(self.of_class(selectors) if selectors else self.contents, holder)
         return self._published[key]
 
     def choose(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject], content: Content) -> Choice:
-        """Tell whether selectors select a device, with the reason if they do not.
-
-        Args:
-            of_class: The selectors of the class.
-            own: The selectors of the request.
-        """
+        """Tell whether selectors select a device, with the reason if they do not."""
         found = self._selectors.chooser(of_class, own).choose(content)
         if found is True:
             return Choice(TRUE)
@@ -296,13 +274,7 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
 
 
 class Query(NamedTuple):
-    """What a request wants of each device.
-
-    Args:
-        of_class: The selectors of the class.
-        own: The selectors of the request.
-        capacity: The amounts that it wants, by capacity.
-    """
+    """What a request wants of each device."""
 
     of_class: Sequence[JSONObject]
     own: Sequence[JSONObject]
@@ -315,8 +287,6 @@ class Row(NamedTuple):
     Args:
         outcome: ``true``, ``false`` or ``error``.
         unused: The reason why they cannot be used anyway; empty if they can.
-        nodes: The nodes that have them.
-        devices: The number of devices.
     """
 
     outcome: str
@@ -331,7 +301,6 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
     """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
-        query: The selectors, and the capacity that is wanted.
         unused: The reasons why the devices of slices cannot be used, by the order of slices.
     """
     nodes: defaultdict[tuple[str, str, str, str], dict[str, int]] = defaultdict(dict)
@@ -373,11 +342,7 @@ _SEVERAL: Final = "several nodes"
 
 
 def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str, str, str]]:
-    """Return the reads without a guard that some devices lack.
-
-    Args:
-        reads: The reads of a selector.
-    """
+    """Return the reads without a guard that some devices lack."""
     return {
         read[:3]
         for read in reads

@@ -6,6 +6,7 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,16 +14,32 @@ from webhook.cel.cache import Cache
 from webhook.cel.checker import scope
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes import devices
+from webhook.cel.kubernetes import devices, quantity, semver
 from webhook.cel.runtime import meter
 from webhook.cel.runtime.program import Program
-from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
 from webhook.cel.types.base import BOOL
-from webhook.deviceselectors.written import AND, INDEX, NOT, OPERATORS, OR, shown, source_of
+from webhook.cel.types.values import Optional
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
 
+AND: Final = "_&&_"
+OR: Final = "_||_"
+NOT: Final = "!_"
+INDEX: Final = "_[_]"
+
+OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+"""The operators of comparisons, by their functions."""
+_CONDITIONAL: Final = "_?_:_"
+_INFIX: Final = {
+    **OPERATORS,
+    **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
+    "@in": "in",
+}
+_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", _CONDITIONAL: "{} ? {} : {}"}
+_MOST_SHOWN: Final = 1 << 14
+"""The number of characters after which a value is cut; an attribute has fewer."""
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The operators that say the same with their sides exchanged."""
@@ -39,8 +56,6 @@ class Read(NamedTuple):
     """An attribute or capacity that an expression reads.
 
     Args:
-        domain: Its domain, such as the driver's name.
-        name: Its name in the domain.
         is_guarded: Whether the expression tests first whether it exists.
         offset: The offset of its name in the expression, in code points.
         domain_offset: The offset of its domain.
@@ -64,7 +79,6 @@ class Blame(NamedTuple):
     Args:
         text: The whole text, such as ``memory is 40Gi, wanted >= 80Gi``.
         name: The name that was compared, such as ``memory``; empty without a comparison.
-        wanted: The value that was wanted.
         alternatives: The reason of each alternative, none of which holds; empty without alternatives.
     """
 
@@ -87,10 +101,6 @@ class Blame(NamedTuple):
 
 class Parts:
     """A selector, split into parts.
-
-    Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
 
     Raises:
         CelError: The selector cannot be compiled.
@@ -123,11 +133,9 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            program = self._programs[id(part)] = self._program(part)
+            checked = scope.Checked(self.text, part, BOOL, is_checked=True)
+            program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
-
-    def _program(self, part: Expression) -> Program:
-        return self._environment.program(scope.Checked(self.text, part, BOOL, is_checked=True))
 
     def first_false_part(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
         """Return the part that made the selector false or fail for a device, with the error, if there is one.
@@ -161,11 +169,7 @@ class Parts:
         return " and ".join(self._wish(part) for part in self.all)
 
     def comparison(self, part: Expression) -> tuple[str, str]:
-        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison.
-
-        Args:
-            part: One of the parts.
-        """
+        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison."""
         subject, wish = compared(part)
         return ("", "") if subject is None else (source_of(subject), wish)
 
@@ -269,14 +273,15 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
         return None, ""
     if node.function == INDEX:
         return node, "false" if negated else "true"
-    return _ordered(node, negated=negated) or _named(node, negated=negated) or (None, "")
+    if found := ordering(node):
+        return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
+    return _named(node, negated=negated) or (None, "")
 
 
 class Ordering(NamedTuple):
     """A comparison with a constant.
 
     Args:
-        subject: The expression that is compared.
         operator: The operator, as in ``subject operator wanted``.
     """
 
@@ -304,13 +309,6 @@ def ordering(node: Expression) -> Ordering | None:
     if subject is None or _constant(wanted) is None:
         return None
     return Ordering(subject, operator, wanted)
-
-
-def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
-    found = ordering(node)
-    if found is None:
-        return None
-    return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
 
 
 def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
@@ -375,3 +373,88 @@ def _label(node: Expression) -> str:
     if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
         return node.field
     return ""
+
+
+def shown(value: Any) -> str:
+    """Write a value; of a very long one, only the beginning: its parts may share others many times."""
+    found, size = [], 0
+    for piece in _pieces(value):
+        if size > _MOST_SHOWN:
+            found.append("…")
+            break
+        found.append(piece)
+        size += len(piece)
+    return "".join(found)
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        yield "["
+        for index, each in enumerate(value):
+            if index:
+                yield ", "
+            yield from _pieces(each)
+        yield "]"
+    elif isinstance(value, dict):
+        yield "{"
+        for index, (key, each) in enumerate(value.items()):
+            yield f"{', ' if index else ''}{shown(key)}: "
+            yield from _pieces(each)
+        yield "}"
+    elif isinstance(value, Optional) and value.present:
+        yield "optional("
+        yield from _pieces(value.value)
+        yield ")"
+    elif isinstance(value, str | bool) or value is None:
+        yield json.dumps(value, ensure_ascii=False)
+    elif isinstance(value, quantity.Quantity):
+        yield str(value.number)
+    else:
+        yield str(value.version if isinstance(value, semver.Semver) else value)
+
+
+def source_of(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node
+    """Write an expression in short."""
+    if isinstance(node, Literal):
+        return shown(node.value)
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select):
+        inner = f"{source_of(node.operand)}.{node.field}"
+        return f"has({inner})" if node.test else inner
+    if isinstance(node, ListExpression):
+        return f"[{', '.join(map(source_of, node.elements))}]"
+    if isinstance(node, Call):
+        return _source_of_call(node)
+    if isinstance(node, Comprehension):
+        if node.shape == "bind":
+            return f"cel.bind({node.accumulator}, {source_of(node.initial)}, {source_of(node.result)})"
+        return f"{source_of(node.range)}.{node.shape}(…)"
+    return "…"
+
+
+def _source_of_mapping(has_value: Expression, mapped: Expression, _: Expression) -> str:
+    """Write what ``optMap`` and ``optFlatMap`` expand to as the macro; empty for other conditions."""
+    target = has_value.target if isinstance(has_value, Call) else None
+    if not isinstance(target, Shared):
+        return ""
+    name = "optFlatMap"
+    if isinstance(mapped, Call) and mapped.function == "optional.of":
+        name, mapped = "optMap", mapped.arguments[0]
+    if not isinstance(mapped, Comprehension):
+        return ""
+    return f"{source_of(target.original)}.{name}({mapped.accumulator}, {source_of(mapped.result)})"
+
+
+def _source_of_call(node: Call) -> str:
+    if node.function == _CONDITIONAL and (macro := _source_of_mapping(*node.arguments)):
+        return macro
+    arguments = [source_of(each) for each in node.arguments]
+    if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:
+        return f"!({arguments[0]})"
+    if operator := _INFIX.get(node.function):
+        return f" {operator} ".join(arguments)
+    if node.function in _WRAPPED:
+        return _WRAPPED[node.function].format(*arguments)
+    called = f"{node.function}({', '.join(arguments)})"
+    return f"{source_of(node.target)}.{called}" if node.target else called

@@ -17,8 +17,7 @@ from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import Parts, compared, read_of
-from webhook.deviceselectors.written import AND, NOT, OR
+from webhook.deviceselectors.parts import AND, NOT, OR, Parts, compared, read_of
 from webhook.formats import parse_quantity
 from webhook.records import NamedTuple
 
@@ -59,7 +58,6 @@ class Conflict(NamedTuple):
     """Conditions that cannot hold together: one by itself, two, or more.
 
     Args:
-        conditions: The conditions, in the order in which they are written.
         is_of_last: Whether one of them belongs to the last selector, so that the others do not contradict each other.
     """
 
@@ -68,13 +66,9 @@ class Conflict(NamedTuple):
 
 
 def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or if it is unknown.
-
-    Args:
-        selectors: The selectors, which must all hold.
-    """
+    """Find conditions that no device can meet together; None if there are none, or if it is unknown."""
     for path, conditions in by_value(selectors).items():
-        telling = _telling(conditions)
+        telling = [each for each in conditions if not is_presence(each.part)]  # any value meets the others
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
             continue  # for a value that exists
         values = _values(conditions, selectors)
@@ -147,11 +141,6 @@ def _least(
         if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
             return some
     return ()
-
-
-def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
-    """Return the conditions about a value, without those that any value meets."""
-    return [each for each in conditions if not is_presence(each.part)]
 
 
 def is_presence(node: Expression) -> bool:

@@ -186,9 +186,9 @@ def _read(
     wanted: Wanted | None = None,
 ) -> Iterator[Document | Unreadable]:
     try:
-        if wanted:
+        if wanted and os.path.isfile(found.path):  # a pipe can be opened once
             with os.fdopen(_open(found), "rb") as file:
-                if file.seekable() and (documents := _stored(file, found.shown, wanted)):
+                if documents := _stored(file, found.shown, wanted):
                     yield from documents
                     return
         data = _load(found)

@@ -27,7 +27,6 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import Profile, texts, valid_profile
 from webhook.drivers.rules import VARIABLES, ProfileRule
-from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule, mistakes_in_rules, mistakes_in_section
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.usage import UsageError
@@ -193,6 +192,8 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
 
 def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
     if isinstance(value, dict):
+        from webhook.drivers.schema import mistakes_in_rules, mistakes_in_section  # most commands have no profile
+
         malformed_schemas = [*mistakes_in_section(value, gates)]
         yield from malformed_schemas or mistakes_in_rules(value)
     elif value not in (None, "none"):
@@ -201,6 +202,8 @@ def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[s
 
 def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
     """List the mistakes of a rule in CEL."""
+    from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule
+
     if found := [*mistakes_in_rule(where, value, PROFILE_RULE)]:
         yield from found
         return

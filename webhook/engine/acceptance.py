@@ -21,13 +21,7 @@ def made_invalid(
 ) -> Iterator[str]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
-    The object that was sent may be incomplete, as in a test.
-
-    Args:
-        changed: The object after mutating policies.
-        sent: The object before them; None for a deletion.
-        old: The stored object; None for a new one.
-        kinds: The known kinds, and the release.
+    The object that was sent may be incomplete, as in a test; None for a deletion.
     """
     if sent is None or changed == sent or subresource not in _JUDGED:
         return

@@ -31,28 +31,14 @@ OBJECTS: Final = Path(("objects",))
 REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
 SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
 CASE_FIELDS: Final = (
-    "name",
-    "object",
-    "oldObject",
-    "patch",
-    "operation",
-    "resource",
-    "subresource",
-    "user",
-    "context",
-    "authorizer",
+    *("name", "object", "oldObject", "patch", "operation", "resource", "subresource", "user", "context", "authorizer"),
     "expect",
 )
 EXPECT_FIELDS: Final = ("allowed", "message", "reason", "warnings", "auditAnnotations", "changes", "object")
 
 
 class SuiteError(ValueError):
-    """A suite is malformed.
-
-    Args:
-        path: The path in the suite.
-        text: The error, and how to fix it.
-    """
+    """A suite is malformed at a path; the text says how, and how to fix it."""
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(f"{path}: {text}" if path else text)
@@ -173,8 +159,7 @@ class Request(NamedTuple):
     def shown(self, policies: PolicySet) -> str:
         """Return the operation and the resource, such as ``UPDATE of deployments.apps/scale``."""
         request = self._request(policies)
-        resource = ".".join(filter(None, (request.resource.resource, request.resource.group)))
-        return f"{request.operation} of {'/'.join(filter(None, (resource, request.subresource)))}"
+        return f"{request.operation} of {'/'.join(filter(None, (request.resource.qualified, request.subresource)))}"
 
     def _request(self, policies: PolicySet) -> AdmissionRequest:
         return request_of(

@@ -17,23 +17,11 @@ _BEFORE: Final = 20
 """The number of characters shown before the first difference of a long text."""
 
 
-class _Absent:
-    """Stands for an absent value."""
-
-
-_ABSENT: Final = _Absent()
+_ABSENT: Final = object()
 
 
 def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str:
-    """Describe the changes of an update within an immutable field.
-
-    Args:
-        problem: The finding that a field is immutable.
-        kubernetes: The release that it was judged by, such as ``1.36``; None for the newest that serves the version.
-
-    Returns:
-        What has changed, such as ``changed: spec.a: 1 → 2``; empty if unknown.
-    """
+    """Describe the changes of an update within an immutable field: ``changed: spec.a: 1 → 2``; empty if unknown."""
     known = find(new.get("apiVersion"), new.get("kind"))
     if known is None or not isinstance(old, dict):
         return ""

@@ -33,8 +33,6 @@ class Outcome(NamedTuple):
     Args:
         object: The object as mutating policies have changed it, which rules judge.
         problems: The findings of the API server's rules.
-        change: The change by mutating policies; None without such policies.
-        verdict: The verdict of validating policies; None without such policies.
         warnings: Problems that the API server accepts although the object cannot work.
     """
 
@@ -84,9 +82,12 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    problems = [] if known else judge(obj, kubernetes=kubernetes) or _misspelt(obj, kubernetes)
-    if problems:
-        return Outcome(obj, problems)
+    if not known:
+        from webhook.engine.misspelt import misspelt  # most objects are of known kinds
+
+        if problems := judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes):
+            return Outcome(obj, problems)
+    problems = []
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
     judged = partial(
@@ -159,12 +160,6 @@ def _off(
         hint = f"{other} is {'on by default' if is_served(other, release=release, stated={}) else 'served'}"
         hint += f": draguard convert --write --to {other.rpartition('/')[2]}" if named.group == GROUP else ""
     return (Problem(WARNING, "version-off", "VersionOff", Path(("apiVersion",)), message, hint),)
-
-
-def _misspelt(obj: dict[str, Any], kubernetes: str | None) -> list[Problem]:
-    from webhook.engine.misspelt import misspelt  # most objects are of known kinds
-
-    return misspelt(obj, kubernetes)
 
 
 def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[[Any], list[Problem]]) -> list[Problem]:

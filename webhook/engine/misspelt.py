@@ -12,12 +12,7 @@ from webhook.problem import ERROR, Fix, Path, Problem
 
 
 def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
-    """Report an object whose kind or version is one of Kubernetes' own, but for a slip; others may be anybody's.
-
-    Args:
-        obj: Any JSON value; one of a known kind has no findings.
-        kubernetes: The release; None for the newest.
-    """
+    """Report an object whose kind or version is one of Kubernetes' own, but for a slip; others may be anybody's."""
     if not isinstance(obj, dict):
         return []
     version, kind = obj.get("apiVersion"), obj.get("kind")

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 
 class Mutation(NamedTuple):
-    """A mutated object.
-
-    Args:
-        verdict: The verdict of the policies; its ``object`` is the final object.
-        rewrite: The rewrite of a pre-scheduled pod, or why the pod must be refused.
-    """
+    """A mutated object, with the rewrite of a pre-scheduled pod, or why the pod must be refused."""
 
     verdict: Verdict
     rewrite: Rewrite | Problem | None = None
@@ -55,7 +50,6 @@ def mutate_request(
     """Change an object as admission does; the given object is left as it was.
 
     Args:
-        authorizer: Decides what the user may do.
         rewrite: Returns the rewrite of an object for the scheduler.
         complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.
         deadline: When policies must be finished, by ``time.monotonic`` in seconds; None for no limit.
@@ -73,17 +67,11 @@ def mutate_request(
         changed = obj if obj is None or change is None else apply_patch(obj, change.patch)
         return changed if complete is None or changed == request.object else complete(changed)
 
-    verdict = policy.mutate(request, policies, authorizer, rewritten, deadline=deadline)
-    return Mutation(verdict, change)
+    return Mutation(policy.mutate(request, policies, authorizer, rewritten, deadline=deadline), change)
 
 
 class Evaluator(NamedTuple):
-    """Policies, with the authorizer and deadline of their evaluation.
-
-    Args:
-        authorizer: Decides what users may do; None if unknown.
-        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
-    """
+    """Policies, with the authorizer and the deadline, by ``time.monotonic`` in seconds, of their evaluation."""
 
     policies: PolicySet
     authorizer: Authorizer | None = None
@@ -97,12 +85,7 @@ class Evaluator(NamedTuple):
     def mutate(
         self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
     ) -> tuple[Mutation, list[dict[str, object]]]:
-        """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it.
-
-        Args:
-            request: The request of an AdmissionReview.
-            rewrite: Returns the rewrite of an object that policies have changed.
-        """
+        """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it."""
         review = request_of_review(request)
         done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
         is_changed = done.verdict.allowed and done.object is not review.object

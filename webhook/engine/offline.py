@@ -54,15 +54,11 @@ class Change(NamedTuple):
         return self.request.kind in COMPLETED
 
 
-def _unchanged(_obj: JSONObject | None) -> None:
-    return None
-
-
 def _changed(
     request: Request,
     policies: PolicySet,
     authorizer: Authorizer,
-    rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
+    rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
     budget: Budget | None = None,
 ) -> Change:
     sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
@@ -126,8 +122,6 @@ class Sender:
 
     Args:
         given: The objects from which they were loaded, to load them for other releases.
-        authorizer: Decides what the user may do.
-        user: The user who sends them.
         namespace: The namespace of namespaced objects that state none.
     """
 
@@ -167,14 +161,13 @@ class Sender:
         obj: Any,
         old: Any = None,
         subresource: str = "",
-        rewrite: Callable[[Any], Rewrite | Problem | None] = _unchanged,
+        rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
         *,
         kubernetes: str | None = None,
     ) -> Change | None:
         """Evaluate the mutating policies; None if the document is not an object.
 
         Args:
-            old: The stored object; None for a new one.
             rewrite: Returns the rewrite of an object that policies have changed.
             kubernetes: The release for which the object is meant; None for that of the policies, or the newest that
                 serves the object.
@@ -193,11 +186,7 @@ class Sender:
         return _changed(request, policies, self._authorizer, rewrite)
 
     def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
-        """List why the API server cannot decode a manifest, so that no policy is asked about it.
-
-        Args:
-            kubernetes: As for :meth:`change`.
-        """
+        """List why the API server cannot decode a manifest, so that no policy is asked about it."""
         if not isinstance(obj, dict):
             return []
         return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
@@ -254,18 +243,11 @@ def evaluate(
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
     The API server's own rules do not apply: a test case may state only the fields that the policy reads. The verdict's
-    ``object`` is the object as mutating policies changed it, without the fields that only the API server has set.
+    ``object`` is the object as mutating policies changed it, without the fields that only the API server has set. The
+    other arguments are those of :func:`webhook.policy.evaluation.request.request_of`.
 
     Args:
-        obj: The object; None to delete ``old``.
-        old: The object as it is stored, for an update.
-        operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        user: The requesting user: ``username``, ``groups``, ``uid``, ``extra``.
-        dry_run: Whether nothing will be stored.
-        namespace: The namespace of a namespaced object that states none.
-        authorizer: Decides what the user may do.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
-        resource: The resource whose subresource the object is sent to; None for that of its kind.
     """
     request = request_of(
         obj,

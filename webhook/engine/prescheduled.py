@@ -74,8 +74,6 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
     it: ``must set spec.nodeName if mirror pod annotation is set`` (ValidatePodSpecificAnnotations).
 
     Args:
-        obj: Any JSON value: the pod.
-        options: Which pods, and how.
         user: The user who creates the pod: ``userInfo`` of the admission request.
 
     Returns:
@@ -91,9 +89,6 @@ def rewrite(obj: object, options: RewriteOptions, *, user: object) -> Rewrite | 
 def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem | None:
     """Rewrite the manifest of a pod, or the pod template of a workload, as :func:`rewrite` does.
 
-    Args:
-        options: Which pods, and how.
-
     Returns:
         As :func:`rewrite`, with paths from the top of ``obj``; ``None`` also for a kind without pod template, and for a
         pod that its annotations declare a kubelet's (a static pod or a mirror pod).
@@ -106,13 +101,7 @@ def rewrite_manifest(obj: object, options: RewriteOptions) -> Rewrite | Problem 
 
 
 def rewritten(request: Mapping[str, Any], obj: Any, options: RewriteOptions) -> Rewrite | Problem | None:
-    """Return the rewrite of a new pre-scheduled pod, or why it must be refused; None for other objects.
-
-    Args:
-        request: The request of an AdmissionReview.
-        obj: Its object, as policies have changed it.
-        options: Which pods are rewritten, and how.
-    """
+    """Return the rewrite of a new pre-scheduled pod, or why it must be refused; None for other objects."""
     return rewrite(obj, options, user=request.get("userInfo")) if is_of_new_pod(request) else None
 
 
@@ -133,12 +122,7 @@ def named_node(pod: object) -> str:
 
 
 def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | None:
-    """Return the refusal of a new pod that bypasses the scheduler, as nothing has rewritten it; None for other objects.
-
-    Args:
-        request: The request of an AdmissionReview.
-        options: Which pods are rewritten.
-    """
+    """Return the refusal of a new pod that bypasses the scheduler, as nothing has rewritten it; None for others."""
     obj = request.get("object")
     if rewritten(request, obj, options) is None:
         return None
@@ -163,12 +147,13 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
         raise _MisshapenError
 
     terms, selector = _required_terms(spec), _get(spec, "nodeSelector", dict)
-    if terms is not None and all(_never_matches(term, node) for term in terms):
+    if terms is not None and all(_is_empty(term) or False in _demands(term, node) for term in terms):
         return _contradiction(Path((*where, *_TERMS)), where, node)
     # A node's name may be longer than a label value. And the DaemonSet controller finds the node of a pending pod by
     # the requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
-    by_name = too_long or options.select_node_by == "name" or _is_of_daemon_set(metadata)
+    controllers = (owner.get("kind") for owner in _owners(metadata) if owner.get("controller") is True)
+    by_name = too_long or options.select_node_by == "name" or "DaemonSet" in controllers
     if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
         return _contradiction(where / "nodeSelector" / Key(_HOSTNAME), where, node)
 
@@ -217,10 +202,6 @@ def _is_of_kubelet(obj: object) -> bool:
     )
 
 
-def _is_of_daemon_set(metadata: dict[str, object]) -> bool:
-    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") is True for owner in _owners(metadata))
-
-
 def _owners(metadata: dict[str, object]) -> list[dict[str, object]]:
     return [_as(owner, dict) for owner in _get(metadata, "ownerReferences", list)]
 
@@ -236,10 +217,6 @@ def _required_terms(spec: dict[str, object]) -> list[dict[str, object]] | None:
     if not terms:  # Required value: must have at least one node selector term
         raise _MisshapenError
     return terms
-
-
-def _never_matches(term: dict[str, object], node: str) -> bool:
-    return _is_empty(term) or False in _demands(term, node)
 
 
 def _is_empty(term: dict[str, object]) -> bool:

@@ -9,7 +9,7 @@ none of it in their manifests; policies do.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -37,12 +37,7 @@ _QUALIFYING: Final = ("cpu", "memory")
 
 
 def before_mutation(request: Request, kinds: Kinds) -> Request:
-    """Return a request as mutating policies see it; an update keeps unstated fields, as with `kubectl apply`.
-
-    Args:
-        request: A request made of manifests.
-        kinds: The known kinds, and the release.
-    """
+    """Return a request of manifests as mutating policies see it; as with `kubectl apply`, unstated fields stay."""
     obj, old = request.object, request.old_object
     if old:
         old = _with_status(_stored(old, request, kinds), old.get(STATUS) or _first_status(old))
@@ -57,12 +52,7 @@ def before_mutation(request: Request, kinds: Kinds) -> Request:
 
 
 def before_validation(request: Request, kinds: Kinds) -> Request:
-    """Return a request as validating policies see it, after mutating ones have.
-
-    Args:
-        request: A request made of manifests, as mutating policies have left it.
-        kinds: The known kinds, and the release.
-    """
+    """Return a request of manifests as validating policies see it, after mutating ones have."""
     if not request.object or not metadata_of(request.object):
         return request
     if request.operation == CREATE and not request.subresource:
@@ -229,17 +219,20 @@ def _with_status(obj: JSONObject, status: JSONObject) -> JSONObject:
 def _first_status(obj: Mapping[str, Any]) -> JSONObject:
     """Return the status that a new object starts with, without defaults."""
     is_pod = (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Pod")
-    return {"phase": "Pending", "qosClass": _qos_class(obj.get("spec"))} if is_pod else {}
+    return {"phase": "Pending", "qosClass": _qos_class(mapping(obj, "spec"))} if is_pod else {}
 
 
-def _qos_class(spec: Any) -> str:
+def _qos_class(spec: JSONObject) -> str:
     """Return a pod's quality of service class (``pkg/apis/core/v1/helper/qos/qos.go``)."""
-    spec = spec if isinstance(spec, dict) else {}
     whole = mapping(spec, "resources")
     of_pod = [spec] if whole.get("limits") or whole.get("requests") else []
-    containers = of_pod or [*_maps(spec.get("containers")), *_maps(spec.get("initContainers"))]
+    containers = of_pod or [*items(spec, "containers"), *items(spec, "initContainers")]
     stated = [
-        {name: {key: part[key] for key in _QUALIFYING if part.get(key)} for name, part in _parts(each.get("resources"))}
+        {
+            name: {key: part[key] for key in _QUALIFYING if part.get(key)}
+            for name, part in mapping(each, "resources").items()
+            if isinstance(part, dict)
+        }
         for each in containers
     ]
     if not any(part for each in stated for part in each.values()):
@@ -249,18 +242,6 @@ def _qos_class(spec: Any) -> str:
         for each in stated
     )
     return "Guaranteed" if guaranteed else "Burstable"
-
-
-def _parts(resources: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    return (
-        ((name, each) for name, each in resources.items() if isinstance(each, dict))
-        if isinstance(resources, dict)
-        else ()
-    )
-
-
-def _maps(value: Any) -> Iterable[Mapping[str, Any]]:
-    return (each for each in value if isinstance(each, dict)) if isinstance(value, list) else ()
 
 
 def _with_status_of(obj: JSONObject, old: JSONObject) -> JSONObject:

@@ -249,11 +249,7 @@ def _name_of(case: object, where: Path) -> str:
 
 
 def _run_case(
-    case: object,
-    where: Path,
-    base: Sequence[Given | JSONObject],
-    policies: PolicySet,
-    templates: Mapping[str, Any],
+    case: object, where: Path, base: Sequence[Given | JSONObject], policies: PolicySet, templates: Mapping[str, Any]
 ) -> CaseResult:
     name = _name_of(case, where)
     errors = SuiteErrors()

@@ -16,7 +16,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.load import load
@@ -151,12 +151,7 @@ def _missing(fault: Fault | None) -> str:
 
 
 class Trial(NamedTuple):
-    """The result of trying policies.
-
-    Args:
-        findings: The expressions that fail, and the changes that the API server refuses.
-        untried: The policies that were not tried, as those before them have taken too much work.
-    """
+    """The result of trying policies; some are untried if those before them have taken too much work."""
 
     findings: Sequence[PolicyFinding]
     untried: Sequence[Policy] = ()
@@ -170,7 +165,6 @@ def try_policies(
     Policies with parameters are left out, as these are not known.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         explained: The expressions whose errors have another finding, which tells the cause: the ``id`` of what was
             given, and the path.
     """
@@ -179,9 +173,10 @@ def try_policies(
         if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
         given = policies.origins[policy]
-        for failure in trials.failing(policy):
-            if explained.isdisjoint((id(given), path) for path in _causes(policy, *failure)):
-                findings.append(PolicyFinding(given, failure.problem))
+        for problem, fault in trials.failing(policy):
+            failing = (each.path for each in policy.variables if fault and each.name in fault.variables)
+            if explained.isdisjoint((id(given), path) for path in (problem.path, *failing)):
+                findings.append(PolicyFinding(given, problem))
     return Trial(findings)
 
 
@@ -192,17 +187,8 @@ class _Failure(NamedTuple):
     fault: Fault | None = None
 
 
-def _causes(policy: Policy, problem: Problem, fault: Fault | None) -> Iterator[Path]:
-    """Yield the expression that fails, and the variables that fail in it."""
-    yield problem.path
-    yield from (each.path for each in policy.variables if fault and each.name in fault.variables)
-
-
 class _Trials:
     """Evaluates policies for small objects.
-
-    Args:
-        release: The Kubernetes release, as the minor of 1.x.
 
     Attributes:
         tried: Those that can be tried.
@@ -277,12 +263,14 @@ class _Trials:
 
     def _bound(self, some: Iterable[Policy]) -> PolicySet:
         """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
-        manifests = ((_failing(self._policies.origins[each].object), _binding(each, self._policies)) for each in some)
-        return load(list(chain.from_iterable(manifests)), self._release)
-
-
-def _failing(manifest: JSONObject) -> JSONObject:
-    return {**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}}
+        manifests: list[Given | JSONObject] = []
+        for policy in some:
+            manifest = self._policies.origins[policy].object
+            actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
+            binding = {"kind": f"{policy.kind}Binding", "spec": {"policyName": policy.name, **actions}}
+            manifests.append({**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}})
+            manifests.append({**binding, "apiVersion": manifest["apiVersion"], "metadata": {"name": policy.name}})
+        return load(manifests, self._release)
 
 
 def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:
@@ -335,17 +323,6 @@ def _guard(fault: Fault, subject: _Subject, doing: str) -> str:
     return f"guard it by has(….{key}), or read .?{key}"
 
 
-def _binding(policy: Policy, policies: PolicySet) -> JSONObject:
-    manifest = policies.origins[policy].object
-    actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
-    return {
-        "apiVersion": manifest["apiVersion"],
-        "kind": f"{policy.kind}Binding",
-        "metadata": {"name": policy.name},
-        "spec": {"policyName": policy.name, **actions},
-    }
-
-
 def _objects(policies: PolicySet) -> Iterator[_Subject]:
     """Yield the objects in each version that the release serves."""
     plain = (_Subject(obj, each) for each, obj in _plain())
@@ -376,7 +353,7 @@ def _plain() -> Iterator[tuple[str, JSONObject]]:
     for distinction, pod in _PODS.items():
         yield distinction, _object("Pod", "v1", spec=pod)
         for (version, kind), around in _WORKLOADS.items():
-            yield distinction, _object(kind, version, spec=around(_template(pod)))
+            yield distinction, _object(kind, version, spec=around({"metadata": {"labels": _LABELS}, "spec": pod}))
     for (version, kind), fields in _OTHERS.items():
         yield "", _object(kind, version, **fields)
 
@@ -443,10 +420,6 @@ def _least(field: Field, release: Release) -> Any:
 
 def _ending(template: JSONObject) -> JSONObject:
     return template | {"spec": template["spec"] | {"restartPolicy": "Never"}}
-
-
-def _template(pod: JSONObject) -> JSONObject:
-    return {"metadata": {"labels": _LABELS}, "spec": pod}
 
 
 def _object(kind: str, version: str = f"{_GROUP}/v1", **fields: Any) -> JSONObject:

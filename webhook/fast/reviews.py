@@ -55,7 +55,7 @@ def install() -> None:
     read_first(Shortcut)
 
 
-class _Usual:
+class _Usual(msgspec.Struct):
     """How to admit requests of a kind at an endpoint.
 
     Args:
@@ -63,24 +63,16 @@ class _Usual:
         is_fine: Recognizes requests that need no look at more of the object.
         place: Their place among policies; None without policies.
         read_for_policies: Reads what policies do; None if `read` has.
-        merges: Whether objects stay as they are if others with the same in that did.
+        note: Notes the response to a request that was answered as a whole, and its cost; None if that tells nothing.
+        misses: How many more requests had to be read again than were admitted.
     """
 
-    __slots__ = ("is_fine", "merges", "misses", "place", "read", "read_for_policies")
-
-    def __init__(
-        self,
-        read: Callable[[bytes], dict[str, Any]],
-        is_fine: Callable[[Mapping[str, Any], Any], bool],
-        place: Place | None,
-        read_for_policies: Callable[[bytes], Any] | None,
-        *,
-        merges: bool = False,
-    ) -> None:
-        self.read, self.is_fine, self.place, self.read_for_policies = read, is_fine, place, read_for_policies
-        self.merges = merges
-        self.misses = 0
-        """How many more requests had to be read again than were admitted."""
+    read: Callable[[bytes], dict[str, Any]]
+    is_fine: Callable[[Mapping[str, Any], Any], bool]
+    place: Place | None = None
+    read_for_policies: Callable[[bytes], Any] | None = None
+    note: Callable[[bytes, Mapping[str, Any], int], None] | None = None
+    misses: int = 0
 
 
 _Known = tuple[Endpoint, bytes]
@@ -186,17 +178,18 @@ class Shortcut:
         kind = self._kind_in(body, record.endpoint)
         if kind is None or record.decision != ALLOWED or record.found or record.warnings:
             return
-        request, usual = record.request, self._usual.get(kind)
-        if usual:
+        if usual := self._usual.get(kind):
             usual.misses += 1
             if usual.misses > _MOST_MISSES:
                 self._usual[kind] = None
-            elif usual.merges and usual.place and usual.read_for_policies and self._policies:
+            elif usual.note:
                 with suppress(ValueError):
-                    read = usual.read(body), usual.read_for_policies(body)["request"]
-                    self._policies["mutate"].note(usual.place, *read, response, record.cost)
-        if record.patched or kind in self._usual or len(self._usual) >= _MOST:
-            return
+                    usual.note(body, response, record.cost)
+        elif not record.patched and kind not in self._usual and len(self._usual) < _MOST:
+            self._meet(kind, record.request)
+
+    def _meet(self, kind: _Known, request: Mapping[str, Any]) -> None:
+        """Count a request of a kind, and make a decoder if there were many."""
         if request.get("subResource") or not all(isinstance(request.get(each), dict) for each in ("object", "kind")):
             return
         if len(self._met) >= _MOST and kind not in self._met:
@@ -204,8 +197,8 @@ class Shortcut:
         self._met[kind] = self._met.get(kind, 0) + 1
         if self._met[kind] >= OFTEN:
             del self._met[kind]
-            make = self._validating if record.endpoint == "validate" else self._mutating
-            place = record.endpoint, msgspec.json.encode([*map(request.get, _PLACE), bool(request.get("namespace"))])
+            make = self._validating if kind[0] == "validate" else self._mutating
+            place = kind[0], msgspec.json.encode([*map(request.get, _PLACE), bool(request.get("namespace"))])
             if place not in self._made:
                 self._made[place] = make(request)
             self._usual[kind] = self._made[place]
@@ -236,7 +229,7 @@ class Shortcut:
 
         policies = self._policies and self._policies["validate"]
         if not policies:
-            return _Usual(_reading_like(request, type_), is_fine, None, None)
+            return _Usual(_reading_like(request, type_), is_fine)
         place, read = policies.place_of(request), _reading_for_policies(*policies.read(request))
         if not place.is_settled or place.kind != (version, kind):
             return None
@@ -251,9 +244,14 @@ class Shortcut:
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
         if place and not (place.is_settled and place.kind == kind):
             return None
-        if policies and not names_nodes and (shape := policies.merging(request)):
+        if policies and place and not names_nodes and (shape := policies.merging(request)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
-            return _Usual(read, _is_named, place, _reading_for_policies(*extents), merges=True)
+            parts = _reading_for_policies(*extents)
+
+            def note(body: bytes, response: Mapping[str, Any], cost: int) -> None:
+                policies.note(place, read(body), parts(body)["request"], response, cost)
+
+            return _Usual(read, _is_named, place, parts, note)
         # What `is_of`, the record and `named_node` read.
         for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("spec", "nodeName")):
             reduce(Extent.part, path, extents[0])
@@ -261,7 +259,7 @@ class Shortcut:
         def is_fine(_: object, obj: Any) -> bool:
             return is_of(obj, kind) and not (names_nodes and prescheduled.named_node(obj))
 
-        return _Usual(_reading_like(request, type_of(extents[0])), is_fine, place, None)
+        return _Usual(_reading_like(request, type_of(extents[0])), is_fine, place)
 
 
 def _is_named(request: Mapping[str, Any], obj: Any) -> bool:
@@ -289,7 +287,7 @@ def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], d
         request: The request, which creates an object.
         type_: The type of those parts of an object that rules read.
     """
-    own = _fields(_map_type(Request)) | _like(request, *_PLACE)
+    own: dict[str, Any] = _map_type(Request).__annotations__ | _like(request, *_PLACE)
     uid = Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]]
     namespace = Required[_TEXT] if request.get("namespace") else Literal[""] | None
     own |= {"uid": uid, "namespace": namespace, "object": Required[type_], "oldObject": None, "options": Any}
@@ -319,11 +317,6 @@ def _exactly(value: Any) -> Any:
 def _map(name: str, fields: Mapping[str, Any]) -> Any:
     """Return the type of maps with some of the fields, none of which is required by itself; others are skipped."""
     return TypedDict(name, fields, total=False)  # type: ignore[operator]
-
-
-def _fields(type_: Any) -> dict[str, Any]:
-    fields: dict[str, Any] = type_.__annotations__
-    return fields
 
 
 def _map_type(type_: Any) -> Any:

@@ -26,6 +26,7 @@ _LABEL_AT_ONCE = "[a-z0-9]++(?:(?=-++[a-z0-9])-++[a-z0-9]++)*+"
 _SUBDOMAIN_AT_ONCE = rf"{_LABEL_AT_ONCE}(?:(?=\.[a-z0-9])\.{_LABEL_AT_ONCE})*+"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_KEY})?"
+_DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
@@ -36,6 +37,7 @@ _caseless_subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\
 _key_pattern = Pattern(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}")
 _key_name_pattern = Pattern(_KEY)
 _value_pattern = Pattern(_VALUE)
+_dns1035_pattern = Pattern(_DNS1035)
 _c_identifier_pattern = Pattern(_C_IDENTIFIER)
 _condition_reason_pattern = Pattern(_CONDITION_REASON)
 
@@ -79,6 +81,13 @@ _NO_VALUE = _mismatch(
     "MyValue",
     "my_value",
     "12345",
+)
+_NO_DNS1035 = _mismatch(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS1035,
+    "my-name",
+    "abc-123",
 )
 _NO_C_IDENTIFIER = _mismatch(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
@@ -151,7 +160,7 @@ def driver_name(value: str, release: Release) -> Messages:
 
     Source: kubernetes ``pkg/apis/core/validation/validation.go``, ``ValidateCSIDriverName``.
     """
-    return dns_subdomain(_lower(value), release)
+    return dns_subdomain(go_lower(value), release)
 
 
 def name_prefix(value: str, release: Release) -> Messages:
@@ -168,6 +177,23 @@ def path_segment_prefix(value: str) -> Messages:
     Source: apimachinery ``pkg/api/validation/path/name.go``, ``IsValidPathSegmentPrefix``.
     """
     return tuple(f"may not contain '{char}'" for char in "/%" if char in value)
+
+
+def path_segment(value: str) -> Messages:
+    """A name that can be a part of a URL's path, as all names of objects can.
+
+    Source: apimachinery ``pkg/api/validation/path/name.go``, ``IsValidPathSegmentName``.
+    """
+    return (f"may not be '{value}'",) if value in {".", ".."} else path_segment_prefix(value)
+
+
+def dns1035_label(value: str) -> Messages:
+    """An RFC 1035 label, as API versions are.
+
+    Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1035Label``.
+    """
+    wrong_shape = FINE if _dns1035_pattern.fullmatch(value) else (_NO_DNS1035,)
+    return _too_long(value, _LABEL_MAX, "characters") + wrong_shape
 
 
 def mask_trailing_dash(name: str) -> str:
@@ -205,7 +231,7 @@ def annotation_key(value: str, release: Release) -> Messages:
 
     Source: apimachinery ``pkg/api/validation/objectmeta.go``, ``ValidateAnnotations``.
     """
-    return label_key(_lower(value), release)
+    return label_key(go_lower(value), release)
 
 
 def label_value(value: str, release: Release) -> Messages:
@@ -293,6 +319,6 @@ def _too_long(value: str, limit: int, unit: str) -> Messages:
     return (f"must be no more than {limit} {unit}",)
 
 
-def _lower(text: str) -> str:
-    # Go lowers character by character, Python makes two of the dotted capital i.
+def go_lower(text: str) -> str:
+    """Lower a text as Go does, character by character: Python makes two of the dotted capital i."""
     return text.replace("\u0130", "i").lower()

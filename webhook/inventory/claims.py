@@ -55,12 +55,7 @@ def uid_of(obj: JSONObject) -> str:
 
 
 class Use(NamedTuple):
-    """A claim of a pod.
-
-    Args:
-        name: The pod's name for the claim.
-        consumer: The consumer that it is reserved for.
-    """
+    """A claim of a pod."""
 
     name: str
     claim: JSONObject
@@ -71,7 +66,6 @@ class Blocked(NamedTuple):
     """Why the scheduler does not try a pod (PreEnqueue), which it does not report.
 
     Args:
-        reason: The scheduler's message, which only its log has.
         note: What to look at; empty if the reason says it.
     """
 
@@ -123,7 +117,7 @@ def _held(claim: JSONObject) -> str:
 
 def is_pod(consumer: JSONObject) -> bool:
     """Tell whether an entry of ``status.reservedFor`` is a pod."""
-    return text(consumer, "resource") == POD and not text(consumer, "apiGroup")
+    return consumer.get("resource") == POD and not consumer.get("apiGroup")
 
 
 def named(consumer: JSONObject) -> str:
@@ -162,12 +156,7 @@ def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[
 
 
 def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:
-    """Make a claim from a template, for a pod or a PodGroup.
-
-    Args:
-        owner: The pod or PodGroup.
-        entry: The owner's name for the claim.
-    """
+    """Make a claim from a template, for a pod or a PodGroup."""
     metadata = mapping(template, "spec", "metadata")
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -222,9 +211,41 @@ def _same(entry: JSONObject, other: JSONObject) -> bool:
     return text(entry, "name") == text(other, "name") and all(text(entry, f) == text(other, f) for f in fields)
 
 
-def allocation_of(claim: JSONObject) -> Any:
+def allocation_of(claim: JSONObject | None) -> Any:
     """Return a claim's allocation, None if it has none."""
-    return at(claim, "status", "allocation") or None
+    status = claim.get("status") if claim else None
+    return (status.get("allocation") if isinstance(status, dict) else None) or None
+
+
+DeviceID = tuple[str, str, str]
+"""A device: its driver, pool and name."""
+
+
+def results_of(claim: JSONObject | None) -> list[JSONObject]:
+    """Return the results of a claim's allocation, one for each device or share."""
+    allocation = allocation_of(claim)
+    return items(allocation, "devices", "results") if allocation else []
+
+
+def device_of(result: JSONObject) -> DeviceID:
+    """Return the device of a result, or of an entry of ``status.devices``."""
+    return text(result, "driver"), text(result, "pool"), text(result, "device")
+
+
+def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
+    """Return the requests of a claim, by the full name of the request or alternative."""
+    found: list[tuple[str, JSONObject]] = []
+    for request in items(claim, "spec", "devices", "requests"):
+        name, exactly = text(request, "name"), request.get("exactly")
+        if isinstance(exactly, dict):
+            found.append((name, exactly))
+        found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
+    return found
+
+
+def classes_of(claim: JSONObject) -> list[tuple[str, str]]:
+    """Return the classes that the requests and alternatives of a claim name, by their full names."""
+    return [(name, text(asks, "deviceClassName")) for name, asks in requests(claim)]
 
 
 def shape_of(claim: JSONObject) -> str:

@@ -37,7 +37,6 @@ class ExtendedResources:
     """Which class provides an extended resource.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
         is_on: Whether device classes provide extended resources.
     """
 
@@ -89,12 +88,7 @@ class ExtendedResources:
         return is_extended(resource) and not (self._is_first and resource.startswith(IMPLICIT_PREFIX))
 
     def is_delegated(self, resource: str, allocatable: Mapping[str, int], requests: Collection[str]) -> bool:
-        """Tell whether a resource that a pod requests is left to devices.
-
-        Args:
-            allocatable: The resources of the node.
-            requests: The resources that the pod requests.
-        """
+        """Tell whether a resource that a pod requests is left to devices."""
         if not self._is_first:
             return self.has(resource) and not allocatable.get(resource)
         is_known = self.has(resource) or not any(map(self._is_extended, requests))
@@ -107,7 +101,6 @@ class ExtendedResources:
 
         Args:
             resources: The resources of the pod that classes provide.
-            allocatable: The resources of the node.
             with_claims: Whether the pod has other claims: before 1.35, all resources are requested then.
         """
         if not self._is_first:
@@ -170,21 +163,13 @@ def _request(index: int, container: JSONObject, resource: str, device_class: str
 
 
 def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
-    """Return the container and the extended resource that a request of a pod's claim for such resources stands for.
-
-    Args:
-        request: The name of the request.
-    """
+    """Return the container and the extended resource that a request of a pod's claim for such resources stands for."""
     _, found, resource = _requested(pod, request)
     return text(found, "name"), resource
 
 
 def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
-    """Return where a pod states the amount of the extended resource that a request of its claim for these stands for.
-
-    Args:
-        request: The name of the request.
-    """
+    """Return where a pod states the amount of the resource that a request of its claim for these stands for."""
     path, found, resource = _requested(pod, request)
     return (*path, "resources", "limits" if resource in mapping(found, "resources", "limits") else "requests", resource)
 

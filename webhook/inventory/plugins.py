@@ -35,7 +35,6 @@ class Plugin(NamedTuple):
 
     Args:
         drivers: The names of the drivers, as far as that is known.
-        pods: The pods by node.
     """
 
     workload: JSONObject
@@ -57,7 +56,6 @@ def plugins(
 
     Args:
         served: The nodes for which drivers publish slices.
-        drivers: All known drivers.
     """
     by_node: dict[str, dict[str, JSONObject]] = defaultdict(dict)
     for pod in pods:
@@ -141,11 +139,7 @@ def _written(workload: JSONObject) -> str:
 
 
 def _likeness(written: str, driver: str) -> int:
-    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only.
-
-    Args:
-        written: The words of the DaemonSet.
-    """
+    """Tell how much a DaemonSet looks like the one of a driver: 0 for not at all, below 100 by common words only."""
     if driver.lower() in written:
         return _SURE
     words = set(_WORDS.findall(driver.lower()))

@@ -35,11 +35,7 @@ EXTENDED_SINCE: Final = 35
 
 
 class Quotas:
-    """The quotas of a cluster's claims and pods.
-
-    Args:
-        inventory: The objects of the cluster, with their quotas and classes.
-    """
+    """The quotas of a cluster's claims and pods."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
@@ -51,7 +47,6 @@ class Quotas:
         """Return the API server's reason for refusing a new claim; empty if it accepts the claim.
 
         Args:
-            claim: The claim, with its namespace.
             extended: Whether its devices count as extended resources, too.
         """
         if (namespace_of(claim), name_of(claim)) in self._charged or not self._inventory.knows(QUOTA):
@@ -62,7 +57,6 @@ class Quotas:
         """Return the API server's reason for refusing a new pod; empty if it accepts the pod.
 
         Args:
-            pod: The pod, with its namespace.
             is_alone: Whether to compare it with the whole quota, as if nothing else used any of it.
         """
         if not self._inventory.knows(QUOTA):
@@ -75,8 +69,6 @@ class Quotas:
         """Return the reason for refusing an object that a quota leaves too little for.
 
         Args:
-            namespace: The namespace of the object.
-            wanted: What it uses, by the keys of quotas.
             pod: The object, if it is a pod; only pods are in scopes.
             is_alone: Whether nothing else uses any of the quota.
         """
@@ -86,7 +78,6 @@ class Quotas:
         """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason.
 
         Args:
-            claim: The claim, with its namespace.
             extended: Whether its devices count as extended resources, too.
         """
         return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
@@ -203,7 +194,6 @@ def amount_of(key: str, value: object) -> int | None:
     """Read a quantity of a quota, which is compared whatever its size; None if it is none.
 
     Args:
-        key: The key of the quota.
         value: Its value; null is zero in Go.
     """
     if isinstance(value, dict | list | bool):

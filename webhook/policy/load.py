@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from webhook.api.versions import DEFAULT
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, plain, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
@@ -48,12 +48,7 @@ Name = tuple[str, str]
 
 
 class _Read:
-    """The objects of manifests, sorted: policies, bindings, and the objects that policies read.
-
-    Args:
-        strongest: Returns the strongest action that a policy, given by name, may lead to.
-        by_cluster: Whether a cluster of that release evaluates the policies.
-    """
+    """The objects of manifests, sorted: policies, bindings, and the objects that policies read."""
 
     def __init__(self, release: Release, strongest: Callable[[str], str], *, by_cluster: bool) -> None:
         self._release, self._strongest, self._by_cluster = release, strongest, by_cluster
@@ -77,30 +72,25 @@ class _Read:
         if any(problem.level == ERROR for problem in problems):
             self._refused.add(_intended_policy(obj))
             return
-        read, taken = self._binding(each) if obj["kind"].endswith("Binding") else self._policy(each)
+        read: Policy | Binding
+        taken: Policy | Binding
+        if obj["kind"].endswith("Binding"):
+            read = binding_of(obj, each.manifest)
+            taken = self._bindings.setdefault((read.kind, read.name), read)
+        else:
+            read = policy_of(obj, each.manifest, self._strongest(name_of(obj)))
+            taken = self._policies.setdefault((read.kind, read.name), read)
         if taken is read:
             self._origins[read] = each
         else:
             message = f"there is another {obj['kind']} with the name {quoted(read.name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
-    def _binding(self, each: Given) -> tuple[Binding, Binding]:
-        read = binding_of(each.object, each.manifest)
-        return read, self._bindings.setdefault((read.kind, read.name), read)
-
-    def _policy(self, each: Given) -> tuple[Policy, Policy]:
-        read = policy_of(each.object, each.manifest, self._strongest(name_of(each.object)))
-        return read, self._policies.setdefault((read.kind, read.name), read)
-
     def _served_by(self, obj: JSONObject) -> Release:
         return self._release if self._by_cluster else serving(obj, self._release)
 
     def policy_set(self, namespace: str) -> PolicySet:
-        """Bind the policies, and compile those that are bound.
-
-        Args:
-            namespace: The namespace of objects that state none.
-        """
+        """Bind the policies, and compile those that are bound."""
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
             each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
@@ -143,9 +133,8 @@ def _intended_policy(obj: JSONObject) -> Name:
     """Return the kind and name of the policy that a refused manifest would have defined or bound."""
     kind: str = obj["kind"]
     if not kind.endswith("Binding"):
-        return kind, text(metadata_of(obj), "name")
-    spec = obj.get("spec")
-    return kind.removesuffix("Binding"), text(spec, "policyName") if isinstance(spec, dict) else ""
+        return kind, text(obj, "metadata", "name")
+    return kind.removesuffix("Binding"), text(obj, "spec", "policyName")
 
 
 def _unbound(

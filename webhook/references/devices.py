@@ -95,7 +95,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
     from webhook.deviceselectors.fleet import lacking  # only with slices at hand
-    from webhook.deviceselectors.guarding import guarded
+    from webhook.deviceselectors.reads import guarded
 
     fleet = context.fleet
     if fleet is None:

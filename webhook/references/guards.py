@@ -36,7 +36,7 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 optional.setdefault(read[:3], (read, known.profile.driver))
         if not optional:
             continue
-        from webhook.deviceselectors.guarding import guarded  # most selectors lack no guard
+        from webhook.deviceselectors.reads import guarded  # most selectors lack no guard
 
         safe = guarded(selector.expression, optional, context.release, context.gates)
         advice = ask_first(safe)

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.engine.manifests import review
 from webhook.inventory import CLAIMS
-from webhook.inventory.claims import allocation_of, source
+from webhook.inventory.claims import allocation_of, classes_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Problem, value_at
 from webhook.references.allocation import without_sharing
@@ -17,7 +17,7 @@ from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation import Cluster
-from webhook.simulation.scheduler import Placement, requested_classes
+from webhook.simulation.scheduler import Placement
 
 _ABSENT: Final = "claim-not-found"
 _CAUSES: Final = (
@@ -92,7 +92,7 @@ class References:
 
     def _classes(self, placement: Placement) -> list[JSONObject]:
         """Return the classes of a pod's claims."""
-        names = {name: None for claim in placement.claims for _, name in requested_classes(claim)}
+        names = {name: None for claim in placement.claims for _, name in classes_of(claim)}
         return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
 
     def _notes(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:

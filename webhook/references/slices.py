@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.deviceselectors.repeated import published_twice
 from webhook.formats import readable_quantity
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.problem import NOTE, Problem
@@ -192,3 +191,15 @@ def node_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
         known = [each for _, each in context.inventory.names("Node")]
         message = context.missing(f'node "{name}"', consequence="its devices cannot be used")
         yield finding(("spec", "nodeName"), message, context.or_in_cluster(in_place(name, known, "nodes")))
+
+
+def published_twice(device: JSONObject, driver: str, holder: str) -> Iterator[str]:
+    """Return the names that a device publishes both plainly and with its driver's domain, with different values.
+
+    Both name the same, and upstream takes the one that it comes to last, in the random order of a Go map.
+    """
+    values = mapping(device, holder)
+    for name, value in values.items():
+        full_name = f"{driver}/{name}"
+        if full_name in values and values[full_name] != value:
+            yield name

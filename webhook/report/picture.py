@@ -1,7 +1,8 @@
 """A picture of a cluster's devices, for a page: nodes are boxes, and devices are cells in them.
 
 It needs no script. Radio buttons, of which one is on, choose a look: the stylesheet then fades the cells that a
-namespace does not hold, that a pending pod has passed by up to some stage, or the nodes that a change does not open.
+namespace does not hold, that a pending pod has passed by up to some stage, or the nodes that a change does not open;
+for a change, it draws the devices as they would be: those that the pod gets, and those that are released.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from webhook.allocation.devices import decode_amount
-from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, summed
+from webhook.allocation.devices import TaintRule, decode_amount
+from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
 from webhook.records import NamedTuple
 from webhook.report.text import as_markup, counted, printable
+from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
 
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
     from webhook.simulation.answers import Overlay
+    from webhook.simulation.changes.suggestions import Made
 
 DETAILED_MAX: Final = 5_000
 """The most devices of which the page tells all; of more, it tells the names and the claims, as it would be too long."""
@@ -48,10 +51,37 @@ _MANY: Final = 12
 """A longer list is folded, or cut."""
 _STORIES_MAX: Final = 200
 """The stories of pods with nodes, and of pods without, that are listed."""
+_LISTED_MAX: Final = 50
+"""The objects that are listed, of those that findings are about and that are no devices and nodes."""
+_CHANGED: Final = (
+    "{0} :is(b,i).z{1}{{outline:2px solid var(--link);border-radius:50%}}"
+    "{0} b.j{1}{{background:none;border:1.5px solid var(--line-free);color:var(--text)}}"
+)
+"""How cells look with a change: those that a pod gets then, and those that are released."""
 
 _DeviceID = tuple[str, str, str]
 _Box = tuple[str, ...]
 """What has cells: a node, or a pool that several nodes can use, with its driver."""
+
+
+class Help(NamedTuple):
+    """A change that would help a pod.
+
+    Args:
+        label: What it is, and how many nodes it opens.
+        nodes: The nodes that it opens, as far as they are known.
+        node: The one of them that the pod gets.
+        devices: The devices that the pod gets there.
+        released: The claims that are released, by full name.
+        value: What a form sends to make it; empty if it cannot be made there.
+    """
+
+    label: str
+    nodes: Collection[str] = ()
+    node: str = ""
+    devices: Sequence[_DeviceID] = ()
+    released: Collection[str] = ()
+    value: str = ""
 
 
 class Story(NamedTuple):
@@ -63,7 +93,7 @@ class Story(NamedTuple):
         node: The node that it gets; empty if it is pending.
         requests: Its requests, as groups of an answer have them, if nodes refuse it for lack of devices.
         depths: How many stages devices pass, by claim and request.
-        helps: The changes that would help, each with the nodes that it opens, as far as they are known.
+        helps: The changes that would help.
         notes: What else to tell of it.
     """
 
@@ -72,7 +102,7 @@ class Story(NamedTuple):
     node: str = ""
     requests: Sequence[JSONObject] = ()
     depths: Mapping[tuple[str, str], Mapping[_DeviceID, int]] = {}
-    helps: Sequence[tuple[str, Collection[str]]] = ()
+    helps: Sequence[Help] = ()
     notes: Sequence[str] = ()
 
     @classmethod
@@ -80,18 +110,35 @@ class Story(NamedTuple):
         """Make a story of an answer of the simulation."""
         why = answer["why"]
         requests = {(each["claim"], each["request"]): each for group in why["nodes"] for each in group["requests"]}
-        return cls(
-            title,
-            why["reason"],
-            answer["node"] or "",
-            [each for key, each in requests.items() if overlay and key in overlay.depths],
-            overlay.depths if overlay else {},
-            [
-                (f"{each['change']} ({'at least ' * each['atLeast']}{counted(each['nodes'], 'node')})", nodes)
-                for each, nodes in zip(why["help"], overlay.opened if overlay else [()] * len(why["help"]), strict=True)
-            ],
-            [*why["withoutDevices"], *why["notes"]],
-        )
+        depths = overlay.depths if overlay else {}
+        helps = [
+            Help(f"{each['change']} ({'at least ' * each['atLeast']}{counted(each['nodes'], 'node')})")
+            for each in why["help"]
+        ]
+        if overlay:
+            helps = [_pictured(each, *then) for each, then in zip(helps, overlay.helps, strict=True)]
+        asked = [each for key, each in requests.items() if key in depths]
+        notes = [*why["withoutDevices"], *why["notes"]]
+        return cls(title, why["reason"], answer["node"] or "", asked, depths, helps, notes)
+
+
+def _pictured(help_: Help, nodes: Sequence[str], made: Made | None) -> Help:
+    if made is None or not nodes:
+        return help_
+    return help_._replace(nodes=frozenset(nodes), node=nodes[0], devices=made.devices, released=made.released)
+
+
+class _Elsewhere(NamedTuple):
+    """An object that has no place of its own in the picture.
+
+    Args:
+        numbers: The findings about it.
+        devices: The devices that it is for.
+    """
+
+    title: str
+    numbers: Sequence[int]
+    devices: Sequence[_DeviceID]
 
 
 class Picture:
@@ -115,14 +162,14 @@ class Picture:
         findings: Sequence[Finding] = (),
         refs: Iterable[tuple[str, str, str]] = (),
     ) -> None:
-        self.rows, self._stories, self._given = rows, stories, given or {}
+        self.rows, self._stories, self._given, self._cluster = rows, stories, given or {}, cluster
         self.numbers: Mapping[_DeviceID, int] = {}
         """Numbers of devices, for scripts."""
         self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
-        self._slices = {each.name: each for several in cluster.current.values() for each in several}
+        self._slices = {each.name: each for several in cluster.catalog.current.values() for each in several}
         self._is_detailed = len(rows) <= DETAILED_MAX
-        self._looks: list[Sequence[str]] = []
-        """The selectors of what does not fade with each radio button."""
+        self._looks: list[tuple[Sequence[str], int | None]] = []
+        """The selectors of what does not fade with each radio button, and the change that it shows."""
         self._spaces = grouped(rows, "namespace")
         by_held = sorted(self._spaces.keys() - {NONE}, key=lambda name: (-self._spaces[name].held, name))
         self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
@@ -136,13 +183,24 @@ class Picture:
         self._anchors = {box: f"n{number}" for number, box in enumerate(self._boxes)}
         drawn = [(each, story.depths[each["claim"], each["request"]]) for story in stories for each in story.requests]
         self._drawn = dict(zip(DRAWN, drawn, strict=False))
-        self._opening = [nodes for story in stories for _, nodes in story.helps if nodes]
+        self._opening = [each for story in stories for each in story.helps if each.nodes]
         self._levels = [each.problem.level for each in findings]
         self._marks: dict[_DeviceID | str, list[int]] = defaultdict(list)
         """The findings, by device or node."""
+        others: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for number, each in enumerate(findings, 1):
-            for place in self._places(*each.identity[1:], [*each.problem.path]):
+            found = [*self._places(*(about := each.identity[1:]), [*each.problem.path])]
+            for place in found:
                 self._marks[place].append(number)
+            if not found:
+                others[about].append(number)
+        self._elsewhere = [
+            _Elsewhere(
+                " ".join(filter(None, (kind, "/".join(filter(None, names))))), numbers, self._of(kind, names[-1])
+            )
+            for (kind, *names), numbers in others.items()
+        ]
+        self._tags_of = self._otherwise()
         self._meant = {place for ref in refs for place in self._places(*ref, ())}
         for name in sorted(self._zones.keys() & (self._marks.keys() | self._meant) - {box[0] for box in self._boxes}):
             self._anchors[name,] = f"n{len(self._boxes)}"
@@ -154,10 +212,42 @@ class Picture:
         """Return the devices and nodes that a part of an object is about."""
         if kind == "Node":
             return [name]
+        if kind == "DaemonSet":
+            return sorted({node for driver, node in silent(self._cluster) if driver in self._drivers(name)})
         if kind == "ResourceSlice" and (of := self._slices.get(name)):
             place = path[2] if len(path) > len(_DEVICES) and tuple(path[:2]) == _DEVICES else None
             return [(*of.id, each.name) for number, each in enumerate(of.devices) if place in {None, number}]
         return self._used.get((kind, f"{namespace}/{name}"), ())
+
+    def _of(self, kind: str, name: str) -> Sequence[_DeviceID]:
+        """Return the devices of a class or of a driver's DaemonSet, or those that a rule taints."""
+        if kind == "DeviceClass":
+            return [_id(row) for row in self.rows if name in row.classes]
+        if kind == "DaemonSet":
+            return [_id(row) for row in self.rows if row.driver in self._drivers(name)]
+        rule = self._cluster.inventory.find(kind, name) if kind == "DeviceTaintRule" else None
+        wanted = TaintRule.of(rule)[1:] if rule else ()
+        return [key for key in map(_id, self.rows if rule else ()) if all(map(_is_meant, wanted, key))]
+
+    def _drivers(self, name: str) -> set[str]:
+        """Return the drivers that DaemonSets of a name run."""
+        return {driver for each in plugins(self._cluster) if name_of(each.workload) == name for driver in each.drivers}
+
+    def _otherwise(self) -> Mapping[_DeviceID, Sequence[str]]:
+        """Return the classes of cells that look otherwise with a change, or that findings elsewhere touch."""
+        found: dict[_DeviceID, list[str]] = defaultdict(list)
+        for place, each in enumerate(self._opening):
+            for key in dict.fromkeys(each.devices):
+                found[key].append(f"z{place}")
+        for place, other in enumerate(self._elsewhere):
+            for key in other.devices:
+                found[key].append(f"c{place}")
+        releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
+        for row in self.rows if releasing else ():
+            for place, released in releasing:
+                if row.claims and released.issuperset(row.claims) and f"z{place}" not in found.get(_id(row), ()):
+                    found[_id(row)].append(f"j{place}")
+        return found
 
     @cached_property
     def _used(self) -> Mapping[tuple[str, str], Sequence[_DeviceID]]:
@@ -173,9 +263,14 @@ class Picture:
     def _marked(self) -> Mapping[int, Sequence[_Box]]:
         """The nodes, and pools for several, that each finding is about."""
         found: dict[int, list[_Box]] = defaultdict(list)
+        touching: dict[_DeviceID | str, list[int]] = defaultdict(list)
+        for each in self._elsewhere:
+            for key in each.devices:
+                touching[key] += each.numbers
         for box, rows in self._boxes.items():
             places: list[_DeviceID | str] = [box[0], *map(_id, rows)]
-            for number in {each for place in places for each in self._marks.get(place, ())}:
+            numbers = {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}
+            for number in numbers:
                 found[number].append(box)
         return found
 
@@ -221,33 +316,33 @@ class Picture:
     def style(self) -> str:
         """The stylesheet of what :meth:`lines` has returned."""
         looks = []
-        for number, lit in enumerate(self._looks):
+        for number, (lit, change) in enumerate(self._looks):
             is_on = f":has(#l{number}:checked)"
-            cells = ",".join(f"body{is_on} .map {each}" for each in lit)
+            # Nodes have the classes of their cells, and fade only for changes.
+            cells = ",".join(f"body{is_on} .map {each}{'' if each[:2] == '.o' else ':not(.n)'}" for each in lit)
             nodes = ",".join(f"body:has(#only:checked){is_on} .n.{each.removeprefix('.')}" for each in lit)
-            looks.append(f"{cells}{{opacity:1}}{nodes}{{display:block}}" if lit else "")
+            looks.append(f"{cells}{{--pale:initial}}{nodes}{{display:block}}" if lit else "")
+            looks.append("" if change is None else _CHANGED.format(f"body{is_on} .map", change))
         hues = (f".{letter}{{--c:var(--h{place % _HUES})}}" for place, letter in enumerate(_LETTERS))
         bars = (f".l{each}{{--left:{each * 100 / _BARS:g}%}}" for each in range(_BARS + 1))
         widths = (f".w{each} .n{{--cells:{each}}}" for each in range(6, _WIDEST + 1))
         return "\n".join((Path(__file__).with_suffix(".css").read_text("utf-8"), *hues, *bars, *widths, *looks, ""))
 
-    def _look(self, label: str, *lit: str, sample: str = "", kind: str = "cells") -> str:
+    def _look(self, label: str, *lit: str, sample: str = "", change: int | None = None) -> str:
         """Return a radio button.
 
         Args:
-            lit: The selectors of what does not fade.
-            kind: What fades: ``cells``, ``nodes``, or ``none``.
+            lit: The selectors of what does not fade; without any, nothing does.
+            change: The place of the change that it shows.
         """
-        self._looks.append(lit)
-        name = (
-            f'<input type="radio" name="look" id="l{len(self._looks) - 1}" class="{kind}"{"" if lit else " checked"}>'
-        )
+        self._looks.append((lit, change))
+        name = f'<input type="radio" name="look" id="l{len(self._looks) - 1}"{"" if lit else " class=none checked"}>'
         return f"<label>{name} {sample} <span>{label}</span></label>"
 
     def _legend(self) -> Iterator[str]:
         sums = summed(self.rows)
         before = ", before pods get some in this simulation" * bool(self._given)
-        yield f"<fieldset><legend>Devices{before}</legend>{self._look(f'all {sums.total:,}', kind='none')}"
+        yield f"<fieldset><legend>Devices{before}</legend>{self._look(f'all {sums.total:,}')}"
         yield self._look(f"{sums.held:,} held", "b", sample="<b></b>")
         yield self._look(f"{sums.free:,} free", "i", sample="<i></i>")
         if sums.stranded:
@@ -282,10 +377,23 @@ class Picture:
                 sample = f'<b class="{letter}">{letter}</b>'
                 yield self._look(f"{held:,} {said}", f".{letter}", sample=sample)
             yield "</fieldset>"
+        yield from self._others()
         yield "<details><summary>By class</summary><table><tr><th>Class<th>total<th>held<th>free<th>stranded"
         for name, each in grouped(self.rows, "class").items():
             yield f"<tr><td>{_text(name or '<none>')}{''.join(f'<td>{number:,}' for number in each)}"
         yield "</table></details>"
+
+    def _others(self) -> Iterator[str]:
+        """List the findings that are about no node and no device here."""
+        if self._elsewhere:
+            yield "<fieldset><legend>Findings about other objects</legend>"
+            for place, each in enumerate(self._elsewhere[:_LISTED_MAX]):
+                said = f"{_text(each.title)} {self._linked_to(each.numbers)}"
+                lit = f"{said}, {counted(len(each.devices), 'device')}"
+                yield self._look(lit, f".c{place}") if each.devices else f"<p>{said}</p>"
+            if (more := len(self._elsewhere) - _LISTED_MAX) > 0:
+                yield f'<p class="quiet">… and {counted(more, "more object")}</p>'
+            yield "</fieldset>"
 
     # -- pods
 
@@ -297,11 +405,14 @@ class Picture:
                 yield from self._funnel(begin, request)
         if story.helps:
             yield "<fieldset><legend>What would help</legend>"
-            for label, nodes in story.helps:
-                place = next((at for at, each in enumerate(self._opening) if each is nodes), None)
-                yield (
-                    f"<p>{_text(label)}</p>" if place is None else self._look(_text(label), f".o{place}", kind="nodes")
-                )
+            for help_ in story.helps:
+                place = next((at for at, each in enumerate(self._opening) if each is help_), None)
+                if place is None:
+                    yield f"<p>{_text(help_.label)}</p>"
+                    continue
+                yield self._look(_text(help_.label), f".o{place}", f".z{place}", f".j{place}", change=place)
+                names = f": {_text(listed([name for _, _, name in help_.devices]))}" * bool(help_.devices)
+                yield f'<p class="then">then → {self._linked((help_.node,))}{names}</p>'
             yield "</fieldset>"
         yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
         yield "</article>"
@@ -359,7 +470,7 @@ class Picture:
 
     def _node(self, box: _Box) -> str:
         rows, name, brief = self._boxes[box], _text(box[-1]), _text(self._brief(box[-1]))
-        tags = ["n", *(f"o{place}" for place, nodes in enumerate(self._opening) if box[0] in nodes)]
+        tags = ["n", *(f"o{place}" for place, each in enumerate(self._opening) if box[0] in each.nodes)]
         tags += ["marked"] * (box[0] in self._marks or box[0] in self._meant)
         # What its cells have: `:has()` would look through all cells of all nodes.
         tags += dict.fromkeys(tag for row in rows for tag in (_element(row), *self._tags(row)))
@@ -376,7 +487,10 @@ class Picture:
 
     def _found(self, place: _DeviceID | str) -> str:
         """Link to the findings of a device or node."""
-        levels = ((number, self._levels[number - 1]) for number in self._marks.get(place, ()))
+        return self._linked_to(self._marks.get(place, ()))
+
+    def _linked_to(self, numbers: Iterable[int]) -> str:
+        levels = ((number, self._levels[number - 1]) for number in numbers)
         return " ".join(f'<a class="{level}" href="#finding-{number}">{level}</a>' for number, level in levels)
 
     def _cells(self, rows: Sequence[Row]) -> Iterator[str]:
@@ -414,6 +528,7 @@ class Picture:
             *("f" * (key in self._marks)),
             *("m" * (key in self._meant)),
             *_bar(row),
+            *self._tags_of.get(key, ()),
             *(f"{begin}{depths[key]}" for begin, (_, depths) in self._drawn.items() if depths.get(key)),
         ]
 
@@ -457,6 +572,10 @@ _DEVICES: Final = ("spec", "devices")
 
 def _id(row: Row) -> _DeviceID:
     return row.driver, row.pool, row.device
+
+
+def _is_meant(wanted: str | None, own: str) -> bool:
+    return wanted in {None, own}
 
 
 def _box(row: Row) -> _Box:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.api.versions import VERSIONS
-from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, is_pod
+from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, device_of, is_pod, results_of
 from webhook.inventory.extended import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
@@ -71,8 +71,7 @@ def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:
 
 
 def _devices(claim: JSONObject) -> str:
-    results = items(claim, "status", "allocation", "devices", "results")
-    held = listed("/".join(text(each, part) for part in ("driver", "pool", "device")) for each in results)
+    held = listed("/".join(device_of(each)) for each in results_of(claim))
     return f"; it holds {held}" if held else ""
 
 

@@ -10,6 +10,7 @@ from webhook.allocation.devices import Device, TaintRule, decode_amount, quantit
 from webhook.allocation.pools import whole
 from webhook.allocation.usage import available
 from webhook.inventory import has_ended
+from webhook.inventory.claims import device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, number, text, texts
 from webhook.references.rules import listed
 from webhook.scan.claims import state_of
@@ -18,6 +19,7 @@ from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
 from webhook.simulation.affinity import Tolerations
 
+_RESULTS: Final = ("status", "allocation", "devices", "results")
 _EVICTING: Final = 300
 """How many seconds an eviction may take, beside those that are tolerated."""
 _BAD: Final = re.compile("unhealthy|degraded|fail|error|fault|throttl|stalled|disconnected", re.IGNORECASE)
@@ -36,7 +38,7 @@ def device_gone(cluster: Cluster) -> Iterator[Found]:
     for claim in cluster.allocated:
         if state_of(claim, cluster):
             continue
-        results = _results(claim)
+        results = results_of(claim)
         gone = [str(each) for each in (Result(claim, one) for one in results) if _is_gone(each, cluster)]
         if gone:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
@@ -44,7 +46,7 @@ def device_gone(cluster: Cluster) -> Iterator[Found]:
                 f"; used by pod {pods}" if pods else ""
             )
             hint = "restore the device, or delete the pods that use it, so that the claim is released"
-            yield Found(claim, message, hint, ("status", "allocation", "devices", "results"))
+            yield Found(claim, message, hint, _RESULTS)
 
 
 def _is_gone(result: Result, cluster: Cluster) -> bool:
@@ -52,7 +54,7 @@ def _is_gone(result: Result, cluster: Cluster) -> bool:
         return False
     driver, pool = result.pool
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}
-    if result.pool not in cluster.current and any((driver, node) in silent(cluster) for node in nodes):
+    if result.pool not in cluster.catalog.current and any((driver, node) in silent(cluster) for node in nodes):
         return False
     return cluster.device(result) is None
 
@@ -70,7 +72,7 @@ def device_held_twice(cluster: Cluster) -> Iterator[Found]:
             what = f"device {'/'.join((*pool, device))}"
             message = f"{what} is held by {len(claims)} claims, though it cannot be shared: {names}"
             hint = "delete the pods of one of the claims, so that the other has the device for itself"
-            yield Found(claims[-1], message, hint, ("status", "allocation", "devices", "results"))
+            yield Found(claims[-1], message, hint, _RESULTS)
 
 
 @rule("counters-overconsumed")
@@ -104,7 +106,7 @@ def counters_overconsumed(cluster: Cluster) -> Iterator[Found]:
                 f"({lacking}): {held}"
             )
             hint = "delete the pods of one of the claims"
-            yield Found(drawing[-1][1], message, hint, ("status", "allocation", "devices", "results"))
+            yield Found(drawing[-1][1], message, hint, _RESULTS)
 
 
 @rule("capacity-overconsumed")
@@ -112,7 +114,7 @@ def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
     """The shares of a device take more of a capacity than it has."""
     for (pool, name), claims in cluster.holders.items():
         device, taken = (
-            cluster.find(pool, name) if pool in cluster.current else None,
+            cluster.find(pool, name) if pool in cluster.catalog.current else None,
             cluster.usage.pool(*pool).capacity,
         )
         if device is None or name not in taken:
@@ -124,7 +126,7 @@ def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
                 holding = listed(map(full_name_of, claims))
                 message = f"{taking}, more than its {quantity_text(total)}: claims {holding}"
                 hint = "delete the pods of some of the claims"
-                yield Found(claims[-1], message, hint, ("status", "allocation", "devices", "results"))
+                yield Found(claims[-1], message, hint, _RESULTS)
 
 
 def _capacity(device: Device, name: str) -> int | None:
@@ -141,20 +143,12 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
     """
-    rules = [
-        (each, TaintRule.of(each)) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")
-    ]
+    rules = [TaintRule.of(each) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")]
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
         device = cluster.device(result)
         taints = [*device.content.taints] if device else []
-        taints += [
-            each.taint
-            for _, each in rules
-            if each.driver in {None, result.pool[0]}
-            and each.pool in {None, result.pool[1]}
-            and each.device in {None, result.device}
-        ]
+        taints += [each.taint for each in rules if each.taints(*result.pool, result.device)]
         for taint in taints:
             if text(taint, "effect") != "NoExecute" or not _is_due(taint, result, cluster):
                 continue
@@ -189,7 +183,7 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
         statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")
         names = claims_named(pod) if statuses else ()
         claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in names]
-        held = [Result(claim, one) for claim in claims for one in _results(claim)]
+        held = [Result(claim, one) for claim in claims for one in results_of(claim)]
         for resource in (one for each in statuses for one in items(each, "allocatedResourcesStatus")):
             if sick := [each for each in items(resource, "resources") if text(each, "health") == "Unhealthy"]:
                 what = listed(
@@ -198,23 +192,19 @@ def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
                 message = f"kubelet reports that {text(resource, 'name')} is unhealthy: {what}"
                 yield Found(pod, message, _REPLACE, ("status", "containerStatuses"))
     for claim in filter(cluster.running, cluster.allocated):
-        results = _results(claim)
+        results = results_of(claim)
         awaited = {kind for each in results for kind in texts(each, "bindingConditions")}
         for index, each in enumerate(items(claim, "status", "devices")):
             for condition in [one for one in items(each, "conditions") if _is_bad(one, awaited)][:1]:
                 said = " ".join(filter(None, (text(condition, part) for part in ("reason", "message"))))
                 what = f"condition {text(condition, 'type')} is {text(condition, 'status')}"
-                message = f"device {'/'.join(text(each, part) for part in _PARTS)}: {what}: {said}"
+                message = f"device {'/'.join(device_of(each))}: {what}: {said}"
                 yield Found(claim, message, _REPLACE, ("status", "devices", index, "conditions"))
     for result in cluster.results:
         device = cluster.device(result)
         if device and published_health(device).lower() == UNHEALTHY and cluster.running(result.claim):
             message = f"it holds {result}, which its driver publishes as unhealthy"
-            yield Found(result.claim, message, _REPLACE, ("status", "allocation", "devices", "results"))
-
-
-def _results(claim: JSONObject) -> list[JSONObject]:
-    return items(claim, "status", "allocation", "devices", "results")
+            yield Found(result.claim, message, _REPLACE, _RESULTS)
 
 
 def _identified(resource: JSONObject, held: Collection[Result]) -> str:
@@ -224,7 +214,6 @@ def _identified(resource: JSONObject, held: Collection[Result]) -> str:
     return str(max(found, key=lambda each: len(each.device))) if found else stated
 
 
-_PARTS: Final = ("driver", "pool", "device")
 _REPLACE: Final = "delete the pod, so that it gets another device"
 
 

@@ -37,8 +37,6 @@ class Found(NamedTuple):
     """A fault.
 
     Args:
-        obj: The object to look at.
-        path: The field.
         level: The level, if it is not the rule's.
     """
 
@@ -53,11 +51,7 @@ Check = Callable[["Cluster"], Iterator[Found]]
 
 
 class Rule(NamedTuple):
-    """A rule about a cluster.
-
-    Args:
-        doc: Its text, for ``draguard explain``.
-    """
+    """A rule about a cluster."""
 
     name: str
     level: str
@@ -124,13 +118,7 @@ def named(obj: JSONObject) -> str:
 
 
 def command(cluster: Cluster, verb: str, obj: JSONObject, rest: str = "") -> str:
-    """Write a command of kubectl about an object.
-
-    Args:
-        cluster: Where the object is stored.
-        verb: The subcommand.
-        rest: Further arguments.
-    """
+    """Write a command of kubectl about an object."""
     from shlex import quote  # only names that no API server accepts need quotes
 
     namespace = obj["metadata"].get("namespace")

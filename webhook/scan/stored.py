@@ -17,7 +17,7 @@ from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
-from webhook.inventory.claims import allocation_of, is_pod, source
+from webhook.inventory.claims import allocation_of, device_of, is_pod, results_of, source
 from webhook.inventory.objects import DRA
 from webhook.later import cached_property
 from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, namespace_of, number, text
@@ -59,7 +59,7 @@ class Result(NamedTuple):
     @property
     def pool(self) -> PoolId:
         """Its pool."""
-        return text(self.content, "driver"), text(self.content, "pool")
+        return device_of(self.content)[:2]
 
     @property
     def device(self) -> str:
@@ -68,7 +68,7 @@ class Result(NamedTuple):
 
     def __str__(self) -> str:
         """Write driver, pool and name."""
-        return "/".join((*self.pool, self.device))
+        return "/".join(device_of(self.content))
 
 
 T = TypeVar("T")
@@ -92,7 +92,6 @@ class Cluster:
 
     Args:
         profiles: The user's profiles of drivers.
-        inventory: Objects that are known already.
         settings: The release and gates of the cluster; :meth:`judge` states them, too.
     """
 
@@ -138,9 +137,6 @@ class Cluster:
 
     def judge(self, settings: Settings) -> Iterator[Finding]:
         """Judge the objects of Dynamic Resource Allocation as if they were written again, and add them.
-
-        Args:
-            settings: The release and gates of the cluster.
 
         Yields:
             What the API server would refuse, and objects that cannot be decoded.
@@ -224,18 +220,9 @@ class Cluster:
             return implementation(Features.of(self.settings.gates, release), release)
 
     @cached_property
-    def current(self) -> Mapping[PoolId, Sequence[Slice]]:
-        """The slices of each pool's newest generation."""
-        found = {}
-        for pool, slices in self.catalog.by_pool.items():
-            newest = max(each.generation for each in slices)
-            found[pool] = [each for each in slices if each.generation == newest]
-        return found
-
-    @cached_property
     def incomplete(self) -> frozenset[PoolId]:
         """The pools that lack slices."""
-        return frozenset(pool for pool, slices in self.current.items() if len(slices) < slices[0].count)
+        return frozenset(pool for pool, slices in self.catalog.current.items() if len(slices) < slices[0].count)
 
     def raw(self, each: Slice) -> JSONObject:
         """Return a slice as an object."""
@@ -244,9 +231,9 @@ class Cluster:
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
         device = self.catalog.find(pool, name)
-        if device is None or device.slice.generation == self.current[pool][0].generation:
+        if device is None or device.slice.generation == self.catalog.current[pool][0].generation:
             return device
-        return next((one for each in self.current[pool] for one in each.devices if one.name == name), None)
+        return next((one for each in self.catalog.current[pool] for one in each.devices if one.name == name), None)
 
     def device(self, result: Result) -> Device | None:
         """Return the device of an allocation; None if it is not published."""
@@ -278,10 +265,7 @@ class Cluster:
     def results(self) -> Sequence[Result]:
         """The devices of all claims, but for those with admin access."""
         return [
-            Result(claim, each)
-            for claim in self.allocated
-            for each in items(claim, "status", "allocation", "devices", "results")
-            if not each.get("adminAccess")
+            Result(claim, each) for claim in self.allocated for each in results_of(claim) if not each.get("adminAccess")
         ]
 
     @cached_property

@@ -149,8 +149,7 @@ class Array(Field):
             return Advice(hint)
         return Advice(
             InYaml(
-                f"write a list: `- {key}: …` in place of `…:`",
-                f'write an array: [{{"{key}": …}}] in place of {{…: …}}',
+                f"write a list: `- {key}: …` in place of `…:`", f'write an array: [{{"{key}": …}}] in place of {{…: …}}'
             ),
             Fix("list", key),
         )

@@ -1,9 +1,9 @@
 """Answers AdmissionReviews over HTTPS.
 
 Needs uvloop and httptools, so import this package only where something is served. A request's way: `port` accepts a
-connection, `tls` decrypts it, `connection` reads HTTP within the limits of `messages`, and `app` answers it, a heavy
-review by `lane` in a process of its own. Beside it: `crowd` (which connection closes when there are too many),
-`certificate` and `reloading` (files that change), `serving` (the event loop and its end), and `metrics`.
+connection, and closes another when there are too many, `tls` decrypts it, `connection` reads HTTP within the limits of
+`messages`, and `app` answers it, a heavy review by `lane` in a process of its own. Beside it: `certificate` (its files
+may change), `serving` (the event loop and its end), and `metrics`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from webhook.server.certificate import Certificate, Clients, ServerError
 from webhook.server.lane import Forks, Lane
 from webhook.server.messages import Limits, Page
 from webhook.server.port import listen
-from webhook.server.reloading import Reloaded, UnusableError
 from webhook.server.serving import SHUTDOWN_DELAY, Server, open_many_files
 
 __all__ = [
@@ -27,11 +26,9 @@ __all__ = [
     "Limits",
     "Page",
     "Pages",
-    "Reloaded",
     "Reviews",
     "Server",
     "ServerError",
-    "UnusableError",
     "listen",
     "open_many_files",
     "probes",

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -18,7 +17,7 @@ from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
 from webhook.logs import BoundedLog
 from webhook.server.lane import FullError, Lane
-from webhook.server.messages import Page, Request, refusal
+from webhook.server.messages import Client, Page, Request, refusal
 
 BODY_LIMIT = 6 << 20
 """Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
@@ -57,18 +56,6 @@ _log = logging.getLogger(__name__)
 _often = BoundedLog(_log)
 
 
-class Waiting(Protocol):
-    """A connection that waits for an answer."""
-
-    is_slow: bool
-    """Whether its last review took long: its next one comes after those of others."""
-    is_heavy: bool
-    """Whether its last review was too much for the event loop: its next one gets a process at once, if one is free."""
-
-    def answered(self, page: Page) -> None:
-        """Send the answer."""
-
-
 class Pages:
     """Answers ``GET`` and ``HEAD`` by functions, each of which makes the page of a path.
 
@@ -95,8 +82,8 @@ class Pages:
         """Return why a request is refused whose body has not come yet; None if it is not."""
         return None
 
-    def answer(self, request: Request, connection: Waiting) -> Page | None:  # noqa: ARG002 - some do
-        """Answer a request; None if the answer follows later (:meth:`Waiting.answered`)."""
+    def answer(self, request: Request, client: Client) -> Page | None:  # noqa: ARG002 - some do
+        """Answer a request; None if the answer follows later (:meth:`Client.answered`)."""
         make = self._pages.get(request.path)
         if make is None:
             return refusal(HTTPStatus.NOT_FOUND, "page not found")
@@ -148,9 +135,9 @@ class Reviews(Pages):
         self._observe = observe
         self._unready = unready
         self.lane = lane
-        self._new: deque[tuple[Request, Waiting]] = deque()
-        self._slow: deque[tuple[Request, Waiting]] = deque()
-        """Those of slow connections, of which one is answered in a turn of the event loop (the attacks ``answers``)."""
+        self._new: deque[tuple[Request, Client]] = deque()
+        self._slow: deque[tuple[Request, Client]] = deque()
+        """Those of slow clients, of which one is answered in a turn of the event loop (the attacks ``answers``)."""
         self._began = 0.0
         """The processor time at the beginning of this turn of the event loop."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -176,34 +163,34 @@ class Reviews(Pages):
             reason = f"send the body as it is, not in {coding.decode('latin-1')!r}"
         return refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, reason, is_last=True) if reason else None
 
-    def answer(self, request: Request, connection: Waiting) -> Page | None:
+    def answer(self, request: Request, client: Client) -> Page | None:
         """Answer a review in the next turn of the event loop, all else at once."""
         if request.path not in _REVIEWS:
-            return super().answer(request, connection)
+            return super().answer(request, client)
         if not (self._new or self._slow):
             asyncio.get_running_loop().call_soon(self._answer_some)
-        (self._slow if connection.is_slow else self._new).append((request, connection))
+        (self._slow if client.is_slow else self._new).append((request, client))
         return None
 
     def _answer_some(self) -> None:
-        """Answer what has come in, for 10 ms at most, send the answers, then answer one slow connection.
+        """Answer what has come in, for 10 ms at most, send the answers, then answer one slow client.
 
         Each step thus finds its code and data in the processor's caches, which saves a third with many connections.
         """
         answered, end, self._began = [], time.monotonic() + _TURN, time.thread_time()
         while self._new and time.monotonic() < end:
-            request, connection = self._new.popleft()
-            answered.append((connection, self._answer(request, connection)))
+            request, client = self._new.popleft()
+            answered.append((client, self._answer(request, client)))
         slow = self._slow.popleft() if self._slow else None
         if self._new or self._slow:
             asyncio.get_running_loop().call_soon(self._answer_some)
-        for connection, page in answered:
+        for client, page in answered:
             if page is not None:
-                connection.answered(page)
+                client.answered(page)
         if slow and (page := self._answer(*slow)):
             slow[1].answered(page)
 
-    def _answer(self, request: Request, connection: Waiting) -> Page | None:
+    def _answer(self, request: Request, client: Client) -> Page | None:
         """Answer a review; None if it is left to another process."""
         timeout, began = _timeout(request.query), time.monotonic()
         if (waited := began - request.arrived) > PATIENCE * timeout:
@@ -211,36 +198,36 @@ class Reviews(Pages):
             return self.overloaded(f"the review has waited for {waited:.1f} s")
         body, lane, (endpoint, fail_open) = request.body, self.lane, _REVIEWS[request.path]
         call = Call(endpoint, fail_open, request.arrived + LENIENCE * timeout, lane is not None)
-        if lane is None or (len(body) <= _LIGHT and not (connection.is_heavy and lane.is_free)):
+        if lane is None or (len(body) <= _LIGHT and not (client.is_heavy and lane.is_free)):
             try:
                 page = self._page(request, self._review(body, call))
             except BudgetExceededError:
-                connection.is_slow = connection.is_heavy = True
+                client.is_slow = client.is_heavy = True
             except Exception as error:  # noqa: BLE001 - the client waits for an answer
                 return _failed(error)
             else:
                 # Processor time is what counts, but takes 2 us to ask for.
-                connection.is_slow = time.monotonic() - began > _SLOW < time.thread_time() - self._began
-                connection.is_heavy = False
+                client.is_slow = time.monotonic() - began > _SLOW < time.thread_time() - self._began
+                client.is_heavy = False
                 return page
-        task = asyncio.get_running_loop().create_task(self._answer_later(request, body, call, connection))
+        task = asyncio.get_running_loop().create_task(self._answer_later(request, body, call, client))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return None
 
-    async def _answer_later(self, request: Request, body: bytes, call: Call, connection: Waiting) -> None:
+    async def _answer_later(self, request: Request, body: bytes, call: Call, client: Client) -> None:
         request.pieces.clear()
         try:
             try:
-                answer, seconds = await self.lane.answer(body, replace(call, is_inline=False), connection)  # type: ignore[union-attr]
-                connection.is_slow = connection.is_heavy = seconds > _SLOW
+                answer, seconds = await self.lane.answer(body, replace(call, is_inline=False), client)  # type: ignore[union-attr]
+                client.is_slow = client.is_heavy = seconds > _SLOW
             except (FullError, OSError) as error:
                 _often.warning("the failure policy answers a heavy review: %s", str(error) or "it takes too long")
                 answer = self._review(body, replace(call, deadline=time.monotonic(), is_inline=False))
             page = self._page(request, answer)
         except Exception as error:  # noqa: BLE001 - the client waits for an answer
             page = _failed(error)
-        connection.answered(page)
+        client.answered(page)
 
     def _page(self, request: Request, answer: Answer) -> Page:
         """Make the page of an answer, and report it."""

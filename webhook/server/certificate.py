@@ -17,7 +17,7 @@ from typing import Any
 from webhook.logs import BoundedLog
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
-from webhook.server.reloading import Reloaded, UnusableError
+from webhook.reloading import Reloaded, UnusableError
 
 _PAIR_ADVICE = "`draguard certs` makes a certificate and a key"
 _ADVICE = "give --client-ca the certificates, in PEM, of the authorities that sign those of clients"
@@ -25,7 +25,10 @@ _LARGEST_FILE = 1 << 20
 _NAMES = frozenset({"DNS", "URI", "email"})
 _LONGEST_TEXT = 300
 _FIRST = re.compile(rb"-----BEGIN CERTIFICATE-----\s(.+?)-----END CERTIFICATE-----", re.DOTALL)
-_VERSION, _UTC_TIME = 0xA0, 0x17
+_VALIDITY = re.compile(
+    rb"\x30[\x1e\x20\x22](?:\x17\x0d.{13}|\x18\x0f.{15})(?:\x17\x0d(\d{12}Z)|\x18\x0f(\d{14}Z))", re.DOTALL
+)
+"""When a certificate begins and ends (RFC 5280, section 4.1): two times, with two or four digits for the year."""
 _log = logging.getLogger(__name__)
 
 
@@ -72,10 +75,11 @@ class Clients:
             certificate: Its certificate as ``ssl.SSLSocket.getpeercert`` returns it.
             address: Its address, for the log.
         """
-        names = list(dict.fromkeys(_names(certificate)))
+        names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+        names += [value for kind, value in certificate.get("subjectAltName", ()) if kind in _NAMES]
         if not self._names or not self._names.isdisjoint(names):
             return ""
-        has = ", ".join(map(repr, names)) or "no name"
+        has = ", ".join(map(repr, dict.fromkeys(names))) or "no name"
         has = has if len(has) <= _LONGEST_TEXT else f"{has[:_LONGEST_TEXT]} …"
         self._log.warning("refused the client at %s: its certificate has %s, no --client-name", address, has)
         return f"the client certificate has {has}; the webhook's --client-name lists none of that"
@@ -169,18 +173,12 @@ def _content(source: bytes | Path, advice: str) -> bytes:
 @contextmanager
 def _as_file(content: bytes) -> Iterator[str]:
     """Provide a path to bytes, since OpenSSL reads only files; in memory if possible, as the disk may be read-only."""
-    file: Any
+    in_memory = hasattr(os, "memfd_create")
     try:
-        if hasattr(os, "memfd_create"):
-            file = os.fdopen(os.memfd_create("draguard"), "wb")
-            path = f"/proc/self/fd/{file.fileno()}"
-        else:
-            file = tempfile.NamedTemporaryFile(prefix="draguard-")  # noqa: SIM115 - closed below
-            path = file.name
-        with file:
+        with os.fdopen(os.memfd_create("draguard"), "wb") if in_memory else tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()
-            yield path
+            yield f"/proc/self/fd/{file.fileno()}" if in_memory else file.name
     except ssl.SSLError:  # OpenSSL's error about the content
         raise
     except OSError as error:
@@ -189,56 +187,18 @@ def _as_file(content: bytes) -> Iterator[str]:
         ) from error
 
 
-def _names(certificate: Mapping[str, Any]) -> Iterator[str]:
-    for part in certificate.get("subject", ()):
-        for key, value in part:
-            if key == "commonName":
-                yield value
-    for kind, value in certificate.get("subjectAltName", ()):
-        if kind in _NAMES:
-            yield value
-
-
 def not_after(pem: bytes) -> datetime | None:
     """Return the expiry of the first certificate; None if it cannot be read.
 
     Args:
         pem: Certificates in PEM.
     """
-    found = _FIRST.search(pem)
     try:
-        return _end(binascii.a2b_base64(found[1])) if found else None
-    except (ValueError, IndexError):
+        found = (first := _FIRST.search(pem)) and _VALIDITY.search(binascii.a2b_base64(first[1]))
+        if not found:
+            return None
+        # A year of two digits is one of the 20th century from 50 on.
+        text = (found[2] or (b"19" if found[1] >= b"50" else b"20") + found[1]).decode()
+        return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
         return None
-
-
-def _end(der: bytes) -> datetime:
-    """Read the end of a certificate's validity (RFC 5280, section 4.1).
-
-    Raises:
-        ValueError: The bytes are not a certificate.
-        IndexError: The same.
-    """
-    _, at, _ = _element(der, 0)  # Certificate
-    _, at, _ = _element(der, at)  # its TBSCertificate
-    if der[at] == _VERSION:
-        _, _, at = _element(der, at)
-    for _ in ("serialNumber", "signature", "issuer"):
-        _, _, at = _element(der, at)
-    _, at, _ = _element(der, at)  # its validity
-    _, _, at = _element(der, at)  # its start
-    tag, start, end = _element(der, at)
-    text = der[start:end].decode("ascii")
-    if tag == _UTC_TIME:  # of two digits from 50 on the year is one of the 20th century
-        text = ("19" if text >= "50" else "20") + text
-    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
-
-
-def _element(der: bytes, at: int) -> tuple[int, int, int]:
-    """Return the tag of an element, and where its content starts and ends."""
-    tag, length, start = der[at], der[at + 1], at + 2
-    if length & 0x80:
-        size = length & 0x7F
-        length = int.from_bytes(der[start : start + size])
-        start += size
-    return tag, start, start + length

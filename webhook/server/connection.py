@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
 from webhook.logs import BoundedLog
-from webhook.server.messages import Head, Page, Request, fault_of, head_of, refusal
+from webhook.server.messages import Client, Head, Page, Request, fault_of, head_of, refusal
 from webhook.server.port import Port
 
 UNSENT = 1 << 14
@@ -31,17 +31,13 @@ _LONG_HEADER = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 _log = BoundedLog(logging.getLogger(__name__))
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.Protocol, Client):
     """Answers the requests of a client in their order.
 
     What it waits for has one deadline, ``due``, which its port looks at ten times a second: no request needs a timer of
     its own. While a complete request waits for its turn, or the client does not read, nothing is read.
     """
 
-    address = ""
-    due = 0.0
-    is_busy = is_slow = is_heavy = False
-    unread = counted = 0
     _transport: Any
     # Input
     phase = "header"
@@ -72,23 +68,21 @@ class Connection(asyncio.Protocol):
         self._parser: Any = None
 
     def connection_made(self, transport: Any) -> None:
-        """Wait for a request."""
-        self._enter(transport)
-        self._begin()
-
-    def _enter(self, transport: Any) -> None:
+        """Wait for the handshake, or for a request."""
         self._transport = transport
         self._peer = transport.get_extra_info("peername")
         self.address = str(self._peer[0]) if self._peer else ""  # it may be closed already
         transport.set_write_buffer_limits(UNSENT)
         self._await_phase()
         self._port.crowd.enter(self)
+        if self.phase == "header":
+            self._begin()
 
     def _begin(self) -> None:
+        """Wait for a request."""
         self._parser = HttpRequestParser(self)
-        self._parser.set_dangerous_leniencies(
-            lenient_data_after_close=True
-        )  # else it refuses the previous request, too
+        # Else it refuses the previous request, too.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.phase = "header"
         self._wait(self._port.limits.closing_seconds if self._port.is_closed else self._port.seconds[self.phase])
 

@@ -22,14 +22,14 @@ from contextlib import nullcontext, suppress
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from msgspec.structs import astuple, replace
+import msgspec.msgpack
+from msgspec.structs import replace
 
 from webhook.admission import Answer, Call, Record
-from webhook.admission.record import RecordedFinding
 from webhook.admission.requests import part, text_in
+from webhook.memory import bound, keep
 from webhook.problem import cut
 from webhook.records import NamedTuple
-from webhook.server.memory import bound, keep
 
 _TOGETHER = 2
 """The reviews that are answered at a time; the chart grants 512 MiB."""
@@ -49,7 +49,7 @@ _NICE = 10
 """The niceness of these processes: others come first where processors are scarce."""
 _LONGEST = 1000
 """The characters of a request's text that metrics and the log may need."""
-_LENGTHS = struct.Struct("!II")
+_LENGTH = struct.Struct("!I")
 _FORK, _RENEW = b"f", b"r"
 _log = logging.getLogger(__name__)
 
@@ -125,10 +125,9 @@ class Lane:
         process = await self._process()
         reader, writer, _ = process
         try:
-            writer.write(_frame((call.endpoint, call.fail_open, call.deadline, most), body))
-            lengths = await reader.readexactly(_LENGTHS.size)
-            answered = lengths + await reader.readexactly(sum(_LENGTHS.unpack(lengths)))
-            answer, seconds, is_last = read_answer(answered)
+            writer.write(_framed(_encode((call, most, body))))
+            (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+            answer, seconds, is_last = read_answer(await reader.readexactly(length))
         except BaseException:
             if not most or time.monotonic() > (call.deadline or 0.0) - _EARLIER:
                 self.ended += 1
@@ -298,16 +297,16 @@ def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) 
         signal.signal(number, signal.SIG_DFL)
     before, is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, False
     with connection.makefile("rb") as file, suppress(ConnectionError):
-        while not is_last and (lengths := file.read(_LENGTHS.size)):
-            head, body = _read_frame(lengths + file.read(sum(_LENGTHS.unpack(lengths))))
-            endpoint, fail_open, deadline, most = head
+        while not is_last and (length := file.read(_LENGTH.size)):
+            call, most, body = _read_question(file.read(*_LENGTH.unpack(length)))
+            deadline = call.deadline or 0.0
             signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
             signal.setitimer(signal.ITIMER_PROF, most)
             began = time.process_time()
-            answer = review(body, Call(endpoint, fail_open, deadline - _EARLIER))
+            answer = review(body, replace(call, deadline=deadline - _EARLIER))
             is_last = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10 > _GROWTH
             signal.setitimer(signal.ITIMER_PROF, 0)
-            connection.sendall(write_answer(answer, time.process_time() - began, is_last=is_last))
+            connection.sendall(_framed(write_answer(answer, time.process_time() - began, is_last=is_last)))
             signal.setitimer(signal.ITIMER_REAL, 0)
             del body, answer
 
@@ -315,15 +314,13 @@ def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) 
 # What the processes say to each other: data, never code
 
 
-def _frame(head: Any, body: bytes) -> bytes:
-    written = json.dumps(head).encode()
-    return b"".join((_LENGTHS.pack(len(written), len(body)), written, body))
+_encode = msgspec.msgpack.Encoder().encode
+_read_question = msgspec.msgpack.Decoder(tuple[Call, float, bytes]).decode
+read_answer = msgspec.msgpack.Decoder(tuple[Answer, float, bool]).decode
 
 
-def _read_frame(data: bytes) -> tuple[Any, bytes]:
-    head, body = _LENGTHS.unpack_from(data)
-    start = _LENGTHS.size + head
-    return json.loads(data[_LENGTHS.size : start]), data[start : start + body]
+def _framed(data: bytes) -> bytes:
+    return _LENGTH.pack(len(data)) + data
 
 
 def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
@@ -335,22 +332,11 @@ def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
         is_last: Whether the process ends now.
     """
     record = answer.record
-    recorded = record and astuple(replace(record, request=_shown(record)))
-    return _frame((answer.status, answer.content_type, recorded, seconds, is_last), answer.body)
-
-
-def read_answer(data: bytes) -> tuple[Answer, float, bool]:
-    """Read what :func:`write_answer` has written."""
-    (status, content_type, recorded, seconds, is_last), body = _read_frame(data)
-    if recorded:
-        recorded[3] = [RecordedFinding(*each) for each in recorded[3]]
-    return Answer(status, body, content_type, recorded and Record(*recorded)), seconds, is_last
+    return _encode((replace(answer, record=record and replace(record, request=_shown(record))), seconds, is_last))
 
 
 def _shown(record: Record) -> dict[str, Any]:
     """Return the part of a request that is recorded; a client may state texts of any length."""
-    if not record.request:
-        return {}
     kind, group, version = record.kind
     texts = {
         "uid": record.uid,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 import msgspec
 
@@ -76,6 +77,39 @@ class Page(msgspec.Struct, frozen=True):
     content_type: str = PLAIN
     headers: str = ""
     is_last: bool = False
+
+
+class Client(Protocol):
+    """The client at the other end of a connection, in its TLS handshake or after it."""
+
+    address: str = ""
+    due: float = 0.0
+    """When it must have done what the connection waits for, by ``time.monotonic``."""
+    is_busy: bool = False
+    """Whether a request is being answered, so that the connection is not idle."""
+    is_slow: bool = False
+    """Whether its last review took long: its next one comes after those of others."""
+    is_heavy: bool = False
+    """Whether its last review was too much for the event loop: its next one gets a process at once, if one is free."""
+    unread: int = 0
+    """The bytes of answers that it has not read."""
+    counted: int = 0
+    """The bytes that its bodies take."""
+
+    def answered(self, page: Page) -> None:
+        """Send it the answer that it waits for."""
+
+    def expire(self) -> None:
+        """Do what follows from the deadline's passing."""
+
+    def drop_body(self) -> bool:
+        """Give up the body that is coming in, if that frees memory; return whether it does."""
+
+    def shutdown(self) -> None:
+        """Close the connection as the server stops, unless a request is on its way."""
+
+    def abort(self) -> None:
+        """Close the connection at once."""
 
 
 class Request(msgspec.Struct, eq=False):

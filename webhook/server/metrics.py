@@ -23,9 +23,9 @@ from prometheus_client.registry import Collector
 from webhook.admission import Record, ReviewOptions
 from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import DEFAULT, VERSIONS
+from webhook.reloading import Reloaded
 from webhook.server.certificate import Certificate
 from webhook.server.messages import Page, Request
-from webhook.server.reloading import Reloaded
 
 REFUSALS = (400, 403, 405, 408, 413, 415, 417, 431, 501, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
@@ -173,27 +173,22 @@ class Metrics(Exported):
             yield family
         yield self._durations()
         totals = self._cost, certificate.failures, certificate.failed_handshakes, answering.failures, self._ended()
-        for (name, text), total in zip(_TOTALS.items(), totals, strict=True):
-            yield CounterMetricFamily(f"draguard_{name}", text, total)
-        yield from self._states(len(names))
+        end = certificate.value.not_after
+        states = (
+            end.timestamp() if end else nan,
+            not certificate.fault,
+            len(names),
+            answering.generation,
+            not answering.fault,
+            self.connections(),
+        )
+        for family_of, texts, numbers in ((CounterMetricFamily, _TOTALS, totals), (GaugeMetricFamily, _STATES, states)):
+            for (name, text), number in zip(texts.items(), numbers, strict=True):
+                yield family_of(f"draguard_{name}", text, number)
         build = GaugeMetricFamily("draguard_build_info", "1, and what this is.", labels=list(self._build))
         build.add_metric(list(self._build.values()), 1)
         yield build
         yield from self.process.collect()
-
-    def _states(self, policies: int) -> Iterator[Metric]:
-        certificate, answering = self._certificate, self._answering
-        end = certificate.value.not_after
-        states = {
-            "certificate_expiration_timestamp_seconds": end.timestamp() if end else nan,
-            "certificate_last_reload_successful": not certificate.fault,
-            "policies": policies,
-            "policy_set_generation": answering.generation,
-            "policies_last_reload_successful": not answering.fault,
-            "open_connections": self.connections(),
-        }
-        for name, text in _STATES.items():
-            yield GaugeMetricFamily(f"draguard_{name}", text, states[name])
 
     def _durations(self) -> Metric:
         text = "Time from a review's last byte to its answer."

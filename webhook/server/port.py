@@ -1,19 +1,20 @@
-"""A port: its listening socket, and what its connections share."""
+"""A port: its listening socket, how many connections there may be, which one closes first, and what they share."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Container, Iterator
 from http import HTTPStatus
 
+from webhook.logs import BoundedLog
 from webhook.server.app import Pages
 from webhook.server.certificate import Certificate, ServerError
-from webhook.server.crowd import Crowd
-from webhook.server.messages import Limits
+from webhook.server.messages import Client, Limits
 
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
@@ -30,6 +31,7 @@ _HANDSHAKES = 0.005
 _TCP_INFO = getattr(socket, "TCP_INFO", None)
 _ESTABLISHED = b"\1"
 """The first byte of the kernel's ``struct tcp_info`` while neither side has closed."""
+_log = BoundedLog(logging.getLogger(__name__))
 
 
 def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
@@ -58,6 +60,94 @@ def listen(host: str, port: int, prefix: str = "--") -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KEPT)
     return listener
+
+
+class Crowd:
+    """The connections of a port, those that have been idle longest first.
+
+    New connections are never refused: if there are too many in all or of one address, the longest idle goes.
+
+    Args:
+        most: The maximum number of connections.
+        most_of_address: The maximum for one address.
+        unread_bytes: The maximum of unread answers; of more, the connection that holds most is closed.
+        bodies_bytes: The maximum of bodies; of more, the one is given up whose client has sent nothing for longest.
+    """
+
+    def __init__(self, most: int, most_of_address: int, unread_bytes: int = 0, bodies_bytes: int = 0) -> None:
+        self._most, self._most_of_address = most, most_of_address
+        self._unread_bytes, self._bodies_bytes = unread_bytes, bodies_bytes
+        self._clients = OrderedDict[Client, None]()
+        self._of_address = Counter[str]()
+        self.unread = 0
+        """The bytes of answers that clients have not read."""
+        self.bodies = 0
+        """The bytes of bodies that are coming in or wait."""
+
+    def __len__(self) -> int:
+        """Return the number of connections."""
+        return len(self._clients)
+
+    def __iter__(self) -> Iterator[Client]:
+        """Iterate over a copy of them."""
+        return iter(tuple(self._clients))
+
+    def enter(self, client: Client) -> None:
+        """Add a connection if it is new; another may be closed for it."""
+        if client in self._clients:
+            return
+        self._clients[client] = None
+        self._of_address[client.address] += 1
+        if (count := self._of_address[client.address]) > self._most_of_address:
+            self._close_idle((client.address,), f"{count} are open of its address")
+        if len(self._clients) > self._most:
+            self._close_idle(self._of_address, f"{len(self._clients)} are open in all")
+
+    def leave(self, client: Client) -> None:
+        """Forget a connection."""
+        if client in self._clients:
+            self.unread -= client.unread
+            self.bodies -= client.counted
+            del self._clients[client]
+            self._of_address[client.address] -= 1
+            if not self._of_address[client.address]:
+                del self._of_address[client.address]
+
+    def stir(self, client: Client) -> None:
+        """Note that a client has sent something: its connection is the least idle now."""
+        if client in self._clients:
+            self._clients.move_to_end(client)
+
+    def count_unread(self, client: Client, unread: int) -> None:
+        """Note how many bytes a client has not read; the connection with most may have to be closed."""
+        if client in self._clients:  # else it was closed for others, and does not know yet
+            self.unread += unread - client.unread
+            client.unread = unread
+            if self.unread > self._unread_bytes:
+                self._close(max(self._clients, key=lambda each: each.unread), f"{self.unread} bytes are unread")
+
+    def count_body(self, client: Client, more: int) -> None:
+        """Note how many more bytes the bodies of a connection take; one that is coming in may have to be given up."""
+        if client in self._clients:
+            self.bodies += more
+            client.counted += more
+            if self.bodies > self._bodies_bytes and more > 0:
+                any(each.drop_body() for each in self._clients)
+
+    def expire(self) -> None:
+        """Tell those connections whose deadline has passed."""
+        now = time.monotonic()
+        for client in [each for each in self._clients if each.due < now]:
+            client.expire()
+
+    def _close_idle(self, addresses: Container[str], why: str) -> None:
+        idle = (each for each in self._clients if each.address in addresses and not each.is_busy)
+        self._close(next(idle), why)
+
+    def _close(self, client: Client, why: str) -> None:
+        _log.warning("closed a connection of %s to make room: %s", client.address, why)
+        self.leave(client)
+        client.abort()
 
 
 class Port:

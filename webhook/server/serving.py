@@ -19,13 +19,13 @@ from typing import Any
 
 import uvloop
 
+from webhook.memory import keep, kept_survivors, return_freed
+from webhook.reloading import Reloaded
 from webhook.server.app import Pages, Reviews
 from webhook.server.certificate import Certificate
 from webhook.server.connection import Connection
-from webhook.server.memory import keep, kept_survivors, return_freed
 from webhook.server.messages import Limits
 from webhook.server.port import Port
-from webhook.server.reloading import Reloaded
 from webhook.server.tls import Secure
 
 SHUTDOWN_DELAY = 5.0

@@ -48,10 +48,6 @@ class Secure(Connection):
         self._certificate: Any = port.certificate
         self._arrived, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
 
-    def connection_made(self, transport: Any) -> None:
-        """Wait for the handshake."""
-        self._enter(transport)
-
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         super().connection_lost(exc)

@@ -13,10 +13,8 @@ from typing import Any
 from webhook.inventory import Inventory
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import Cluster, Settings, release_in
-from webhook.simulation.queue import in_order
-from webhook.simulation.running import Running
 from webhook.simulation.scheduler import Placement, Scheduler
-from webhook.simulation.workloads import distinct, is_workload, pods_of, stand_ins
+from webhook.simulation.workloads import Running, distinct, in_order, is_workload, pods_of, stand_ins
 from webhook.workloads.runtimes import Templates
 
 __all__ = ["Cluster", "Inventory", "Placement", "Scheduler", "Settings", "release_in", "simulate"]
@@ -39,7 +37,6 @@ def simulate(
 
     Args:
         pods: The pods, or workloads that make them, and objects to add; if empty, the cluster's pending pods.
-        kubernetes: The release of the scheduler.
         feature_gates: Gates that differ from the release's defaults.
         annotator: Returns a function that adds notes about a placement to its answer, as
             :func:`webhook.references.pending.annotator` does.

@@ -6,27 +6,37 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers
 from webhook.inventory import CLAIMS, Inventory
-from webhook.inventory.claims import Blocked, allocation_of, claims_of, source, uid_of
+from webhook.inventory.claims import (
+    Blocked,
+    DeviceID,
+    allocation_of,
+    claims_of,
+    classes_of,
+    device_of,
+    requests,
+    results_of,
+    source,
+    uid_of,
+)
 from webhook.inventory.extended import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation import binding, creation
+from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.causes import cause
-from webhook.simulation.changes.suggestions import Advice, Suggestion, Suggestions
+from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
-from webhook.simulation.conditions import FILTER_FAILED
-from webhook.simulation.holders import DeviceID
-from webhook.simulation.queue import priority
-from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, requests
-from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
+from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
+from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
@@ -37,12 +47,11 @@ _NOTHING: Final = Advice([], 0, is_complete=True)
 
 
 def _advice_untried(
-    scheduler: Scheduler, placement: Placement, explained: Callable[[Verdicts, Needs], JSONObject]
+    scheduler: Scheduler, placement: Placement, explained: Callable[[Verdicts, Needs], tuple[JSONObject, Advice]]
 ) -> Advice:
     """Correct what keeps a pod from all nodes, and count the nodes that would accept it then, or with one change more.
 
     Args:
-        scheduler: The scheduler; its cluster stays as it is.
         placement: A pod for which the scheduler checked no node.
         explained: Returns what would help a pod that nodes refuse.
     """
@@ -69,13 +78,13 @@ def _advice_untried(
         verdicts, round_ = scheduler.filter(other, uses)
         if verdicts.fitting and not verdicts.errors:
             what = " and ".join([*done, *change])
-            return Advice([Suggestion(what, len(verdicts.fitting))], tried, is_complete=True)
-    found = explained(verdicts, round_.needs)
-    suggestions = [
-        Suggestion(" and ".join([*done, *change, each["change"]]), each["nodes"], each["atLeast"])
-        for each in found["help"]
-    ]
-    return Advice(suggestions, len(tries) + found["tried"], is_complete=found["allTried"])
+            best = verdicts.best()
+            opened = [*best, *(node for node in sorted(verdicts.fitting) if node not in {*best})]
+            made = partial(Made.on, best[0], round_)
+            return Advice([Suggestion(what, len(opened), opened=opened, made=made)], tried, is_complete=True)
+    _, found = explained(verdicts, round_.needs)
+    suggestions = [each._replace(change=" and ".join([*done, *change, each.change])) for each in found.suggestions]
+    return Advice(suggestions, len(tries) + found.tried, found.is_complete)
 
 
 def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
@@ -161,11 +170,11 @@ class Overlay(NamedTuple):
 
     Args:
         depths: How many stages devices pass, by claim and request.
-        opened: The nodes that each change of the answer's help opens.
+        helps: For each change of the answer's help, the nodes that it opens, and what the pod gets on the first.
     """
 
     depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
-    opened: Sequence[Sequence[str]]
+    helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
 class Answers:
@@ -178,10 +187,12 @@ class Answers:
         self._suggestions = Suggestions(scheduler.cluster)
         self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
         self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject, Advice]] = {}
+        self._advice = _NOTHING
+        """That of the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
-        why = self._why(placement)
+        why, self._advice = self._why(placement)
         return {
             "namespace": namespace_of(placement.pod),
             "name": name_of(placement.pod),
@@ -194,19 +205,22 @@ class Answers:
         }
 
     def overlay(self, placement: Placement) -> Overlay | None:
-        """Return what a picture shows of a pod that nodes refuse, right after :meth:`of`; None for other pods."""
-        verdicts, needs = placement.verdicts, placement.needs
-        known = self._known.get(id(verdicts))
-        if (
-            placement.node is not None
-            or placement.candidates
-            or needs is None
-            or known is None
-            or known[0] is not verdicts
-        ):
+        """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
+        if placement.node is not None or placement.candidates:
             return None
-        opened = [[self._cluster.names[node] for node in each.opened] for each in known[4].suggestions]
-        return Overlay(self._explainer.depths(known[0], Round(self._cluster, needs)), opened)
+        verdicts, needs = placement.verdicts, placement.needs
+        depths = self._explainer.depths(verdicts, Round(self._cluster, needs)) if verdicts and needs else {}
+        names = self._cluster.names
+        helps = [
+            ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
+        ]
+        self._keep(verdicts)
+        return Overlay(depths, helps)
+
+    def _keep(self, verdicts: Verdicts | None) -> None:
+        """Note that changes which were tried have left the cluster as it was, with a longer log."""
+        if (known := self._known.get(id(verdicts))) is not None and known[0] is verdicts:
+            self._known[id(verdicts)] = (known[0], len(self._cluster.log), *known[2:])
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
@@ -222,35 +236,35 @@ class Answers:
             "why": _why(reason, _nothing(), []),
         }
 
-    def _why(self, placement: Placement) -> JSONObject:
+    def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         if placement.awaited:
             names = (self._cluster.names[each] for each in (placement.verdicts.fitting if placement.verdicts else ()))
-            return _of_waiting(placement.awaited, placement.candidates or tuple(names))
+            return _of_waiting(placement.awaited, placement.candidates or tuple(names)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
         is_reservable = needs is None or are_reservable(
             needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
         )
         if placement.node is not None or (placement.candidates and is_reservable):
-            return _nothing()
+            return _nothing(), _NOTHING
         if verdicts is None or needs is None:
-            return _advised([], _advice_untried(self._scheduler, placement, self._explained))
+            advice = _advice_untried(self._scheduler, placement, self._explained)
+            return _advised([], advice), advice
         return self._explained(verdicts, needs)
 
-    def _explained(self, verdicts: Verdicts, needs: Needs) -> JSONObject:
+    def _explained(self, verdicts: Verdicts, needs: Needs) -> tuple[JSONObject, Advice]:
         """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
         known = self._known.get(id(verdicts))
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
-            return _renamed(known[3], dict(zip(known[2], names, strict=True)))
+            return _renamed(known[3], dict(zip(known[2], names, strict=True))), known[4]
         round_ = Round(self._cluster, needs)
         groups = self._explainer.groups(verdicts, round_)
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
-        # Trying suggestions leaves the cluster as it was, with a longer log.
         self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found, advice
-        return found
+        return found, advice
 
     def _notes(self, placement: Placement) -> list[str]:
         notes = list(placement.notes)
@@ -272,10 +286,11 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates or _is_of_others(each, placement.pod)
+                if placement.candidates
+                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
-        assumed = (creation.assumed(each, self._cluster.inventory, settings) for each in placement.claims)
+        assumed = map(self._cluster.assumed, placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
@@ -286,10 +301,9 @@ class Answers:
         before = placement.needs.claims if placement.needs and placement.candidates else ()
         catalog = self._cluster.allocator.catalog
         for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
-            for result in items(allocation_of(claim), "devices", "results"):
-                driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
-                if catalog.find((driver, pool), device) is None:
-                    what = f"claim {full_name_of(claim)} has device {driver}/{pool}/{device}"
+            for device in map(device_of, results_of(claim)):
+                if catalog.find(device[:2], device[2]) is None:
+                    what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
     def _ungated(self, placement: Placement) -> Iterator[str]:
@@ -344,11 +358,6 @@ def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
     }
 
 
-def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
-    return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
-
-
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
     """Adapt the explanation of a pod to another with the same needs, but other names of claims."""
     others = {old: new for old, new in names.items() if old != new}
@@ -377,16 +386,10 @@ def _devices(claim: JSONObject) -> JSONObject | None:
 def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
-    allocation = allocation_of(claim)
-    if allocation:
-        return any(_taints(rule, each) for rule in rules for each in items(allocation, "devices", "results"))
-    found = [_drivers(text(asks, "deviceClassName"), cluster) for _, asks in requests(claim)]
+    if allocation_of(claim):
+        return any(rule.taints(*device_of(each)) for rule in rules for each in results_of(claim))
+    found = [_drivers(name, cluster) for _, name in classes_of(claim)]
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
-
-
-def _taints(rule: TaintRule, result: JSONObject) -> bool:
-    named = zip(rule[1:], (text(result, field) for field in ("driver", "pool", "device")), strict=True)
-    return all(wanted in {None, given} for wanted, given in named)
 
 
 def _drivers(name: str, cluster: Cluster) -> set[str]:
@@ -405,11 +408,7 @@ _MISTAKEN: Final = 34
 
 
 class _LeftOut:
-    """Lists the parts of pods that are not simulated, but may change where they run.
-
-    Args:
-        inventory: The objects of the cluster.
-    """
+    """Lists the parts of pods that are not simulated, but may change where they run."""
 
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self._inventory = inventory
@@ -417,11 +416,7 @@ class _LeftOut:
         self._lowest: int | None = None
 
     def notes(self, placement: Placement) -> Iterator[str]:
-        """List the parts of a pod that were not simulated.
-
-        Args:
-            placement: The placement of the pod.
-        """
+        """List the parts of a pod that were not simulated."""
         spec = mapping(placement.pod, "spec")
         scheduler = text(spec, "schedulerName")
         if scheduler not in {"", _DEFAULT_SCHEDULER}:
@@ -429,7 +424,9 @@ class _LeftOut:
         used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+        if self._mistakes_devices and any(
+            _wants_several(asks) for claim in placement.claims for _, asks in requests(claim)
+        ):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
                 "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
@@ -456,9 +453,8 @@ class _LeftOut:
         return self._lowest < priority(pod, self._inventory)
 
 
-def _wants_several(claim: JSONObject) -> bool:
-    """Tell whether a request or alternative of a claim may get more than one device."""
-    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
+def _wants_several(asks: JSONObject) -> bool:
+    return text(asks, "allocationMode") == "All" or (number(asks, "count") or 1) > 1
 
 
 def _used(spec: JSONObject) -> Iterator[str]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
-from webhook.inventory.claims import Consumer, allocation_of
+from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
@@ -39,9 +39,6 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
     """Explain why the API server would not let the scheduler reserve an allocated claim; empty if it would.
 
     Args:
-        claim: The claim, as it is when it is reserved.
-        consumer: The consumer that it is reserved for.
-        release: The Kubernetes release, as the minor of 1.x.
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     reserved = items(claim, "status", "reservedFor")
@@ -75,7 +72,6 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
 
     Args:
         claim: The claim that the scheduler makes; it is empty if the node has the resources without devices.
-        release: The Kubernetes release, as the minor of 1.x.
     """
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
@@ -129,15 +125,18 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
         now: The time at which its status is looked at.
     """
     found = []
-    for result in items(allocation_of(claim), "devices", "results"):
-        known = {text(each, "type"): each for each in _conditions(claim, result)}
+    since = time_of(text(allocation_of(claim), "allocationTimestamp"))
+    left = _seconds(TIMEOUT if since is None else TIMEOUT - (now - since))
+    statuses = {device_of(each): each for each in reversed(items(claim, "status", "devices"))}
+    for result in results_of(claim):
+        known = {text(each, "type"): each for each in items(statuses.get(device_of(result)), "conditions")}
         true = {name for name, each in known.items() if text(each, "status") == "True"}
         missing = tuple(each for each in texts(result, "bindingConditions") if each not in true)
         failed = next((known[each] for each in texts(result, "bindingFailureConditions") if each in true), None)
         if missing or failed:
             reported = tuple(known[each] for each in missing if each in known)
-            place = "/".join(_place(result))
-            found.append(Awaited(text(result, "device"), place, missing, failed, reported, _left(claim, now)))
+            place = "/".join(device_of(result))
+            found.append(Awaited(text(result, "device"), place, missing, failed, reported, left))
     return found
 
 
@@ -168,12 +167,6 @@ def is_unavailable(claim: JSONObject, now: datetime) -> bool:
     return any(each.is_unavailable for each in awaited(claim, now))
 
 
-def _left(claim: JSONObject, now: datetime) -> int:
-    """Return the seconds that the scheduler still waits for the devices of a claim."""
-    since = time_of(text(allocation_of(claim), "allocationTimestamp"))
-    return _seconds(TIMEOUT if since is None else TIMEOUT - (now - since))
-
-
 def _seconds(time: timedelta) -> int:
     return math.floor(time.total_seconds())
 
@@ -182,17 +175,6 @@ def _said(condition: JSONObject) -> str:
     """Write a condition with what its driver says of it."""
     why = ": ".join(filter(None, (text(condition, "reason"), text(condition, "message"))))
     return f"{text(condition, 'type')} is {text(condition, 'status')}{why and f' ({why})'}"
-
-
-def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
-    for status in items(claim, "status", "devices"):
-        if _place(status) == _place(result):
-            return items(status, "conditions")
-    return []
-
-
-def _place(device: JSONObject) -> list[str]:
-    return [text(device, each) for each in ("driver", "pool", "device")]
 
 
 TIMED: Final = ("Node", "Pod", "ResourceClaim")
@@ -277,9 +259,6 @@ def are_reservable(
     """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind).
 
     Args:
-        claims: The claims of a pod.
-        consumers: The pod, as a consumer of each.
-        release: The Kubernetes release, as the minor of 1.x.
         timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
     """
     return not any(

@@ -26,13 +26,7 @@ _ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 
 
 class Shortfall(NamedTuple):
-    """A step that leaves too few devices for a request.
-
-    Args:
-        step: Its place among the steps.
-        left: The number of devices that are left.
-        wanted: The number of devices that are wanted.
-    """
+    """A step that leaves too few devices for a request."""
 
     step: int
     left: int
@@ -40,20 +34,12 @@ class Shortfall(NamedTuple):
 
 
 def wanted_of(request: JSONObject) -> int:
-    """Return the number of devices that a request wants; for all devices, those that it selects, and at least one.
-
-    Args:
-        request: A request of a group of nodes.
-    """
+    """Return the number of devices that a request wants; for all devices, those that it selects, and at least one."""
     return int(max(1, request["selected"]) if request["wanted"] is None else request["wanted"])
 
 
 def shortfall_of(request: JSONObject) -> Shortfall | None:
-    """Return the first step that leaves too few devices; None if the request by itself can be met.
-
-    Args:
-        request: A request of a group of nodes.
-    """
+    """Return the first step that leaves too few devices; None if the request by itself can be met."""
     wanted = wanted_of(request)
     for step, name in enumerate(_STEPS):
         left = request[name]
@@ -65,22 +51,14 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
 
 
 def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
-    """Return what is too little for each request or alternative, unless it or another alternative can be met by itself.
-
-    Args:
-        requests: The requests of a group of nodes.
-    """
+    """Return what is too little for each request or alternative, unless it or an alternative can be met by itself."""
     found = {key_of(each): shortfall_of(each) for each in requests}
     met = {_whole(key) for key, short in found.items() if short is None}
     return {key: short for key, short in found.items() if short is not None and _whole(key) not in met}
 
 
 def combined(requests: Sequence[JSONObject]) -> str:
-    """State why the only request cannot be met, though each device by itself would do; empty for several requests.
-
-    Args:
-        requests: The requests of a group of nodes.
-    """
+    """State why the only request cannot be met, though each device by itself would do; empty for several requests."""
     if len({_whole(key_of(each)) for each in requests}) > 1:
         return ""
     return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
@@ -91,7 +69,6 @@ def cause(groups: Sequence[JSONObject], error: str) -> str:
 
     Args:
         groups: The nodes that refuse it, those with the same reasons together, the closest first.
-        error: The error that made the scheduler give up; empty without one.
     """
     if error:
         return _ERROR + error
@@ -168,7 +145,6 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     """Describe the devices that a request needs, and what is there instead.
 
     Args:
-        short: The step that leaves too few devices.
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
     """
     noun = "device" if short.wanted == 1 else "devices"
@@ -204,7 +180,8 @@ def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
     if group["reasons"] == [UNAVAILABLE] and group["details"]:
         return "; ".join(group["details"])
     texts = [_of_reason(each, nodes) for each in group["reasons"]]
-    return f"{', '.join(texts)}{_detailed(group)}"
+    details = f": {'; '.join(group['details'])}" if group["details"] else ""
+    return f"{', '.join(texts)}{details}{', and too few devices' if group['requests'] else ''}"
 
 
 def _of_reason(reason: str, nodes: str) -> str:
@@ -213,11 +190,6 @@ def _of_reason(reason: str, nodes: str) -> str:
     if nodes.startswith("1 "):
         reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
     return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
-
-
-def _detailed(group: JSONObject) -> str:
-    besides = ", and too few devices" if group["requests"] else ""
-    return (f": {'; '.join(group['details'])}" if group["details"] else "") + besides
 
 
 def _which_lack(count: int) -> str:

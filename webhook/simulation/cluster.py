@@ -14,10 +14,11 @@ from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
+from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import Inventory
-from webhook.inventory.claims import Blocked, Consumer, allocation_of, claims_of, is_pod
+from webhook.inventory.claims import MADE, Blocked, Consumer, allocation_of, claims_of, device_of, is_pod, results_of
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.later import cached_property
@@ -69,8 +70,6 @@ class Settings(NamedTuple):
     """The release and feature gates of the simulated scheduler.
 
     Args:
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
         stated: The gates that were stated, on or off, and hold for other releases, too.
     """
 
@@ -281,10 +280,71 @@ class Cluster:
         names = {(namespace_of(claim), text(each, "name")) for each in reserved if is_pod(each)}
         return names & self._placed.keys()
 
+    def refusal_of_pod(self, pod: JSONObject) -> str:
+        """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.
+
+        Args:
+            pod: The pod; one with a UID was accepted once.
+        """
+        why = "" if text(pod, "metadata", "uid") else self.quotas.refusal_of_pod(pod)
+        if not why and not text(pod, "metadata", "uid"):
+            self.quotas.charge_pod(pod)
+        return why
+
     # -- claims
 
-    def claim(self, name: str, namespace: str) -> JSONObject | None:
-        """Return a claim in its current state."""
+    def create(self, claims: Iterable[JSONObject]) -> None:
+        """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses."""
+        extended = self.settings.counts_extended_resources
+        for claim in claims:
+            if why := self.quotas.refusal(claim, extended=extended):
+                self.delete(claim)
+                self.refused[namespace_of(claim), name_of(claim)] = why
+            else:
+                self.quotas.charge(claim, extended=extended)
+
+    def refusal(self, claim: JSONObject) -> str:
+        """Explain why the API server rejects a claim made from a template, and count it in quotas if it is accepted.
+
+        Objects in a cluster were accepted once, but the label that admin access requires is checked again; a namespace
+        that is not known counts as labelled.
+        """
+        if not name_of(claim).endswith(MADE):
+            return ""
+        extended = self.settings.counts_extended_resources
+        why = self._lacks_label(claim) or self.quotas.refusal(claim, extended=extended)
+        if not why:
+            self.quotas.charge(claim, extended=extended)
+        return why
+
+    def _lacks_label(self, claim: JSONObject) -> str:
+        """Say that the API server requires a label of the namespace; empty if it does not, or the label is there."""
+        index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
+        labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
+        if index is None or namespace is None or labels.get(admin_label(release)) == "true":
+            return ""
+        text = f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}"
+        meant = admin_label_meant(labels, release)
+        return f"{text} (it has {meant})" if meant else text
+
+    def assumed(self, claim: JSONObject) -> str:
+        """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""
+        namespace = namespace_of(claim)
+        if self._admin_request(claim) is None or self.inventory.find("Namespace", namespace) is not None:
+            return ""
+        label = f"{admin_label(self.settings.release)}: true"
+        return f"Namespace {namespace} is not known: it counts as labelled {label}, which admin access needs"
+
+    def _admin_request(self, claim: JSONObject) -> int | None:
+        """Return the place of a request for admin access in a claim made from a template, if its label matters."""
+        has_label = self.settings.release >= ADMIN_SINCE and "DRAAdminAccess" in self.settings.gates
+        requests = items(claim, "spec", "devices", "requests") if has_label and name_of(claim).endswith(MADE) else ()
+        places = (place for place, each in enumerate(requests) if at(each, "exactly", "adminAccess") is True)
+        return next(places, None)
+
+    def claim(self, full_name: str) -> JSONObject | None:
+        """Return a claim, as namespace/name, in its current state."""
+        namespace, _, name = full_name.partition("/")
         return self.inventory.find("ResourceClaim", name, namespace)
 
     def allocate(self, claim: JSONObject, allocation: JSONObject) -> JSONObject:
@@ -349,8 +409,7 @@ class Cluster:
         self._touch(claim)
 
     def _touch(self, claim: JSONObject) -> None:
-        for result in items(claim, "status", "allocation", "devices", "results"):
-            self.log.append(self._homes.get((text(result, "driver"), text(result, "pool")), EVERYWHERE))
+        self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
 
 
 def _nothing() -> None:

@@ -8,15 +8,11 @@ from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
-from webhook.inventory.claims import allocation_of, is_pod, named
+from webhook.inventory.claims import DeviceID, allocation_of, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
 from webhook.simulation.cluster import Cluster
-
-DeviceID = tuple[str, str, str]
-
-"""A device: its driver, pool and name."""
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""
@@ -62,8 +58,7 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
         name: The claim, as namespace/name.
         devices: The number of such devices.
     """
-    namespace, _, claim_name = name.partition("/")
-    claim = cluster.claim(claim_name, namespace)
+    claim = cluster.claim(name)
     others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
     state = _state(cluster, claim)
     return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
@@ -105,10 +100,11 @@ def _state(cluster: Cluster, claim: JSONObject | None) -> str:
 
 
 def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
-    if (namespace, text(consumer, "name")) in cluster.copies:
+    name = text(consumer, "name")
+    if (namespace, name) in cluster.copies:
         return COPY
-    pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)
-    if pod is None or (text(pod, "metadata", "uid") and text(pod, "metadata", "uid") != text(consumer, "uid")):
+    pod = cluster.inventory.find("Pod", name, namespace)
+    if pod is None or text(pod, "metadata", "uid") not in {"", text(consumer, "uid")}:
         return GONE if namespace in cluster.namespaces_of_pods else ""
     if has_ended(pod):
         return FINISHED

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import amount
 from webhook.formats import decode_quantity
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import DeviceID, allocation_of, device_of, results_of
 from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
@@ -31,7 +31,7 @@ class NodeAllocatable:
     """The resources that devices take of their nodes."""
 
     def __init__(self, slices: Iterable[JSONObject]) -> None:
-        self._devices: dict[tuple[str, str, str], JSONObject] = {}
+        self._devices: dict[DeviceID, JSONObject] = {}
         for each in slices:
             pool = text(each, "spec", "driver"), text(each, "spec", "pool", "name")
             for device in items(each, "spec", "devices"):
@@ -75,7 +75,7 @@ class NodeAllocatable:
         """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
-            devices = [self._device(each) for each in items(allocation_of(claim), "devices", "results")]
+            devices = [self._device(each) for each in results_of(claim)]
             name = text(claim, "metadata", "name")
             if others and any(mapping(each, _MAPPINGS) for each in devices):
                 return f"node allocatable resource claim {name} is already used by another pod"
@@ -85,25 +85,14 @@ class NodeAllocatable:
         return ""
 
     def unused(self, claim: JSONObject, results: Iterable[JSONObject], containers: int) -> str:
-        """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims.
-
-        Args:
-            claim: A claim of the pod.
-            results: The results of its allocation.
-            containers: The number of containers that use it.
-        """
+        """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims."""
         if containers or allocation_of(claim) or not any(mapping(self._device(each), _MAPPINGS) for each in results):
             return ""
         name = text(claim, "metadata", "name")
         return f"claim {name}: node-allocatable resource claim not referenced by any container within the pod"
 
     def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
-        """Explain why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed.
-
-        Args:
-            claim: A claim of the pod.
-            results: The results of its allocation.
-        """
+        """Say why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed."""
         for result in results:
             for resource, each in mapping(self._device(result), _RESOURCES).items():
                 key = text(each, "mapping", "capacityKey")
@@ -116,7 +105,7 @@ class NodeAllocatable:
         return ""
 
     def _device(self, result: JSONObject) -> JSONObject | None:
-        return self._devices.get((text(result, "driver"), text(result, "pool"), text(result, "device")))
+        return self._devices.get(device_of(result))
 
 
 def total(taken: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:
@@ -150,8 +139,6 @@ def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) 
     """Return the amount that a device takes of a resource: per device, or per unit of one of its capacities.
 
     Args:
-        each: The mapping of the resource.
-        result: The result of the allocation.
         device: The device, if its capacity counts in full where nothing is consumed.
     """
     key: Any = text(each, "capacityKey")

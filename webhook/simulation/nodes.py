@@ -52,12 +52,7 @@ class Refusal(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """The demands of a pod on a node, read once for all nodes.
-
-    Args:
-        requests: Its requests, by resource.
-        ports: The host ports that it wants.
-    """
+    """The demands of a pod on a node, read once for all nodes."""
 
     spec: JSONObject
     requests: Mapping[str, int]
@@ -77,13 +72,7 @@ class Demand(NamedTuple):
 
 
 class NodeState:
-    """A node, with the resources that its pods use.
-
-    Args:
-        node: The Node, as in the API.
-    """
-
-    __slots__ = ("_is_unschedulable", "_taints", "allocatable", "name", "node", "pods", "ports", "used")
+    """A node, with the resources that its pods use."""
 
     def __init__(self, node: JSONObject) -> None:
         self.node = node
@@ -123,8 +112,6 @@ class NodeState:
         """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
 
         Args:
-            demand: The demands of the pod.
-            release: The Kubernetes release, as the minor of 1.x.
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
         if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, Final
 
 from webhook.allocation import Attempt
-from webhook.allocation.across import conflict, constraint, spread
+from webhook.allocation.capacity import Lack
 from webhook.allocation.explain import (
     CAPACITY,
     CLASS,
@@ -20,21 +20,24 @@ from webhook.allocation.explain import (
     TAINT,
     DeviceReason,
     Funnel,
+    conflict,
+    constraint,
+    spread,
 )
-from webhook.allocation.lacks import Lack
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import readable_quantity
 from webhook.inventory.affinity import unmatched
+from webhook.inventory.claims import DeviceID, device_of, requests, results_of
 from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
+from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import named, requirement, selects
+from webhook.simulation.affinity import Taint, named, requirement, selects, state_of, taint_of, untolerated
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import DeviceID, Held, elsewhere
+from webhook.simulation.holders import Held, elsewhere
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import (
     INSUFFICIENT,
@@ -46,7 +49,6 @@ from webhook.simulation.nodes import (
     Refusal,
     amount_text,
 )
-from webhook.simulation.taints import Taint, state_of, taint_of, untolerated
 from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 from webhook.spelling import did_you_mean, either
 
@@ -145,12 +147,7 @@ class Explainer:
         self._cluster = cluster
 
     def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, the closest first.
-
-        Args:
-            verdicts: The verdicts of the nodes.
-            round_: The round of the verdicts.
-        """
+        """Group the nodes that refuse a pod, the closest first."""
         if not verdicts.nodes:
             missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
             return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
@@ -227,8 +224,6 @@ class Explainer:
 
         Args:
             funnel: The devices of the first node that are left for the request.
-            attempt: The attempt to allocate devices.
-            needs: The needs of the pod.
             compete: Whether each request could be met alone.
         """
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
@@ -284,13 +279,10 @@ class Explainer:
         return wish if len(wish) <= _WISH_MAX else ""
 
     def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
-        namespace, _, name = funnel.claim.partition("/")
-        for request, asks in requests(self._cluster.claim(name, namespace)):
-            if request == funnel.request:
-                device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
-                selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
-                return [text(each, "cel", "expression") for each in selectors]
-        return []
+        asks = dict(requests(self._cluster.claim(funnel.claim))).get(funnel.request)
+        device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
+        selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
+        return [text(each, "cel", "expression") for each in selectors]
 
     def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
         """Describe the obstacles at the first stage that leaves too few devices.
@@ -347,13 +339,8 @@ class Explainer:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
         if reason.stage != COUNTERS:
             return {(reason.driver, reason.pool, reason.device)}
-        results = items(self._claim(name), "status", "allocation", "devices", "results")
-        ids = ((text(each, "driver"), text(each, "pool"), text(each, "device")) for each in results)
-        return {each for each in ids if each[:2] == (reason.driver, reason.pool)}
-
-    def _claim(self, name: str) -> JSONObject | None:
-        namespace, _, claim_name = name.partition("/")
-        return self._cluster.claim(claim_name, namespace)
+        devices = map(device_of, results_of(self._cluster.claim(name)))
+        return {each for each in devices if each[:2] == (reason.driver, reason.pool)}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -437,18 +424,6 @@ def _fits(needs: Needs, verdict: Verdict, node: NodeState) -> bool:
     return all(amount <= node.allocatable.get(name, 0) for name, amount in wanted.items())
 
 
-def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
-    """Return the requests of a claim, by the full name of the request or alternative."""
-    found: list[tuple[str, JSONObject]] = []
-    for request in items(claim, "spec", "devices", "requests"):
-        name = text(request, "name")
-        exactly: Any = at(request, "exactly")
-        if isinstance(exactly, dict):
-            found.append((name, exactly))
-        found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
-    return found
-
-
 _SETS_MAX: Final = 3
 """The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
@@ -523,23 +498,14 @@ _LABEL_VALUES_MAX: Final = 4
 
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
-    """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason.
-
-    Args:
-        demand: The demands of the pod.
-    """
+    """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
     if not any("untolerated taint" in reason for reason in refusal.reasons):
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
-    """Describe the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select.
-
-    Args:
-        refusal: The refusal of all nodes.
-        demand: The demands of the pod.
-    """
+    """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
     if UNSELECTED not in refusal.reasons:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
@@ -555,12 +521,7 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
 
 
 def absent(names: Collection[str], known: Iterable[str]) -> str:
-    """Describe the nodes that a pod's node affinity names, none of which exists.
-
-    Args:
-        names: The names of these nodes.
-        known: The names of all nodes.
-    """
+    """Describe the nodes that a pod's node affinity names, none of which exists."""
     if len(names) != 1:
         return f"its node affinity requires {shortened([*names])}, which do not exist"
     (name,) = names
@@ -594,7 +555,6 @@ def shortages(
     """Describe the amounts that are wanted, and free on the node that has the most.
 
     Args:
-        refusal: The refusal of all nodes.
         demand: The demands of the pod, those of its devices included.
         shares: The part of them that the devices of each request take, by resource.
     """

@@ -6,7 +6,8 @@ Omits affinity to other pods, topology spread, volumes, preemption, and all scor
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Final
@@ -19,6 +20,7 @@ from webhook.inventory.claims import (
     Use,
     allocation_of,
     claims_of,
+    classes_of,
     not_created,
     shape_of,
     source,
@@ -27,10 +29,9 @@ from webhook.inventory.claims import (
 from webhook.inventory.extended import created, leftover
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.simulation import binding, conditions, creation
+from webhook.simulation import binding
 from webhook.simulation.affinity import named, selects
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.conditions import Condition
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import UNNAMED, Demand
 from webhook.simulation.verdicts import Needs, Round, Verdicts
@@ -49,19 +50,41 @@ _SHARED_MAX: Final = 64
 PRIORITIZED_LIST: Final = "DRAPrioritizedList"
 
 
+Condition = dict[str, str]
+
+SCHEDULED: Final[Condition] = {"status": "True"}
+GATED: Final[Condition] = {
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
+STILL_NOT: Final = "still not schedulable"
+DEALLOCATED: Final = "deallocation of ResourceClaim completed"
+DELETED: Final = "deletion of ResourceClaim completed"
+
+_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
+_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+
+
+SCHEDULER_ERROR: Final = "SchedulerError"
+FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
+"""The start of the message for an error on a node."""
+UNSCHEDULABLE: Final = "Unschedulable"
+
+
 class Placement(NamedTuple):
     """The placement of a pod.
 
     Args:
         node: The node it was bound to; None if there is none.
         condition: Its condition PodScheduled; None if the scheduler sets none.
-        claims: Its claims after scheduling.
         candidates: The nodes that suited it equally well, by name.
         reason: The reason why the scheduler did not try it, or still waits; empty if it did.
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
-        awaited: The devices that it waits for.
     """
 
     pod: JSONObject
@@ -91,21 +114,27 @@ class Scheduler:
     def schedule(self, pod: JSONObject) -> Placement:
         """Schedule a pod, with the retries that the scheduler itself would make at once."""
         cluster = self.cluster
-        if refused := creation.refusal_of_pod(pod, cluster):
+        if refused := cluster.refusal_of_pod(pod):
             return Placement(pod, None, None, reason=f"the API server refuses it: {refused}")
         if node := text(pod, "spec", "nodeName"):
             return self._placed(pod, node)
         if gates := items(pod, "spec", "schedulingGates"):
             names = ", ".join(text(each, "name") for each in gates)
-            return Placement(pod, None, conditions.GATED, reason=f"it has scheduling gates: {names}")
+            return Placement(pod, None, GATED, reason=f"it has scheduling gates: {names}")
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            notes = filter(None, [uses.note, *self._refused(pod)])
-            return Placement(pod, None, None, reason=uses.reason, notes=tuple(notes))
+            keys = (
+                (namespace_of(pod), source(each, "resourceClaimName")) for each in items(pod, "spec", "resourceClaims")
+            )
+            known = cluster.refused
+            refusals = [_REFUSED.format("/".join(key), known[key]) for key in keys if known.get(key)]
+            return Placement(pod, None, None, reason=uses.reason, notes=tuple(filter(None, [uses.note, *refusals])))
         for use in uses:
-            if refused := creation.refusal(use.claim, cluster):
-                return self._without_claim(pod, use.claim, refused)
+            if refused := cluster.refusal(use.claim):
+                cluster.delete(use.claim)
+                notes = (_REFUSED.format(full_name_of(use.claim), refused),)
+                return Placement(pod, None, None, reason=not_created(pod).reason, notes=notes)
         before = self._awaited([use.claim for use in uses])
         last: Placement | None = None
         for _ in range(len(uses) + 1):
@@ -161,7 +190,8 @@ class Scheduler:
         cluster = self.cluster
         if placement.needs is None or placement.verdicts is None:
             return False
-        needs = placement.needs._replace(claims=tuple(map(_without_devices, placement.needs.claims)))
+        claims = ({**claim, "status": {}} for claim in placement.needs.claims)
+        needs = placement.needs._replace(claims=tuple(claims))
         with ExitStack() as given_back:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
@@ -173,20 +203,6 @@ class Scheduler:
             others = (str(funnel.view.devices[place]) not in places for funnel in found for place in funnel.places)
             return len(nodes) <= _ASKED_MAX and not any(others)
 
-    def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
-        """Return the placement of a pod that waits for a claim which the API server rejects."""
-        self.cluster.delete(claim)
-        return Placement(
-            pod, None, None, reason=not_created(pod).reason, notes=(_REFUSED.format(full_name_of(claim), why),)
-        )
-
-    def _refused(self, pod: JSONObject) -> Iterator[str]:
-        """Report the claims of a pod that the API server has refused."""
-        for entry in items(pod, "spec", "resourceClaims"):
-            key = namespace_of(pod), source(entry, "resourceClaimName")
-            if why := self.cluster.refused.get(key):
-                yield _REFUSED.format("/".join(key), why)
-
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""
         uses = claims_of(pod, self.cluster.inventory, groups=False)
@@ -194,7 +210,7 @@ class Scheduler:
         runs = text(pod, "status", "phase") == "Running"
         if runs or (isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses)):
             notes = () if runs or not claims else (_STARTS,)
-            return Placement(pod, node, conditions.SCHEDULED, claims, reason="it runs already", notes=notes)
+            return Placement(pod, node, SCHEDULED, claims, reason="it runs already", notes=notes)
         absent = "" if node in self.cluster.index else ", which does not exist"
         reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"
         return Placement(pod, None, None, claims, reason=reason)
@@ -221,7 +237,7 @@ class Scheduler:
         return verdicts, round_
 
     def _current(self, claim: JSONObject) -> JSONObject:
-        return self.cluster.claim(name_of(claim), namespace_of(claim)) or claim
+        return self.cluster.claim(full_name_of(claim)) or claim
 
     def _try(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Placement, bool]:
         """Run one scheduling cycle; tell also whether another one follows at once."""
@@ -233,7 +249,8 @@ class Scheduler:
         verdicts, round_ = self.filter(pod, uses)
         left = round_.needs.leftover
         if left is not None and self._is_being_bound(pod, left):
-            home = next((each.name for each in cluster.nodes if _is_usable_on(each.node, left)), "")
+            selector = mapping(allocation_of(left), "nodeSelector")
+            home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
         uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
@@ -241,7 +258,7 @@ class Scheduler:
             # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
-            return placement._replace(condition=conditions.failed(conditions.FILTER_FAILED + error)), False
+            return placement._replace(condition=_failed(FILTER_FAILED + error)), False
         if verdicts.fitting:
             return self._bind(placement, uses, round_), False
         spare = _spare(verdicts, uses)
@@ -249,17 +266,23 @@ class Scheduler:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
         said, again = self._free(spare, round_.needs)
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
-        return placement._replace(condition=conditions.refused(refusals, nodes, said, pod, UNNAMED)), again
+        unchecked = nodes - len(refusals)  # the node affinity names others
+        reasons = Counter(reason for each in refusals for reason in each.reasons)
+        reasons[UNNAMED] += unchecked
+        helpless = unchecked + sum(not each.resolvable for each in refusals)
+        return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
 
     def _before_filter(self, pod: JSONObject, claims: tuple[JSONObject, ...]) -> Placement | None:
         """Return the placement of a pod that is rejected before any node is checked (PreFilter); None for others."""
         nodes = len(self.cluster.nodes)
         if not nodes:
-            return Placement(pod, None, conditions.nowhere(), claims)
+            return Placement(pod, None, _failed("no nodes available to schedule pods", UNSCHEDULABLE), claims)
         if named(mapping(pod, "spec")) == frozenset():
-            return Placement(pod, None, conditions.conflicting(nodes), claims, reason=_CONFLICT)
+            # "not found" is the state of the plugin DynamicResources, which had no turn before.
+            said = f"0/{nodes} nodes are available: pod affinity terms conflict. not found"
+            return Placement(pod, None, _failed(said, UNSCHEDULABLE), claims, reason=_CONFLICT)
         for reason in self._unusable(claims):
-            condition = conditions.before_filter(reason, nodes, conditions.NOTHING_TO_DEALLOCATE, pod)
+            condition = _unavailable(reason, nodes, nodes, NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason)
         return None
 
@@ -273,30 +296,29 @@ class Scheduler:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
         knows_alternatives = PRIORITIZED_LIST in self.cluster.settings.gates
         for claim in claims:
-            if allocation_of(claim):
-                continue
-            for request in items(claim, "spec", "devices", "requests"):
-                if request.get("firstAvailable") and not knows_alternatives:
-                    subject = f"resource claim {full_name_of(claim)}, request {text(request, 'name')}"
+            for name, device_class in [] if allocation_of(claim) else classes_of(claim):
+                request, is_alternative, _ = name.partition("/")
+                if is_alternative and not knows_alternatives:
+                    subject = f"resource claim {full_name_of(claim)}, request {request}"
                     yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
-                for name, device_class in _classes_of(request):
-                    if self.cluster.inventory.find("DeviceClass", device_class) is None:
-                        yield f"request {name}: device class {device_class} does not exist"
+                if self.cluster.inventory.find("DeviceClass", device_class) is None:
+                    yield f"request {name}: device class {device_class} does not exist"
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
-        if not needs.claims and needs.leftover is None and not self._has_extended(needs):
-            return conditions.NOTHING_TO_DEALLOCATE, False
+        if (
+            not needs.claims
+            and needs.leftover is None
+            and not any(map(self.cluster.extended.has, needs.demand.requests))
+        ):
+            return NOTHING_TO_DEALLOCATE, False
         if spare:
             self.cluster.deallocate(spare[0])
-            return conditions.DEALLOCATED, True
+            return DEALLOCATED, True
         if needs.leftover is not None:
             self.cluster.delete(needs.leftover)
-            return conditions.DELETED, False
-        return conditions.STILL_NOT, False
-
-    def _has_extended(self, needs: Needs) -> bool:
-        return any(self.cluster.extended.has(name) for name in needs.demand.requests)
+            return DELETED, False
+        return STILL_NOT, False
 
     def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
@@ -345,7 +367,7 @@ class Scheduler:
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
         if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
             return self._waiting(placement, bound, names[0])
-        return placement._replace(node=names[0], condition=conditions.SCHEDULED)
+        return placement._replace(node=names[0], condition=SCHEDULED)
 
     def _elsewhere(self, best: Sequence[int], round_: Round) -> str:
         """Say what happens on another node that suits the pod as well, if the pod is bound on one of the two only."""
@@ -384,21 +406,7 @@ class Scheduler:
                 status["reservedFor"] = reserved
             self.cluster.inventory.put({**current, "status": status})
         claims = tuple(self._current(each.claim) for each in uses)
-        return placement._replace(condition=conditions.failed(error), claims=claims)
-
-
-def requested_classes(claim: JSONObject) -> Iterator[tuple[str, str]]:
-    """Iterate over the requests and alternatives of a claim, with the classes that they name."""
-    for request in items(claim, "spec", "devices", "requests"):
-        yield from _classes_of(request)
-
-
-def _classes_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    name = text(request, "name")
-    if exactly := mapping(request, "exactly"):
-        yield name, text(exactly, "deviceClassName")
-    for alternative in items(request, "firstAvailable"):
-        yield f"{name}/{text(alternative, 'name')}", text(alternative, "deviceClassName")
+        return placement._replace(condition=_failed(error), claims=claims)
 
 
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
@@ -415,15 +423,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
 
 def _consumer(pod: JSONObject) -> Consumer:
     return Consumer(POD, name_of(pod), uid_of(pod))
-
-
-def _is_usable_on(node: JSONObject, claim: JSONObject) -> bool:
-    selector = mapping(allocation_of(claim), "nodeSelector")
-    return not selector or selects(selector, node)
-
-
-def _without_devices(claim: JSONObject) -> JSONObject:
-    return {name: value for name, value in claim.items() if name != "status"}
 
 
 def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
@@ -449,3 +448,32 @@ def _shape(pod: JSONObject) -> JSONObject:
     for name in ("containers", "initContainers"):
         shape[name] = [{key: each[key] for key in _OF_CONTAINER if each.get(key)} for each in items(spec, name)]
     return shape
+
+
+# -- conditions
+
+
+def _failed(message: str, reason: str = SCHEDULER_ERROR) -> Condition:
+    """Return the condition of a pod whose scheduling ended with an error, or that fits no node."""
+    return {"status": "False", "reason": reason, "message": message}
+
+
+def _unavailable(said: str, nodes: int, helpless: int, done: str, pod: JSONObject) -> Condition:
+    """Return the condition of a pod that no node takes.
+
+    Follows ``pkg/scheduler/framework/types.go`` (FitError) and ``framework/preemption/preemption.go``.
+
+    Args:
+        said: The reasons of the nodes.
+        helpless: The number of nodes for which preemption does not help.
+        done: The changes to the pod's claims.
+    """
+    preemption = "preemption: not eligible due to preemptionPolicy=Never."
+    if text(pod, "spec", "preemptionPolicy") != "Never":
+        counts = {_NOT_HELPFUL: helpless, _NO_VICTIMS: nodes - helpless}
+        preemption = f"preemption: 0/{nodes} nodes are available: {_histogram(counts)}."
+    return _failed(f"0/{nodes} nodes are available: {said}. {done}, {preemption}", UNSCHEDULABLE)
+
+
+def _histogram(counts: Mapping[str, int]) -> str:
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))

@@ -35,7 +35,6 @@ class Needs(NamedTuple):
         demand: Its demands on a node, devices aside.
         claims: Its claims, including allocated ones, in order.
         leftover: The claim for extended resources that an earlier attempt left; None if there is none.
-        consumers: The consumer of each claim.
     """
 
     pod: JSONObject
@@ -68,11 +67,7 @@ class Verdict(NamedTuple):
 
 
 class Round:
-    """One check of nodes for a pod, while the cluster does not change.
-
-    Args:
-        needs: The needs of the pod.
-    """
+    """One check of nodes for a pod, while the cluster does not change."""
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
         self.cluster = cluster
@@ -84,6 +79,7 @@ class Round:
             for index, each in enumerate(needs.claims)
             if allocation_of(each)
         ]
+        self._waits = cluster.settings.has_binding_conditions
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
 
     def delegated(self, node: int) -> frozenset[str]:
@@ -153,11 +149,10 @@ class Round:
 
     def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
         """Return the claims whose devices the node cannot use, or that have failed."""
-        waits = self.cluster.settings.has_binding_conditions
         return tuple(
             index
             for index, selector, claim in self._selectors
-            if (selector and not selects(selector, node)) or (waits and is_unavailable(claim, self.cluster.now))
+            if (selector and not selects(selector, node)) or (self._waits and is_unavailable(claim, self.cluster.now))
         )
 
     def taken(self, result: Result | None) -> Taken:

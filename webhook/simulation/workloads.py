@@ -8,12 +8,11 @@ from typing import Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory import MalformedError
+from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import MADE, uid_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, Tolerations, wants
-from webhook.simulation.running import Running
 from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
@@ -39,7 +38,6 @@ class StandIns(NamedTuple):
     """ReplicaSets that make the pods of another project's workload.
 
     Args:
-        workloads: The ReplicaSets, one for each pod template.
         notes: Why there may be other pods.
     """
 
@@ -51,7 +49,6 @@ def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
     """Return ReplicaSets that make the pods of another project's workload.
 
     Args:
-        obj: An object of any kind.
         templates: The runtimes and templates that it may use; they make no pods themselves.
     """
     if find(obj.get("apiVersion"), obj.get("kind")):
@@ -77,21 +74,17 @@ def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
     return StandIns(workloads, notes)
 
 
-_NONE: Final = Running()
-
-
-def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running = _NONE) -> Iterator[JSONObject]:
+def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running | None = None) -> Iterator[JSONObject]:
     """Return an object that is a pod, or the pods that it creates; those that already run come as they are.
 
     Args:
-        obj: A pod, or a workload with a pod template.
         nodes: The nodes; a DaemonSet creates a pod for each node that its pods may run on.
         running: The pods that already have a node.
 
     Raises:
         MalformedError: The workload has no pod template.
     """
-    one = sample(obj)
+    one, running = sample(obj), running or Running()
     if one is None:
         return
     if one is obj:
@@ -133,9 +126,6 @@ def distinct(pods: Iterable[JSONObject], notes: list[str]) -> Iterator[JSONObjec
 
 def sample(obj: JSONObject) -> JSONObject | None:
     """Return an object that is a pod, or a pod as it creates them; None if it creates none.
-
-    Args:
-        obj: A pod, or a workload with a pod template.
 
     Raises:
         MalformedError: The workload has no pod template.
@@ -180,11 +170,7 @@ def replicas_of(obj: JSONObject) -> int:
 
 
 def is_suspended(obj: JSONObject) -> bool:
-    """Tell whether a workload, such as a Job or a CronJob, makes no pods until it is resumed.
-
-    Args:
-        obj: A pod, or a workload.
-    """
+    """Tell whether a workload, such as a Job or a CronJob, makes no pods until it is resumed."""
     fields = (("suspend",), ("jobTemplate", "spec", "suspend"), ("runPolicy", "suspend"))
     return any(at(obj, "spec", *field) is True for field in fields)
 
@@ -197,9 +183,6 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether a DaemonSet has a pod on a node.
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
-
-    Args:
-        spec: The specification of its pods.
     """
     taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
     return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))
@@ -223,3 +206,70 @@ def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSON
     placed = _named(pod, owner, name_of(node))
     placed["spec"] |= {"affinity": affinity, "tolerations": _tolerations(spec)}
     return placed
+
+
+_Key = tuple[str, str, str]
+
+
+class Running:
+    """Finds the pods of workloads among those that already have a node.
+
+    Args:
+        pods: The pods that have a node and have not ended.
+    """
+
+    def __init__(self, pods: Iterable[JSONObject] = ()) -> None:
+        self._by_name: dict[tuple[str, str], JSONObject] = {}
+        self._by_owner: dict[_Key, list[JSONObject]] = {}
+        for pod in pods:
+            self._by_name[namespace_of(pod), name_of(pod)] = pod
+            if not at(pod, "metadata", "deletionTimestamp"):  # its controller makes another pod in its place
+                for owner in owners_of(pod):
+                    self._by_owner.setdefault(owner, []).append(pod)
+
+    def named(self, pod: JSONObject) -> JSONObject | None:
+        """Return the running pod of the same name; None if there is none."""
+        return self._by_name.get((namespace_of(pod), name_of(pod)))
+
+    def of(self, workload: JSONObject) -> list[JSONObject]:
+        """Return the running pods of a workload."""
+        return self._by_owner.get((namespace_of(workload), text(workload, "kind"), name_of(workload)), [])
+
+
+def owners_of(pod: JSONObject) -> Iterator[_Key]:
+    """Return the controller of a pod, and the controller of that one, which its name tells."""
+    namespace = namespace_of(pod)
+    for each in items(pod, "metadata", "ownerReferences"):
+        if at(each, "controller") is not True:
+            continue
+        kind, name = text(each, "kind"), text(each, "name")
+        yield namespace, kind, name
+        above, _, suffix = name.rpartition("-")
+        if kind == "ReplicaSet" and suffix == text(pod, "metadata", "labels", "pod-template-hash"):
+            yield namespace, "Deployment", above
+        elif kind == "Job" and suffix.isdecimal():
+            yield namespace, "CronJob", above
+
+
+_SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def priority(pod: JSONObject, inventory: Inventory) -> int:
+    """Return a pod's priority, by its number, its class, or the default class."""
+    if (stated := number(pod, "spec", "priority")) is not None:
+        return stated
+    if name := text(pod, "spec", "priorityClassName"):
+        named = inventory.find("PriorityClass", name)
+        return _SYSTEM.get(name, 0) if named is None else number(named, "value") or 0
+    defaults = [each for each in inventory.all("PriorityClass") if each.get("globalDefault") is True]
+    return max((number(each, "value") or 0 for each in defaults), default=0)
+
+
+def in_order(pods: Sequence[JSONObject], inventory: Inventory) -> list[int]:
+    """Return the indexes of pods in scheduling order: by priority, then age, then the order given."""
+
+    def rank(index: int) -> tuple[int, bool, str]:
+        created = text(pods[index], "metadata", "creationTimestamp")
+        return -priority(pods[index], inventory), not created, created
+
+    return sorted(range(len(pods)), key=rank)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, parse
@@ -23,36 +23,6 @@ _MOST: Final = 200
 """The most kustomizations that are followed."""
 
 
-def outside(directory: str) -> list[str]:
-    """List the bases of a kustomization, and theirs, that are outside its surroundings.
-
-    These are the git repository that it is in, or else the directory around it: users expect that bases beside an
-    overlay are read.
-
-    Args:
-        directory: The directory of the kustomization.
-    """
-    top = os.path.realpath(directory)
-    around = repository(top) or os.path.dirname(top)
-    inside = f"{around.rstrip('/')}/"
-    seen: dict[str, None] = {top: None}
-    pending = [top]
-    while pending and len(seen) < _MOST:
-        for base in _bases(pending.pop()):
-            if base not in seen:
-                seen[base] = None
-                pending.append(base)
-    return [base for base in seen if base != around and not base.startswith(inside)]
-
-
-def _bases(directory: str) -> Iterator[str]:
-    """Return the real paths of the directories that a kustomization names."""
-    for document in _read(kustomization_of(directory)):
-        for path in named_in(document):
-            if os.path.isdir(named := os.path.join(directory, path)):
-                yield os.path.realpath(named)
-
-
 class Inputs(NamedTuple):
     """What a kustomization is built from.
 
@@ -64,7 +34,7 @@ class Inputs(NamedTuple):
     """
 
     files: set[str]
-    directories: set[str]
+    directories: Collection[str]
     has_remote: bool = False
     is_component: bool = False
 
@@ -75,9 +45,9 @@ def inputs_of(directory: str) -> Inputs:
     Args:
         directory: The directory of the kustomization.
     """
-    found = Inputs(set(), set())
+    found = Inputs(set(), ())
     top = os.path.realpath(directory)
-    pending, seen = [top], {top}
+    pending, seen = [top], {top: True}
     while pending and len(seen) < _MOST:
         here = pending.pop()
         file = kustomization_of(here)
@@ -95,9 +65,24 @@ def inputs_of(directory: str) -> Inputs:
                 elif os.path.isfile(path):
                     found.files.add(path)
                 elif path not in seen and kustomization_of(path):
-                    seen.add(path)
+                    seen[path] = True
                     pending.append(path)
-    return found._replace(directories=seen - {top})
+    return found._replace(directories=[each for each in seen if each != top])
+
+
+def outside(directory: str) -> list[str]:
+    """List the bases of a kustomization, and theirs, that are outside its surroundings.
+
+    These are the git repository that it is in, or else the directory around it: users expect that bases beside an
+    overlay are read.
+
+    Args:
+        directory: The directory of the kustomization.
+    """
+    top = os.path.realpath(directory)
+    around = repository(top) or os.path.dirname(top)
+    inside = f"{around.rstrip('/')}/"
+    return [base for base in inputs_of(top).directories if base != around and not base.startswith(inside)]
 
 
 def _texts(value: Any) -> Iterator[str]:

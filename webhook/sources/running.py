@@ -140,7 +140,7 @@ def output_of(
     seconds: float = 0,
     hear: Callable[[bytes], None] | None = None,
 ) -> tuple[bytes, bytes]:
-    """Read standard output and standard error until both end.
+    """Read standard output and standard error until both end, or the program does.
 
     Args:
         process: The program, which the caller ends after an error.
@@ -164,8 +164,11 @@ def output_of(
             ready = waiting.select(_EVERY)
             passed = monotonic() - start
             tell(int(passed))
-            if hear and not ready:
-                hear(bytes(read[process.stderr.fileno()]))
+            if not ready:
+                if process.poll() is not None:  # what it has started may keep its output open
+                    break
+                if hear:
+                    hear(bytes(read[process.stderr.fileno()]))
             if passed > seconds:
                 raise ProgramError(f"took longer than {seconds:g} seconds")
             for key, _ in ready:

@@ -116,7 +116,7 @@ class _Trees:
             return
         inputs = inputs or inputs_of(directory)
         self._files |= inputs.files
-        self._directories |= inputs.directories
+        self._directories.update(inputs.directories)
 
     def render(self, concerns: Callable[[str], bool]) -> Iterator[Document | Unreadable]:
         """Render the charts and kustomizations that are not rendered yet.

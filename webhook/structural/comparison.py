@@ -29,11 +29,7 @@ def key_of(value: Any) -> str:
 
 
 class Correlated:
-    """The earlier items of a list, by their keys (apiserver ``pkg/cel/common/maplist.go``).
-
-    Args:
-        schema: The schema of the list; without keys, no earlier item is known.
-    """
+    """The earlier items of a list, by their keys, if it has any (apiserver ``pkg/cel/common/maplist.go``)."""
 
     def __init__(self, schema: Structural, old: Any) -> None:
         self._keys = schema.list_map_keys

@@ -46,12 +46,7 @@ from webhook.structural.schema import META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
 
 _SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}
-_TEXTS: Final[Mapping[str, str]] = {
-    "byte": BYTES,
-    "duration": DURATION,
-    "date": TIMESTAMP,
-    "date-time": TIMESTAMP,
-}
+_TEXTS: Final[Mapping[str, str]] = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
 _MERGING: Final[Mapping[str, str]] = {"set": SET, "map": MERGED}
 _OF_OBJECTS: Final[Mapping[str, Shape]] = {
     "apiVersion": Scalar(STRING),
@@ -61,12 +56,7 @@ _OF_OBJECTS: Final[Mapping[str, Shape]] = {
 
 
 class SchemaStructure(Structure):
-    """The shape of objects that a structural schema describes.
-
-    Args:
-        name: The name of the type.
-        is_resource: Whether they are whole objects, with version, kind and metadata.
-    """
+    """The shape of objects that a structural schema describes; a resource has a version, a kind and metadata, too."""
 
     def __init__(self, schema: Structural, name: str, *, is_resource: bool = False) -> None:
         self.name, self.is_atomic = name, _is_atomic(schema)
@@ -92,11 +82,7 @@ class SchemaStructure(Structure):
 
 
 def shape_of(schema: Structural, name: str) -> Shape:
-    """Return the shape of a schema's values.
-
-    Args:
-        name: The name of its type, if it has fields.
-    """
+    """Return the shape of a schema's values; its type has a name if it has fields."""
     if schema.is_int_or_string:
         return Scalar(INT_OR_STRING)
     if schema.type == "object":
@@ -104,7 +90,8 @@ def shape_of(schema: Structural, name: str) -> Shape:
             return MapOf(shape_of(schema.values, f"{name}.@elem"), _is_atomic(schema))
         return SchemaStructure(schema, name) if schema.properties else Anything(is_object=True)
     if schema.type == "array" and schema.items is not None:
-        keys = tuple((key, _default(schema.items, key)) for key in schema.list_map_keys)
+        fields = schema.items.properties
+        keys = tuple((key, fields[key].default if key in fields else None) for key in schema.list_map_keys)
         return ListOf(shape_of(schema.items, f"{name}.@idx"), _MERGING.get(schema.list_type, ATOMIC), keys)
     if schema.type == "string":
         return Scalar(_TEXTS.get(text(schema.stated, "format"), STRING), nullable=schema.nullable)
@@ -115,17 +102,8 @@ def _is_atomic(schema: Structural) -> bool:
     return text(schema.stated, "x-kubernetes-map-type") == ATOMIC
 
 
-def _default(items: Structural, key: str) -> object:
-    field = items.properties.get(key)
-    return None if field is None else field.default
-
-
 def decoded(obj: Any, schema: Structural) -> tuple[Any, list[Path]]:
-    """Return an object without what the API server prunes, and the paths of its unknown fields.
-
-    Args:
-        schema: The schema of its version.
-    """
+    """Return an object without what the API server prunes, and the paths of its unknown fields."""
     unknown: list[Path] = []
     pruned = _pruned(obj, schema, Path(), unknown, is_resource=True)
     return _without_nulls(pruned, schema), sorted(unknown, key=str)
@@ -226,11 +204,7 @@ _ANYTHING: Final = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 class CustomVersion:
-    """A version of a kind that a CustomResourceDefinition defines.
-
-    Args:
-        stated: The version, as the definition states it.
-    """
+    """A version of a kind that a CustomResourceDefinition defines."""
 
     def __init__(self, kind: str, stated: JSONObject) -> None:
         self._kind, self._stated = kind, stated
@@ -271,11 +245,7 @@ class CustomVersion:
         return Problem(ERROR, UNKNOWN_FIELD, BAD_REQUEST, path, message, hint, fix=fix)
 
     def stored(self, obj: JSONObject, release: Release) -> JSONObject | None:
-        """Return an object as it is stored once a client creates it; None if the API server refuses it.
-
-        Args:
-            obj: The object as submitted.
-        """
+        """Return an object as it is stored once a client creates it; None if the API server refuses it."""
         completed = self.completed(obj, release)
         is_refused = self.unknown_fields(obj) or self.refusals(completed, None, release)
         return None if is_refused else completed
@@ -283,11 +253,7 @@ class CustomVersion:
     def refusals(
         self, obj: JSONObject, old: JSONObject | None, release: Release, subresource: str = ""
     ) -> list[Problem]:
-        """List why the API server refuses to store an object.
-
-        Args:
-            old: The stored object, completed; None for a new one.
-        """
+        """List why the API server refuses to store an object; `old` is the stored one, completed."""
         before = ABSENT if old is None else old
         if subresource == STATUS:
             found = self._refusals_of_status(obj, old, release)
@@ -333,13 +299,7 @@ _GO_TYPES: Final[Mapping[type, tuple[str, Callable[[Any], str]]]] = {
 
 
 class Definition(NamedTuple):
-    """A kind that a CustomResourceDefinition defines.
-
-    Args:
-        resource: The name of its resource.
-        namespaced: Whether its objects are in namespaces.
-        versions: The served versions, by name.
-    """
+    """A kind that a CustomResourceDefinition defines, with the versions that are served."""
 
     group: str
     kind: str

@@ -50,12 +50,7 @@ _ISBN_10, _ISBN_13 = 10, 13
 
 
 def has_format(text: str, name: str, release: Release) -> bool:
-    """Tell whether a text has a format.
-
-    Args:
-        name: The format, one of those that :class:`webhook.structural.schema.Structural` knows.
-        release: The Kubernetes release; older ones do not check all formats.
-    """
+    """Tell whether a text has a format of :class:`webhook.structural.schema.Structural`; old releases lack some."""
     name = name.replace("-", "")
     if name in _OF_EXPRESSIONS:
         return not named(release)[name].validate(text)
@@ -70,14 +65,10 @@ def read_duration(text: str) -> Duration | None:
         return found
     nanos, known = 0, False
     for amount in _AMOUNT.finditer(text):
-        if unit := _unit(amount[2].lower()):
+        written = amount[2].lower()
+        if unit := _UNITS.get(next((each for each in _WORDS if written.startswith(each)), written), 0):
             nanos, known = nanos + int(amount[1]) * unit, True
     return Duration(nanos) if known and nanos < 1 << 63 else None
-
-
-def _unit(written: str) -> int:
-    word = next((each for each in _WORDS if written.startswith(each)), written)
-    return _UNITS.get(word, 0)
 
 
 def _is_address(text: str, sign: str) -> bool:

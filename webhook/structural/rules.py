@@ -26,6 +26,7 @@ from webhook.cel import (
 )
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.runtime.temporal import parse_timestamp
+from webhook.cel.syntax.grammar import CONSTANTS, RESERVED
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional
@@ -38,12 +39,7 @@ from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.formats import read_duration
 from webhook.structural.schema import Structural
 
-_RESERVED: Final = frozenset(
-    {
-        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"),
-        *("let", "loop", "package", "namespace", "return", "var", "void", "while"),
-    }
-)
+_RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 _PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")
 _ESCAPABLE: Final = Pattern("[a-zA-Z_./-][a-zA-Z0-9_./-]*")
 _ESCAPED: Final = Pattern("__|[-./]")
@@ -72,13 +68,7 @@ def escaped(name: str) -> str:
 
 
 def type_of(schema: Structural, name: str, declared: dict[str, StructType]) -> Type | None:
-    """Return the type of a schema's values in expressions; None if they cannot read them.
-
-    Args:
-        schema: The schema; of an object with metadata, that which rules see.
-        name: The name of its type, if it has fields.
-        declared: Receives the types with fields.
-    """
+    """Return the type of a schema's values in expressions, None if they cannot read them; declare types with fields."""
     if schema.is_int_or_string:
         return types.DYN
     if schema.is_embedded:
@@ -104,12 +94,7 @@ def type_of(schema: Structural, name: str, declared: dict[str, StructType]) -> T
 
 
 def value_of(value: Any, schema: Structural) -> Any:
-    """Return a value as expressions see it: fields by their names there, texts with a format by their meaning.
-
-    Args:
-        value: The value, which fits the schema.
-        schema: The schema; of an object with metadata, that which rules see.
-    """
+    """Return a value as expressions see it: fields by their names there, texts with a format by their meaning."""
     if value is None or schema.is_int_or_string:
         return value
     if schema.is_embedded:
@@ -166,7 +151,6 @@ class Rule(NamedTuple):
     """A rule, ready to be evaluated.
 
     Args:
-        stated: The rule, as the schema states it.
         message: The expression that makes its message.
         has_old: Whether the expression reads the earlier value.
         path: The field that it is about, below the value.
@@ -265,11 +249,7 @@ def _parts(schema: Structural) -> Iterator[tuple[tuple[str, ...], Structural]]:
 
 
 class Evaluation:
-    """Evaluates rules, at the cost that an API server allows for an object.
-
-    Args:
-        reports_errors: Whether errors of evaluation are findings.
-    """
+    """Evaluates rules, at the cost that an API server allows for an object; errors may be findings."""
 
     def __init__(self, *, reports_errors: bool = True) -> None:
         self._meter, self._reports_errors = Meter(CALL_LIMIT), reports_errors
@@ -278,16 +258,13 @@ class Evaluation:
     def judge(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str = "object") -> str:
         """Return why a rule does not hold; empty if it holds. An error is a finding, and no reason.
 
-        Args:
-            path: The path of the value, for findings.
-            type_: Its type, for findings.
-
         Raises:
             Stopped: The rules have cost too much.
         """
         if rule.program is None or self._holds(rule, rule.program, bindings, path, type_):
             return ""
-        return self._message(rule, bindings, path, type_) or _default_message(rule)
+        stated = text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
+        return self._message(rule, bindings, path, type_) or stated
 
     def _holds(self, rule: Rule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str) -> bool:
         """Tell whether a rule holds; an error is reported, and counts as if it did."""
@@ -340,12 +317,7 @@ class Stopped(Exception):  # noqa: N818 - it ends the walk, and is not an error
 
 
 class _Walk(Evaluation):
-    """Walks through a value, and evaluates the rules on its way.
-
-    Args:
-        ratchets: Whether rules about values that are as they were only warn.
-        misfits: The values that do not fit the schema.
-    """
+    """Walks through a value, and evaluates the rules on its way."""
 
     def __init__(self, release: Release, *, ratchets: bool, misfits: Collection[Path]) -> None:
         super().__init__(reports_errors=not misfits)
@@ -405,10 +377,6 @@ class _Walk(Evaluation):
             self.found.append(problem)
 
 
-def _default_message(rule: Rule) -> str:
-    return text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
-
-
 def _refusal(rule: Rule, path: Path, value: Any, detail: str) -> Problem:
     path = Path((*path, *rule.path))
     reason = rule.stated.get("reason")
@@ -446,12 +414,7 @@ def _compiled(source: Structural, schema: Structural, release: Release) -> Itera
 
 
 def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Rule:
-    """Compile a rule.
-
-    Args:
-        known: Its variables and functions.
-        path: The field that it is about, below the value.
-    """
+    """Compile a rule about a field below the value."""
     expression, message = text(stated, "rule"), text(stated, "messageExpression")
     if not expression.strip():
         return Rule(stated)

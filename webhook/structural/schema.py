@@ -29,11 +29,7 @@ _NUMBER_FORMATS: Final = {"integer": frozenset({"int32", "int64"}), "number": fr
 
 
 class Structural:
-    """A structural schema; its parts are read when they are used, and those of a wrong type count as absent.
-
-    Args:
-        stated: The schema, as ``openAPIV3Schema`` has it.
-    """
+    """A structural schema; its parts are read when they are used, and those of a wrong type count as absent."""
 
     def __init__(self, stated: object) -> None:
         self.stated: JSONObject = stated if isinstance(stated, dict) else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Final
 
 from webhook.budget import work
@@ -68,10 +69,6 @@ def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT
     This is what an API server does with a custom resource, after pruning and defaults
     (:mod:`webhook.structural.definition`); unknown fields are ignored here. Paths are relative to the value.
 
-    Args:
-        schema: The schema, with ``x-kubernetes-validations`` anywhere in it.
-        old: The value that it replaces; rules about transitions need it.
-
     Raises:
         BudgetExceededError: The schema and the value take more work than may be done.
     """
@@ -95,11 +92,10 @@ def by_rules(
     *,
     is_resource: bool = False,
 ) -> list[Problem]:
-    """List the errors of a value by the rules of its schema; one that says why they are not evaluated.
+    """List the errors of a value by the rules of its schema, or the one that says why they are not evaluated.
 
     Args:
         found: The errors so far.
-        old: The value that it replaces.
         is_resource: Whether it is a whole object, whose version, kind and name rules may read.
     """
     if not schema.has_rules:
@@ -246,7 +242,7 @@ class _Walk:
                 detail = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
                 _add_placeless(result, f"{place} must validate one and only one schema (oneOf). {detail}")
             if len(valid) <= 1:
-                result.merge(max(valid or tried, key=_count))
+                result.merge(max(valid or tried, key=attrgetter("count")))
         if choices := schema.alternatives("allOf"):
             tried = [self._validated(value, each, path, old) for each in choices]
             for tested in tried:
@@ -265,11 +261,7 @@ class _Walk:
                 result.merge(tried[-1])
                 return
         _add_placeless(result, f"{quoted(str(path))} must validate at least one schema (anyOf)")
-        result.merge(max(tried, key=_count))
-
-
-def _count(result: _Result) -> int:
-    return result.count
+        result.merge(max(tried, key=attrgetter("count")))
 
 
 def _add(result: _Result, path: Path, value: object, detail: str) -> None:

@@ -20,6 +20,7 @@ from webhook.inventory.claims import MADE, allocation_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, name_of, namespace_of, text
 from webhook.report.text import printable
+from webhook.simulation.holders import pods_of
 from webhook.simulation.nodes import Demand
 from webhook.why import claims, drivers, pending, started, workloads
 from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of
@@ -59,9 +60,7 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """Say why an object is as it is, what would help, and by what that is known.
 
     Args:
-        scene: The cluster.
         obj: The object: a pod, a workload, a claim or a node.
-        subject: What the first line calls it.
     """
     kind = text(obj, "kind")
     if kind == "Node":
@@ -278,7 +277,7 @@ def _state(obj: JSONObject) -> str:
     if text(obj, "kind") == "ResourceClaim":
         devices = claims.devices_of(obj)
         parts.append(f"allocated {', '.join(devices[:4])}" if devices else "not allocated")
-        if pods := claims.reserved_for(obj):
+        if pods := pods_of(obj):
             parts.append(f"reserved for {len(pods)} pod{'s' * (len(pods) != 1)}, the first is {pods[0]}")
     if node := text(obj, "spec", "nodeName"):
         parts.append(f"on {node}")

@@ -8,12 +8,11 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
 from webhook.inventory import has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, is_pod, named, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, device_of, named, results_of, source
 from webhook.objects import (
     JSONObject,
     at,
     condition_of,
-    full_name_of,
     items,
     mapping,
     name_of,
@@ -23,7 +22,6 @@ from webhook.objects import (
 )
 from webhook.problem import ERROR
 from webhook.references.rules import listed
-from webhook.simulation import creation
 from webhook.spelling import did_you_mean, nearest
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -88,7 +86,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
             )
         else:
             where = _elsewhere(scene, _CLAIM, claim_name, namespace)
-            stale = "" if not _said(pod) else " (the scheduler's last words are older than that)"
+            stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
             yield Cause(f"{ref} does not exist{where}{stale}", (ref, *_meant(scene, _CLAIM, claim_name, namespace)))
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
@@ -98,10 +96,6 @@ def _of_group(scene: Scene, pod: JSONObject, entry: JSONObject) -> bool:
     """Tell whether a claim is one of the pod's PodGroup."""
     group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod))
     return any(text(each, "name") == text(entry, "name") for each in items(group, "spec", "resourceClaims"))
-
-
-def _said(pod: JSONObject) -> bool:
-    return bool(condition_of(pod, "PodScheduled"))
 
 
 def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
@@ -140,7 +134,8 @@ def being_deleted(claim: JSONObject) -> Cause:
         waits = f", and stays until {names}, which {use} it, {have} ended"
     elif finalizers:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
-    helps = (_IMMUTABLE,) if finalizers and not users and _opaque(claim) else ()
+    is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
+    helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
     pods = tuple(Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor"))
     return Cause(f"{ref_of(claim)} is being deleted{waits}", (ref_of(claim), *pods[:_USERS_MAX]), helps)
 
@@ -150,17 +145,13 @@ _IMMUTABLE: Final = (
 )
 
 
-def _opaque(claim: JSONObject) -> bool:
-    return any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
-
-
 def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     """Say why a claim has not been made from its template."""
     namespace = namespace_of(pod)
     entry = next((each for each in items(pod, "spec", "resourceClaims") if text(each, "name") == use.name), {})
     template = Ref(_TEMPLATE, source(entry, "resourceClaimTemplateName"), namespace)
     what = f"claim {use.name} not created"
-    if why := creation.refusal(use.claim, scene.cluster):
+    if why := scene.cluster.refusal(use.claim):
         if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
             about = (*refs, template)
             return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, _quota_helps(refs[0]), NOT_CREATED)
@@ -242,17 +233,4 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
 
 def devices_of(claim: JSONObject) -> list[str]:
     """Return the devices that a claim is allocated, as driver/pool/device."""
-    results = items(allocation_of(claim), "devices", "results")
-    return ["/".join(text(each, field) for field in ("driver", "pool", "device")) for each in results]
-
-
-def reserved_for(claim: JSONObject) -> list[str]:
-    """Return the pods that a claim is reserved for."""
-    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
-
-
-def holder(claim: JSONObject) -> str:
-    """Write who holds a claim, such as ``claim ml/gpu (pod train)``."""
-    pods = reserved_for(claim)
-    more = ", …" if len(pods) > 1 else ""
-    return f"claim {full_name_of(claim)}{f' (pod {pods[0]}{more})' if pods else ''}"
+    return ["/".join(device_of(each)) for each in results_of(claim)]

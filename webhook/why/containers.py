@@ -73,11 +73,7 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
-    """Say how a container has ended, and how often.
-
-    Args:
-        status: Its status.
-    """
+    """Say how a container has ended, and how often."""
     name, restarts = text(status, "name"), number(status, "restartCount") or 0
     ended = mapping(status, "state", "terminated") or mapping(status, "lastState", "terminated")
     backs_off = text(status, "state", "waiting", "reason") == CRASHED

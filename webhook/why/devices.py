@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.references.rules import listed
+from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import Shortfall, key_of, shortfall_of, wanted_of
 from webhook.simulation.holders import used_by
-from webhook.simulation.queue import priority
-from webhook.simulation.rejections import requests
-from webhook.simulation.taints import Taint, taint_of
 from webhook.simulation.verdicts import Needs, Round
+from webhook.simulation.workloads import priority
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
@@ -42,7 +41,6 @@ class _Asked:
         key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
         written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
-        device_class: Its class.
         extended: The extended resource that it stands for; empty if the user wrote it.
     """
 
@@ -97,7 +95,6 @@ class Lacks:
     """Says what devices lack.
 
     Args:
-        needs: The needs of the pod.
         groups: How nodes refuse the pod for its devices, as the simulation explains it.
         own: The pods that the pod is scheduled together with.
     """
@@ -118,9 +115,8 @@ class Lacks:
             self._whole.setdefault((key[0], key[1].partition("/")[0]), []).append(key)
 
     def _as_asked(self, key: Key, groups: Sequence[tuple[JSONObject, JSONObject]]) -> _Asked:
-        namespace, _, name = key[0].partition("/")
-        claim = self._scene.cluster.claim(name, namespace)
-        asks = next((asks for each, asks in requests(claim) if each == key[1]), {})
+        claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
+        asks = dict(requests(claim)).get(key[1])
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
         resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
         device_class = text(asks, "deviceClassName") or extended.class_of(resource)
@@ -199,7 +195,7 @@ class Lacks:
         if most := asked.most("selected"):
             devices = f"{asked.wanted} devices{wish and f' with {wish}'}"
             return Cause(f"{asked.who} wants {devices} on one node: no node has more than {most}", asked.about)
-        claim = self._scene.cluster.claim(*reversed(asked.key[0].split("/", 1)))
+        claim = self._scene.cluster.claim(asked.key[0])
         because = because or next(self._scene.rule("not-published", claim or {}), "")
         selecting = (
             f"has {wish}, as the selector of {asked.who} wants" if wish else f"matches the selector of {asked.who}"
@@ -337,9 +333,8 @@ class Lacks:
 
     def _taken(self, held: JSONObject, capacity: str) -> str:
         """Write which devices a claim has, with how much of their capacity."""
-        namespace, _, name = held["claim"].partition("/")
         found = []
-        for result in items(allocation_of(self._scene.cluster.claim(name, namespace) or {}), "devices", "results"):
+        for result in results_of(self._scene.cluster.claim(held["claim"])):
             amounts = {key.rpartition("/")[2]: value for key, value in mapping(result, "consumedCapacity").items()}
             amount = amounts.get(capacity.rpartition("/")[2]) if capacity else None
             found.append(text(result, "device") + (f" ({capacity} {amount})" if amount else ""))

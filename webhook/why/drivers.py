@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -11,6 +11,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.deviceselectors.reads import reads
 from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.inventory.plugins import plugins as plugins_of
 from webhook.objects import (
@@ -26,8 +27,7 @@ from webhook.objects import (
     text,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import BLOCKING, Tolerations, required, wants
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.affinity import BLOCKING, Taint, Tolerations, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
@@ -204,7 +204,11 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     """Say which labels nodes lack that a DaemonSet selects."""
     spec = mapping(workload, "spec", "template", "spec")
     labels = [mapping(each, "metadata", "labels") for each in nodes]
-    lacking = [f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items() if not _any(labels, key, value)]
+    lacking = [
+        f"{key}={value}"
+        for key, value in mapping(spec, "nodeSelector").items()
+        if all(each.get(key) != value for each in labels)
+    ]
     affinity = required(mapping(spec, *REQUIRED))
     if lacking:
         wanted = " and ".join(lacking)
@@ -213,10 +217,6 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     else:
         wanted = " and ".join(f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items())
     return f"{'none has' if len(nodes) != 1 else 'the node lacks'} {wanted}"
-
-
-def _any(labels: Iterable[JSONObject], key: str, value: object) -> bool:
-    return any(each.get(key) == value for each in labels)
 
 
 # -- nodes
@@ -304,22 +304,13 @@ def _incomplete(driver: str, slices: Sequence[JSONObject]) -> Iterator[Cause]:
 def summary(scene: Scene, node: JSONObject) -> str:
     """Say what is published on a node, if nothing is wrong with it."""
     name = name_of(node)
-    counts = {
-        driver: sum(len(items(each, "spec", "devices")) for each in several)
-        for driver, several in published_on(scene, name).items()
-    }
+    published = published_on(scene, name)
+    counts = {driver: sum(len(items(each, "spec", "devices")) for each in of) for driver, of in published.items()}
+    pools = {(driver, text(each, "spec", "pool", "name")) for driver, of in published.items() for each in of}
     held = sum(
-        name in scene.cluster.names and (text(result, "driver"), text(result, "pool")) in _pools(scene, name)
+        name in scene.cluster.names and device_of(result)[:2] in pools
         for claim in scene.inventory.all("ResourceClaim")
-        for result in items(claim, "status", "allocation", "devices", "results")
+        for result in results_of(claim)
     )
     parts = [f"driver {driver} publishes {count} device{'s' * (count != 1)}" for driver, count in counts.items()]
     return f"nothing is wrong with it: {' and '.join(parts)}; {held} of {sum(counts.values())} held"
-
-
-def _pools(scene: Scene, node: str) -> set[tuple[str, str]]:
-    return {
-        (driver, text(each, "spec", "pool", "name"))
-        for driver, several in published_on(scene, node).items()
-        for each in several
-    }

@@ -9,7 +9,7 @@ from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
-from webhook.inventory.claims import Blocked, allocation_of
+from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -27,14 +27,13 @@ from webhook.objects import (
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.simulation import binding
-from webhook.simulation.affinity import named, wants
+from webhook.simulation.affinity import NODE_STATES, Taint, named, taint_of, wants
 from webhook.simulation.answers import Answers
 from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
 from webhook.simulation.nodes import TOO_MANY, UNSELECTED, NodeState, Refusal, amount_text
-from webhook.simulation.rejections import Explainer, requests
-from webhook.simulation.scheduler import Placement, requested_classes
-from webhook.simulation.taints import NODE_STATES, Taint, taint_of
+from webhook.simulation.rejections import Explainer
+from webhook.simulation.scheduler import Placement
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims
@@ -233,7 +232,7 @@ class _Pending:
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = [name for _, name in self.scene.inventory.names("DeviceClass")]
         for claim in used:
-            for request, name in requested_classes(claim) if not allocation_of(claim) else ():
+            for request, name in classes_of(claim) if not allocation_of(claim) else ():
                 if name not in known:
                     near, written = nearest(name, known), self._source(claim)
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
@@ -365,9 +364,6 @@ class _Pending:
         """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
 
         If one does not, the devices decide.
-
-        Args:
-            groups: How nodes refuse the pod for its devices.
         """
         steps = [min((each.step for each in unmet(group["requests"]).values()), default=_TOGETHER) for group in groups]
         names = [
@@ -411,7 +407,7 @@ class _Pending:
             return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
-        of_class = next((name for _, name in requested_classes(claim) if words.startswith(f"class {name}:")), "")
+        of_class = next((name for _, name in classes_of(claim) if words.startswith(f"class {name}:")), "")
         asked = either([name for name, asks in requests(claim) if items(asks, "selectors")])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
         hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")
@@ -455,7 +451,8 @@ class _Pending:
         pinned = next(filter(allocation_of, needs.claims), None)
         if pinned is None and UNSELECTED in refusal.reasons:
             said = self._unselected(states, needs, has_devices=has_devices)
-            return Cause(said, (ref_of(self.pod), *_labels(needs), *nodes))
+            labels = (Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items())
+            return Cause(said, (ref_of(self.pod), *labels, *nodes))
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
@@ -576,10 +573,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
 def _vendor(resource: str) -> str:
     """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
     return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
-
-
-def _labels(needs: Needs) -> Iterator[Ref]:
-    return (Ref("Label", f"{key}={value}") for key, value in mapping(needs.demand.spec, "nodeSelector").items())
 
 
 def _is_of_taint(refusal: Refusal) -> bool:

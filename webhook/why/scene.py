@@ -205,12 +205,7 @@ class Scene:
         return Context(self.inventory, self.settings.release, self.settings.gates)
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
-        """Yield what a rule about references finds in an object.
-
-        Args:
-            name: The rule.
-            obj: The object, in the newest version.
-        """
+        """Yield what a rule about references finds in an object."""
         for problem in every_rule()[name].check(obj, self.context):
             yield _said(problem)
 
@@ -265,7 +260,6 @@ class Scene:
 
         Args:
             prefix: How their names start.
-            namespace: Their namespace.
         """
         known = {text(each, "metadata", "uid") for each in self.inventory.all("Pod")}
         return sorted(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from webhook.inventory import has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
 from webhook.inventory.plugins import is_ready
 from webhook.objects import (
     JSONObject,
@@ -23,10 +23,9 @@ from webhook.objects import (
     text,
 )
 from webhook.references.rules import listed
-from webhook.simulation.affinity import Tolerations
+from webhook.simulation.affinity import Tolerations, taint_of
 from webhook.simulation.binding import time_of
-from webhook.simulation.queue import priority
-from webhook.simulation.taints import taint_of
+from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, drivers
 from webhook.why.containers import (
@@ -262,23 +261,19 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 def results(scene: Scene, pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
     """Yield the devices of a pod's claims, each with its claim."""
     for use in uses(scene, pod):
-        for result in items(allocation_of(use.claim), "devices", "results"):
+        for result in results_of(use.claim):
             yield use.claim, result
-
-
-def _place(result: JSONObject) -> str:
-    return "/".join(text(result, field) for field in ("driver", "pool", "device"))
 
 
 def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims are no longer published."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        driver, pool, device = (text(result, field) for field in ("driver", "pool", "device"))
+        driver, pool, device = place = device_of(result)
         if catalog.find((driver, pool), device) is None:
             written = scene.claim_sources(pod).get(name_of(claim))
             yield Cause(
-                f"ResourceClaim {full_name_of(claim)} is allocated device {_place(result)}, which no ResourceSlice "
+                f"ResourceClaim {full_name_of(claim)} is allocated device {'/'.join(place)}, which no ResourceSlice "
                 "publishes any more: the device is gone",
                 (Ref("Device", device), ref_of(claim), *((written,) if written else ()), Ref("Driver", driver)),
                 ("create the pod again, so that its claim gets another device; see the driver's log for this one",),
@@ -289,13 +284,14 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        found = catalog.find((text(result, "driver"), text(result, "pool")), text(result, "device"))
+        driver, pool, device = device_of(result)
+        found = catalog.find((driver, pool), device)
         for each in found.content.taints if found is not None else ():
             taint = taint_of(each)
             tolerated = Tolerations(items(result, "tolerations")).cover(each)
             if taint.effect in effects and not tolerated:
                 yield Cause(
-                    f"the taint {taint} of device {_place(result)}",
+                    f"the taint {taint} of device {'/'.join(device_of(result))}",
                     (
                         Ref("Taint", taint.key),
                         Ref("Taint", str(taint)),
@@ -375,7 +371,7 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
     sources = scene.claim_sources(pod)
     used = [each.claim for each in uses(scene, pod)]
     claim = next((each for each in used if name_of(each) in event.words), used[0] if len(used) == 1 else None)
-    found = [text(each, "driver") for each in items(claim, "status", "allocation", "devices", "results")]
+    found = [text(each, "driver") for each in results_of(claim)]
     configs = [*items(claim, "status", "allocation", "devices", "config"), *items(claim, "spec", "devices", "config")]
     configured = [text(each, "opaque", "driver") for each in configs]
     who = f"driver {either(list(dict.fromkeys(found)))}" if found else "its driver"
@@ -476,7 +472,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     used = {name_of(each.claim): each.claim for each in uses(scene, pod)}
     named = False
     for claim in used.values():
-        for result in items(allocation_of(claim), "devices", "results"):
+        for result in results_of(claim):
             device = text(result, "device")
             ends = tuple(f"{mark}{device}" for mark in "-/=_")
             by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
@@ -507,7 +503,8 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             words = by_kubelet or text(bad, "message") or text(bad, "reason")
             more = f"; {taints[0].text}" if taints else ""
             yield Cause(
-                f"device {_place(result)} of claim {name_of(claim)} is unhealthy{words and f': {brief(words)}'}{more}",
+                f"device {'/'.join(device_of(result))} of claim {name_of(claim)} is unhealthy"
+                f"{words and f': {brief(words)}'}{more}",
                 (
                     Ref("Device", device),
                     Ref("ResourceClaim", name_of(claim), namespace_of(claim)),
@@ -522,7 +519,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:
     """Say that a pod runs as it should, and with which devices."""
-    devices = [_place(result) for _, result in results(scene, pod)]
+    devices = ["/".join(device_of(result)) for _, result in results(scene, pod)]
     with_ = f" with {listed(devices)}" if devices else ""
     where = text(pod, "spec", "nodeName")
     said = f"runs on {where}{with_}; nothing is wrong with it as far as its objects tell"

@@ -58,8 +58,6 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, 
     """Make a PodTemplate of a pod template or a pod spec; None if the value is neither.
 
     Args:
-        obj: The object that has it.
-        value: The template or spec.
         is_partial: Whether the pod spec is mixed with other fields, or lacks some that its controller adds.
         is_known: Whether the object's kind is known to keep pods there.
     """

@@ -16,7 +16,6 @@ class PodsIn(NamedTuple):
     """A pod template in an object.
 
     Args:
-        manifest: A v1 PodTemplate with it.
         places: Where parts of that manifest are in the object: pairs of paths, the longest first.
         is_known: Whether the object's kind is known to keep pods there, or only seems to.
         is_of_job: Whether Jobs make the pods.

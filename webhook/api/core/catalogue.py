@@ -260,7 +260,7 @@ _PARSED: Final = frozenset({"Time", "MicroTime", "Quantity", "IntOrString", "byt
 
 def kind(api_version: str, name: str) -> type[Object] | None:
     """Return the type of a kind; None if it is not known."""
-    line = _lines(api_version).get(name, "")
+    line = _lines(api_version).get(name, "") if api_version in _sections() else ""
     found: Any = type_of(api_version, name) if line.startswith("*") else None
     return found  # type: ignore[no-any-return]
 
@@ -321,7 +321,7 @@ def _sections() -> Mapping[str, str]:
 @cache
 def _lines(api_version: str) -> Mapping[str, str]:
     """Return the lines of the structs of an API version, by their names."""
-    lines = _sections().get(api_version, "").splitlines()
+    lines = _sections()[api_version].splitlines()
     return {line.partition(" ")[0].strip("*!"): line for line in lines}
 
 

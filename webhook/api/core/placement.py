@@ -24,9 +24,7 @@ class Toleration(V1Struct):
     operator = Text("Exists or Equal; Lt or Gt compare numbers.", go="TolerationOperator")
     value = Text("The taint's value, for all operators but Exists.")
     effect = Text(
-        "The taint's effect; any if empty.",
-        go="TaintEffect",
-        one_of=("NoSchedule", "PreferNoSchedule", "NoExecute"),
+        "The taint's effect; any if empty.", go="TaintEffect", one_of=("NoSchedule", "PreferNoSchedule", "NoExecute")
     )
     tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
 
@@ -142,10 +140,7 @@ class NodeAffinity(V1Struct):
 class Affinity(V1Struct):
     """The nodes on which the pod must or should run."""
 
-    opaque: ClassVar = {
-        "podAffinity": unjudged("PodAffinity"),
-        "podAntiAffinity": unjudged("PodAntiAffinity"),
-    }
+    opaque: ClassVar = {"podAffinity": unjudged("PodAffinity"), "podAntiAffinity": unjudged("PodAntiAffinity")}
 
     nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
 

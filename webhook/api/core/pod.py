@@ -63,8 +63,7 @@ class ContainerStatus(V1Struct):
 
     package = "v1"
     opaque: ClassVar = alike(
-        Anything(),
-        "allocatedResources containerID image imageID lastState ready resources restartCount started state",
+        Anything(), "allocatedResources containerID image imageID lastState ready resources restartCount started state"
     )
 
     name = Text("The container.", written=True)
@@ -431,7 +430,8 @@ def _with_host_ports(container: Any) -> Any:
 @check(Pod, since=32, given=["spec"])
 def claims_of_static_pod(pod: View) -> Iterator[Problem]:
     """Static pods cannot use claims: they run without the API server."""
-    if MIRROR_POD in pod.metadata.annotations:
+    metadata = pod.content.get("metadata") or {}
+    if MIRROR_POD in (metadata.get("annotations") or ()):
         for index, _ in enumerate(pod.spec.contents("resourceClaims")):
             problem = forbidden(pod / "spec" / "resourceClaims" / index, "static pods do not support resource claims")
             yield problem._replace(spelled=Path((Key(""),)))  # upstream's path is empty

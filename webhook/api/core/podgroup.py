@@ -50,8 +50,7 @@ class PodGroupSpec(Struct):
     """The scheduling of the group, and its shared claims."""
 
     opaque: ClassVar = alike(
-        Anything(),
-        "podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy",
+        Anything(), "podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy"
     ) | {"disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})})}
 
     resourceClaims = Array(

@@ -9,13 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.container import (
-    REQUESTS_SINCE,
-    Container,
-    EphemeralContainer,
-    ResourceList,
-    ResourceRequirements,
-)
+from webhook.api.core.container import REQUESTS_SINCE, Container, EphemeralContainer, ResourceList, ResourceRequirements
 from webhook.api.core.meta import wrong_labels
 from webhook.api.core.placement import (
     COMPARING_SINCE,
@@ -28,19 +22,7 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import V1Struct, unjudged
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, required
 from webhook.release import Release
-from webhook.schema import (
-    IN_PLACE,
-    Array,
-    Bool,
-    Default,
-    Int,
-    Map,
-    Nested,
-    Text,
-    View,
-    check,
-    exactly_one,
-)
+from webhook.schema import IN_PLACE, Array, Bool, Default, Int, Map, Nested, Text, View, check, exactly_one
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34

@@ -138,10 +138,7 @@ class NetworkDeviceData(Struct):
 
     interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
     ips = Array(
-        Text(),
-        "Its addresses, with a prefix length each.",
-        max_items=IPS_MAX_ITEMS,
-        declared={35: {"unique": ""}},
+        Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared={35: {"unique": ""}}
     )
     hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED)
 

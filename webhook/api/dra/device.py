@@ -546,12 +546,7 @@ def attributes_and_capacities(device: View) -> Iterator[Problem]:
 
 
 # Lists are rare.
-@check(
-    BasicDevice,
-    since=36,
-    given=["attributes"],
-    before="attributes",
-)
+@check(BasicDevice, since=36, given=["attributes"], before="attributes")
 def attribute_values(device: View) -> Iterator[Problem]:
     """A device has at most 48 values of attributes, counting each value in a list."""
     content = device.content

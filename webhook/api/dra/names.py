@@ -57,11 +57,7 @@ TAGGED_SHORT_NAME: Mapping[int, Mapping[str, Any]] = {35: {"formats": (formats.s
 
 TAGGED_DRIVER_NAME: Mapping[int, Mapping[str, Any]] = {
     35: {"formats": (formats.dns_subdomain_caseless,)},
-    37: {
-        "formats": (formats.dns_subdomain_caseless,),
-        "max_bytes": None,
-        "max_characters": DRIVER_NAME_MAX_BYTES,
-    },
+    37: {"formats": (formats.dns_subdomain_caseless,), "max_bytes": None, "max_characters": DRIVER_NAME_MAX_BYTES},
 }
 """The messages of declarative validation for drivers' names."""
 

@@ -93,10 +93,7 @@ class PoolStatus(Struct):
         "The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"), written=True
     )
     resourceSliceCount = Int(
-        "How many slices the pool has.",
-        go="int32",
-        pointer=True,
-        minimum=(1, "must be greater than or equal to 1"),
+        "How many slices the pool has.", go="int32", pointer=True, minimum=(1, "must be greater than or equal to 1")
     )
     totalDevices = number("How many devices it has.")
     allocatedDevices = number("How many of them are allocated.")

@@ -218,12 +218,7 @@ def _is_advanced(device: dict[str, Any]) -> bool:
     return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
-@check(
-    ResourceSliceSpec,
-    since=35,
-    given=["sharedCounters"],
-    before="devices",
-)
+@check(ResourceSliceSpec, since=35, given=["sharedCounters"], before="devices")
 def devices_or_counters(spec: View) -> Iterator[Problem]:
     """Shared counters are in a separate slice, without devices."""
     if "sharedCounters" in spec and "devices" in spec:

@@ -68,10 +68,7 @@ class AllocatedToleration(Struct):
         declared={35: {"formats": (formats.label_key,), "checked_by": None}},
     )
     operator = Text(
-        "Exists or Equal.",
-        go="DeviceTolerationOperator",
-        default="Equal",
-        declared={35: {"one_of": OPERATORS}},
+        "Exists or Equal.", go="DeviceTolerationOperator", default="Equal", declared={35: {"one_of": OPERATORS}}
     )
     value = Text("The taint's value, for Equal.")
     effect = Text(

@@ -34,7 +34,6 @@ def check(root: Expression, scope: Scope, issues: Issues, budget: Budget) -> lis
     """Checks an expression; writes types, resolved names and overloads into its nodes.
 
     Args:
-        scope: The meanings of names.
         budget: Pays for work that does not grow with the text alone, mostly on types.
 
     Raises:
@@ -94,9 +93,6 @@ class _Checker:
 
     def _mismatch(self, offset: int, expected: Type, found: Type) -> None:
         self._issues.report(offset, MISMATCHED_TYPE, str(expected), str(found))
-
-    def _literal(self, node: ast.Literal) -> Type:
-        return type_of(node.value)
 
     # -- names
 
@@ -355,7 +351,7 @@ class _Checker:
         return {node.variable: first, node.variable2: second} if node.variable2 else {node.variable: first}
 
     _CHECKS: ClassVar[Mapping[type, Callable[..., Type]]] = {
-        ast.Literal: _literal,
+        ast.Literal: lambda _, node: type_of(node.value),
         ast.Ident: _ident,
         ast.Select: _select,
         ast.Call: _call,

@@ -74,15 +74,11 @@ class _Local(NamedTuple):
 
 
 def estimate_cost(
-    checked: Checked,
-    scope: Scope,
-    declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None,
+    checked: Checked, scope: Scope, declared_size: Callable[[EstimatedNode], Bounds | None] = lambda _: None
 ) -> Bounds:
     """The range of the cost of evaluating an expression.
 
     Args:
-        checked: The expression, with its types checked.
-        scope: The scope that checked it.
         declared_size: The bounds of the size of the value at a path, None if they are not declared.
 
     Returns:
@@ -252,13 +248,11 @@ class _Estimator:
     def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:
         then, otherwise = node.arguments[1:]
         self._sizes[node] = self._size_or_unknown(then).union(self._size_or_unknown(otherwise))
-        first, second = self._entries_of(then), self._entries_of(otherwise)
-        if first is not None and second is not None:
-            self._entries[node] = first.union(second)
+        self._join_entries(node)
         return costs[0].plus(costs[1].union(costs[2]))
 
     def _join_entries(self, node: ast.Call) -> None:
-        first, second = (self._entries_of(argument) for argument in node.arguments)
+        first, second = (self._entries_of(argument) for argument in node.arguments[-2:])
         if first is not None and second is not None:
             self._entries[node] = first.union(second)
 

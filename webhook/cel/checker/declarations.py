@@ -1,17 +1,6 @@
 """Declarations of an environment: functions, variables, types and macros, bundled in libraries.
 
-This is the way to extend the engine. A library is data::
-
-    QUANTITY = opaque("kubernetes.Quantity")
-
-    LIBRARY = Library(
-        "quantity",
-        functions=(
-            Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse_quantity)),
-            Function("sign", Overload("quantity_sign", (QUANTITY,), INT, Quantity.sign, member=True)),
-        ),
-        types=(QUANTITY,),
-    )
+This is the way to extend the engine; `webhook.cel` has an example.
 
 An implementation takes the argument values, the target first, and gives the value or raises `EvaluationError`; it is
 called only with values of the declared types. Values of an opaque type are of a Python class with the class attribute
@@ -25,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import Issues
+from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Struct, Value
@@ -33,7 +23,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.cel.cost.calls import CallCost
     from webhook.cel.cost.sizes import CallEstimateFunction
-    from webhook.cel.overloads import Overload
+    from webhook.cel.overloads import Implementation
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
 
@@ -55,6 +45,18 @@ class Function:
     def __init__(self, name: str, *overloads: Overload) -> None:
         self.name = name
         self.overloads = overloads
+
+
+def member(
+    name: str,
+    id_: str,
+    parameters: tuple[Type, ...],
+    result: Type,
+    implementation: Implementation,
+    **rest: Any,  # fields of Overload
+) -> Function:
+    """A function with one overload, which is called on a target."""
+    return Function(name, Overload(id_, parameters, result, implementation, member=True, **rest))
 
 
 class StructType(NamedTuple):
@@ -99,7 +101,6 @@ class Library(NamedTuple):
         name: A name for people.
         functions: Functions; overloads join those that the environment already has under the same name.
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
-        variables: Variables and their types.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         validators: Run on every expression once its types are checked.
         call_costs: By function name, costs that override those of overloads (as Kubernetes sets them).

@@ -27,13 +27,7 @@ _NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 
 
 class Checked(NamedTuple):
-    """An expression that was parsed and, unless checking was left out, type-checked.
-
-    Args:
-        text: The expression as it was written.
-        type: The type of its value; `dyn` if it was not checked.
-        is_checked: Whether types were checked.
-    """
+    """An expression that was parsed and, unless checking was left out, type-checked; else its type is `dyn`."""
 
     text: str
     root: Expression
@@ -42,12 +36,7 @@ class Checked(NamedTuple):
 
 
 class Scope:
-    """The meanings of names: the functions, variables, types and macros of libraries; immutable.
-
-    Args:
-        variables: Variables and their types.
-        options: The options of the environment.
-    """
+    """The meanings of names: the functions, variables, types and macros of libraries; immutable."""
 
     def __init__(
         self,
@@ -115,30 +104,16 @@ class Scope:
         variables: Mapping[str, Type] | None = None,
         **options: Any,  # fields of EnvironmentOptions
     ) -> Self:
-        """An environment with more libraries, variables or other options.
-
-        Args:
-            *libraries: Added after the existing ones.
-            variables: Added, or given another type.
-            **options: Fields of `EnvironmentOptions` to change.
-        """
+        """An environment with more libraries, with variables added or given other types, and with other options."""
         extended = copy.copy(self)
         if options:
-            extended._change(options)  # noqa: SLF001 - it is in the making
+            extended.options = self.options._replace(**options)
+            extended._signatures = {}  # noqa: SLF001 - it is in the making
         extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001 - as above
         return extended
 
-    def _change(self, options: dict[str, Any]) -> None:
-        self.options = self.options._replace(**options)
-        self._signatures = {}
-
     def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function for one form of call.
-
-        Args:
-            arity: The number of arguments, the target of a member counted.
-            member: Whether it is called on a target.
-        """
+        """The overloads of a function for one form of call; the target of a member counts as an argument."""
         key = (function, arity, member)
         found = self._signatures.get(key)
         if found is None:

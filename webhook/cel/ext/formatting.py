@@ -11,12 +11,11 @@ from webhook.budget import work
 from webhook.cel.checker.declarations import Validator
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.runtime import conversions, temporal
-from webhook.cel.runtime.decimals import positional
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
-from webhook.cel.types.base import DYN, Kind, Type, list_of
+from webhook.cel.types.base import Kind
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
 
 _DEFAULT_PRECISION: Final = 6
@@ -106,31 +105,24 @@ class Formatter:
         refusals: By clause, the kinds that it accepts and the error for others.
     """
 
-    arguments_type: Type = list_of(DYN)
-
     def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]]) -> None:
         self.refusals = refusals
 
     def format(self, text: str, arguments: list[Value]) -> str:
         """Formats the arguments according to the text."""
-
-        def clause(letter: str, precision: int | None, index: int) -> str:
-            value = arguments[index]
-            kind = type_of(value).kind
-            self.check(letter, kind, type_of(value).name, None)
-            return self._apply(letter, precision, value)
-
         size = 0
 
-        def limited(letter: str, precision: int | None, index: int) -> str:
+        def clause(letter: str, precision: int | None, index: int) -> str:
             nonlocal size
-            shown = clause(letter, precision, index)
+            type_ = type_of(arguments[index])
+            self.check(letter, type_.kind, type_.name, None)
+            shown = self._apply(letter, precision, arguments[index])
             size += len(shown)
             must_fit(size)
             return shown
 
         try:
-            return _interpolate(text, len(arguments), limited)[0]
+            return _interpolate(text, len(arguments), clause)[0]
         except _FormatError as error:
             raise EvaluationError(str(error)) from None
 
@@ -146,7 +138,8 @@ class Formatter:
         if letter == "s":
             return self._string(value)
         if letter in "xX":
-            shown = _hexadecimal(value)
+            data = value.encode("utf-8", "surrogatepass") if type(value) is str else value
+            shown = data.hex() if type(data) is bytes else format(int(data), "x")
             return shown.upper() if letter == "X" else shown
         if letter in "bo":
             return format(int(value), letter)
@@ -165,26 +158,12 @@ class Formatter:
         raise NotImplementedError
 
 
-def _hexadecimal(value: Value) -> str:
-    if type(value) is str:
-        return value.encode("utf-8", "surrogatepass").hex()
-    return value.hex() if type(value) is bytes else format(int(value), "x")
-
-
 def _joined(parts: Iterable[str]) -> str:
     """Parts with commas, bounded: nested values that hold others twice would make huge texts."""
     found = list(parts)
     work(1 + len(found))
     must_fit(sum(map(len, found)))
     return ", ".join(found)
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return f"[{_joined(parts)}]"
-
-
-def _not_printable(value: Value) -> _FormatError:
-    return _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
 
 
 def _bytes_text(value: bytes) -> str:
@@ -199,12 +178,12 @@ class _Plain(Formatter):
 
     def _string(self, value: Value) -> str:
         if type(value) is list:
-            return _listed(map(self._string, value))
+            return f"[{_joined(map(self._string, value))}]"
         if isinstance(value, dict):
             entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
             return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
         if type(value) is float:
-            return _infinite(value) or positional(value)
+            return _infinite(value) or temporal.positional(value)
         return _scalar(value)
 
     def _decimal(self, value: Value) -> str:
@@ -240,7 +219,7 @@ def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
         return temporal.format_duration(value)
     if type(value) is types.Type:
         return value.name
-    raise _not_printable(value)
+    raise _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
 
 
 class _WithLocale(Formatter):
@@ -248,7 +227,7 @@ class _WithLocale(Formatter):
 
     def _string(self, value: Value) -> str:
         if type(value) is list:
-            return _listed(map(self._nested, value))
+            return f"[{_joined(map(self._nested, value))}]"
         if isinstance(value, dict):
             entries = sorted((self._key(from_key(key)), self._nested(each)) for key, each in value.items())
             return f"{{{_joined(f'{key}:{each}' for key, each in entries)}}}"
@@ -277,7 +256,9 @@ class _WithLocale(Formatter):
         return self._string(value)
 
     def _double(self, letter: str, places: int, value: Value) -> str:
-        number = self._number(letter, value)
+        if type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
+            raise _FormatError(f"{self.refusals[letter][1]}string")
+        number = float(value)
         if not math.isfinite(number):
             return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
         if letter == "f":
@@ -286,34 +267,15 @@ class _WithLocale(Formatter):
         power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
         return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
 
-    def _number(self, letter: str, value: Value) -> float:
-        if type(value) is float:
-            return value
-        if value not in {"NaN", "Infinity", "-Infinity"}:
-            raise _FormatError(f"{self.refusals[letter][1]}string")
-        return float(value)
-
 
 _PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
 PLAIN: Final = _Plain(
     {
         "s": _PRINTED,
-        "d": (
-            _INTEGERS | {Kind.DOUBLE},
-            "decimal clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "f": (
-            _INTEGERS | {Kind.DOUBLE},
-            "fixed-point clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "e": (
-            _INTEGERS | {Kind.DOUBLE},
-            "scientific clause can only be used on ints, uints, and doubles, was given ",
-        ),
-        "b": (
-            _INTEGERS | {Kind.BOOL},
-            "only ints, uints, and bools can be formatted as binary, was given ",
-        ),
+        "d": (_INTEGERS | {Kind.DOUBLE}, "decimal clause can only be used on ints, uints, and doubles, was given "),
+        "f": (_INTEGERS | {Kind.DOUBLE}, "fixed-point clause can only be used on ints, uints, and doubles, was given "),
+        "e": (_INTEGERS | {Kind.DOUBLE}, "scientific clause can only be used on ints, uints, and doubles, was given "),
+        "b": (_INTEGERS | {Kind.BOOL}, "only ints, uints, and bools can be formatted as binary, was given "),
         "x": (
             _INTEGERS | {Kind.STRING, Kind.BYTES},
             "only ints, uints, bytes, and strings can be formatted as hex, was given ",
@@ -325,14 +287,8 @@ WITH_LOCALE: Final = _WithLocale(
     {
         "s": _PRINTED,
         "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
-        "f": (
-            frozenset({Kind.DOUBLE, Kind.STRING}),
-            "fixed-point clause can only be used on doubles, was given ",
-        ),
-        "e": (
-            frozenset({Kind.DOUBLE, Kind.STRING}),
-            "scientific clause can only be used on doubles, was given ",
-        ),
+        "f": (frozenset({Kind.DOUBLE, Kind.STRING}), "fixed-point clause can only be used on doubles, was given "),
+        "e": (frozenset({Kind.DOUBLE, Kind.STRING}), "scientific clause can only be used on doubles, was given "),
         "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary, was given "),
         "x": (
             _INTEGERS | {Kind.STRING, Kind.BYTES},

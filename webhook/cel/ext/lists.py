@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from itertools import chain
 from typing import Final
 
 from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import member as method
 from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR, CostFunction
 from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, Estimate, EstimatedNode, SizeOf, fixed, member
-from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
+from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import COMPARABLE, equal, less, must_fit
+from webhook.cel.runtime.operators import COMPARABLE, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
@@ -66,10 +68,6 @@ def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
     return flat
 
 
-def _sort(values: list[Value]) -> list[Value]:
-    return _sort_by_keys(values, values)
-
-
 def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
     if keys and type(keys[0]) not in COMPARABLE:
         raise EvaluationError("list elements must be comparable")
@@ -77,27 +75,14 @@ def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
         raise EvaluationError("list elements must have the same type")
 
     def order(one: int, other: int) -> int:
-        if _precedes(keys[one], keys[other]):
-            return -1
-        return 1 if _precedes(keys[other], keys[one]) else 0
+        return precedes(keys[other], keys[one]) - precedes(keys[one], keys[other])
 
     return [values[position] for position in sorted(range(len(values)), key=cmp_to_key(order))]
-
-
-def _precedes(one: Value, other: Value) -> bool:
-    try:
-        return less(one, other)
-    except EvaluationError:  # NaN
-        return False
 
 
 def _range(count: int) -> list[int]:
     must_fit(count, MAX_RANGE)
     return list(range(count))
-
-
-def _reverse(values: list[Value]) -> list[Value]:
-    return values[::-1]
 
 
 def _distinct(values: list[Value]) -> list[Value]:
@@ -135,11 +120,6 @@ def _go_name(value: Value) -> str:
     return "*types.Err" if type(value) is EvaluationError else go_type(value)
 
 
-def _no_list(value: Value) -> CostLimitExceededError:
-    missing = "Contains" if type(value) in _ADDERS else "Add"
-    return crash(f"interface conversion: {_go_name(value)} is not traits.Lister: missing method {missing}")
-
-
 def _of_result(_: Sequence[Value], result: Value) -> int:
     return _allocation(size_of(result))
 
@@ -157,7 +137,8 @@ def _of_comparing(position: int) -> CostFunction:
     def cost(arguments: Sequence[Value], _: Value) -> int:
         values = arguments[position]
         if type(values) is not list:
-            raise _no_list(values)
+            missing = "Contains" if type(values) in _ADDERS else "Add"
+            raise crash(f"interface conversion: {_go_name(values)} is not traits.Lister: missing method {missing}")
         is_text = bool(values) and type(values[0]) in {str, bytes}
         return _allocation(size_of(values) ** 2, 2.0 + (STRING_FACTOR if is_text else 0))
 
@@ -189,10 +170,6 @@ def _estimate_flatten(
     return _estimated(size_of(member(target)), float(depth))
 
 
-def _estimate_reverse(size_of: SizeOf, target: EstimatedNode | None, _: Sequence[EstimatedNode]) -> CallEstimate:
-    return _estimated(size_of(member(target)))
-
-
 def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
     factor = 2.0 + (STRING_FACTOR if element in {STRING, BYTES} else 0)
 
@@ -203,41 +180,25 @@ def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
     return estimate
 
 
-def _sorting() -> tuple[Function, Function]:
-    sort, by_keys = [], []
-    for type_ in _COMPARABLE:
-        own = list_of(type_)
-        sort.append(
-            Overload(
-                f"list_{type_.name}_sort",
-                (own,),
-                own,
-                _sort,
-                member=True,
-                guarded=False,
-                cost=_of_comparing(0),
-                estimate=_estimate_comparing(type_),
-            )
-        )
-        by_keys.append(
-            Overload(
-                f"list_{type_.name}_sortByAssociatedKeys", (_LIST, own), _LIST, _sort_by_keys, member=True,
-                guarded=False, cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
-            )
-        )  # fmt: skip
-    return Function("sort", *sort), Function("@sortByAssociatedKeys", *by_keys)
+def _sorting(type_: Type) -> tuple[Function, Function]:
+    own, guards = list_of(type_), {"guarded": False}
+    return (
+        method(
+            "sort", f"list_{type_.name}_sort", (own,), own, lambda values: _sort_by_keys(values, values),
+            **guards, cost=_of_comparing(0), estimate=_estimate_comparing(type_),
+        ),
+        method(
+            "@sortByAssociatedKeys", f"list_{type_.name}_sortByAssociatedKeys", (_LIST, own), _LIST, _sort_by_keys,
+            **guards, cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
+        ),
+    )  # fmt: skip
 
 
 LISTS: Final = Library(
     "lists",
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
-        Function(
-            "slice",
-            Overload(
-                "list_slice", (_LIST, INT, INT), _LIST, _slice, member=True, cost=_of_result, estimate=_estimate_slice
-            ),
-        ),
+        method("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
         Function(
             "flatten",
             Overload(
@@ -249,23 +210,18 @@ LISTS: Final = Library(
                 cost=_of_flattening, estimate=_estimate_flatten,
             ),
         ),
-        *_sorting(),
+        *chain.from_iterable(map(_sorting, _COMPARABLE)),
         Function(
             "lists.range",
             Overload("lists_range", (INT,), list_of(INT), _range, cost=_of_result, estimate=_estimate_range),
         ),
-        Function(
-            "reverse",
-            Overload(
-                "list_reverse", (_LIST,), _LIST, _reverse, member=True, cost=_of_result, estimate=_estimate_reverse
-            ),
+        method(
+            "reverse", "list_reverse", (_LIST,), _LIST, lambda values: values[::-1],
+            cost=_of_result, estimate=_estimate_flatten,
         ),
-        Function(
-            "distinct",
-            Overload(
-                "list_distinct", (_LIST,), _LIST, _distinct, member=True,
-                cost=_of_comparing(0), estimate=_estimate_comparing(DYN),
-            ),
+        method(
+            "distinct", "list_distinct", (_LIST,), _LIST, _distinct,
+            cost=_of_comparing(0), estimate=_estimate_comparing(DYN),
         ),
     ),
 )  # fmt: skip

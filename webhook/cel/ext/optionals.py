@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.bindings import binding
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import has_value, of_non_zero, value_of
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
@@ -25,8 +24,9 @@ from webhook.cel.types.base import (
     optional_of,
     parameter,
 )
-from webhook.cel.types.values import NONE, Optional, Value
+from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
 
+_YEAR_ONE: Final = -62_135_596_800_000_000_000
 _K: Final = parameter("K")
 _V: Final = parameter("V")
 _OPTIONAL: Final = optional_of(_V)
@@ -34,16 +34,18 @@ _LIST: Final = list_of(_V)
 _MAP: Final = map_of(_K, _V)
 
 
-def _none() -> Optional:
-    return NONE
+def _value_of(optional: Optional) -> Value:
+    if not optional.present:
+        raise EvaluationError("optional.none() dereference")
+    return optional.value
 
 
-def _first(values: list[Value]) -> Optional:
-    return Optional(values[0]) if values else NONE
-
-
-def _last(values: list[Value]) -> Optional:
-    return Optional(values[-1]) if values else NONE
+def _is_zero(value: Value) -> bool:
+    if type(value) is Duration:
+        return value.nanos == 0
+    if type(value) is Timestamp:
+        return value.nanos == _YEAR_ONE
+    return value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
 
 
 def _unwrap(values: list[Value]) -> list[Value]:
@@ -81,10 +83,18 @@ OPTIONALS: Final = Library(
     ),
     functions=(
         Function("optional.of", Overload("optional_of", (_V,), _OPTIONAL, Optional)),
-        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, of_non_zero)),
-        Function("optional.none", Overload("optional_none", (), _OPTIONAL, _none)),
-        Function("value", Overload("optional_value", (_OPTIONAL,), _V, value_of, member=True)),
-        Function("hasValue", Overload("optional_hasValue", (_OPTIONAL,), BOOL, has_value, member=True)),
+        Function(
+            "optional.ofNonZeroValue",
+            Overload(
+                "optional_ofNonZeroValue",
+                (_V,),
+                _OPTIONAL,
+                lambda value: NONE if _is_zero(value) else Optional(value),
+            ),
+        ),
+        Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),
+        member("value", "optional_value", (_OPTIONAL,), _V, _value_of),
+        member("hasValue", "optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.present),
         Function("or", Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, member=True)),
         Function("orValue", Overload("optional_orValue_value", (_OPTIONAL, _V), _V, member=True)),
         Function("_?._", Overload("select_optional_field", (DYN, STRING), _OPTIONAL)),
@@ -100,9 +110,9 @@ OPTIONALS: Final = Library(
             Overload("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
             Overload("optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
         ),
-        Function("first", Overload("list_first", (_LIST,), _OPTIONAL, _first, member=True)),
-        Function("last", Overload("list_last", (_LIST,), _OPTIONAL, _last, member=True)),
+        member("first", "list_first", (_LIST,), _OPTIONAL, lambda values: Optional(values[0]) if values else NONE),
+        member("last", "list_last", (_LIST,), _OPTIONAL, lambda values: Optional(values[-1]) if values else NONE),
         Function("optional.unwrap", Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrap)),
-        Function("unwrapOpt", Overload("optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrap, member=True)),
+        member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrap),
     ),
 )

@@ -23,14 +23,6 @@ def _contains(whole: list[Value], part: list[Value]) -> bool:
     return all(contains(each, whole) for each in part)
 
 
-def _equivalent(first: list[Value], second: list[Value]) -> bool:
-    return _contains(first, second) and _contains(second, first)
-
-
-def _intersects(first: list[Value], second: list[Value]) -> bool:
-    return any(contains(each, second) for each in first)
-
-
 def _estimate(factor: float) -> Estimate:
     def estimate(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         return CallEstimate(size_of(arguments[0]).times(size_of(arguments[1])).scaled(factor).plus(ONE))
@@ -39,22 +31,19 @@ def _estimate(factor: float) -> Estimate:
 
 
 def _function(name: str, implementation: Implementation, factor: int) -> Function:
-    overload = Overload(
-        f"list_sets_{name}_list",
-        (_LIST, _LIST),
-        BOOL,
-        implementation,
-        cost=cost.of_product(factor),
-        estimate=_estimate(factor),
+    costs = cost.of_product(factor)
+    id_ = f"list_sets_{name}_list"
+    return Function(
+        f"sets.{name}",
+        Overload(id_, (_LIST, _LIST), BOOL, implementation, cost=costs, estimate=_estimate(factor)),
     )
-    return Function(f"sets.{name}", overload)
 
 
 SETS: Final = Library(
     "sets",
     functions=(
         _function("contains", _contains, 1),
-        _function("equivalent", _equivalent, 2),
-        _function("intersects", _intersects, 1),
+        _function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2),
+        _function("intersects", lambda first, second: any(contains(each, second) for each in first), 1),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
 from webhook.cel.ext.wellknown import WELL_KNOWN
@@ -209,7 +209,7 @@ _ACCESSORS: Final = (
     _accessor("getHours", "hours", _access(lambda moment: moment.hour), temporal.in_units(3600 * NANOS)),
     _accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), temporal.in_units(60 * NANOS)),
     _accessor("getSeconds", "seconds", _access(lambda moment: moment.second), temporal.in_units(NANOS)),
-    _accessor("getMilliseconds", "milliseconds", temporal.milliseconds, temporal.duration_milliseconds),
+    _accessor("getMilliseconds", "milliseconds", temporal.milliseconds, temporal.in_units(10**6)),
 )
 
 _OPERATORS: Final = (
@@ -265,38 +265,17 @@ _OPERATORS: Final = (
 )
 
 
-_TWO_STRINGS: Final = (STRING, STRING)
+_TWO: Final = (STRING, STRING)
+_PREFIX: Final = {"cost": cost.of_argument(0), "estimate": estimate.prefix}
+_SEARCH: Final = {"cost": cost.of_search, "estimate": estimate.search}
+_REGEX: Final = {"cost": cost.of_regex, "estimate": estimate.regex}
 _STRINGS: Final = (
-    Function(
-        "startsWith",
-        Overload(
-            "starts_with_string", _TWO_STRINGS, BOOL, operators.starts_with, member=True,
-            cost=cost.of_argument(0), estimate=estimate.prefix,
-        ),
-    ),
-    Function(
-        "endsWith",
-        Overload(
-            "ends_with_string", _TWO_STRINGS, BOOL, operators.ends_with, member=True,
-            cost=cost.of_argument(0), estimate=estimate.prefix,
-        ),
-    ),
-    Function(
-        "contains",
-        Overload(
-            "contains_string", _TWO_STRINGS, BOOL, operators.contains_text, member=True,
-            cost=cost.of_search, estimate=estimate.search,
-        ),
-    ),
-    Function(
-        "matches",
-        Overload("matches", _TWO_STRINGS, BOOL, regex.matches),
-        Overload(
-            "matches_string", _TWO_STRINGS, BOOL, regex.matches, member=True,
-            cost=cost.of_regex, estimate=estimate.regex,
-        ),
-    ),
-)  # fmt: skip
+    member("startsWith", "starts_with_string", _TWO, BOOL, lambda text, part: text.startswith(part), **_PREFIX),
+    member("endsWith", "ends_with_string", _TWO, BOOL, lambda text, part: text.endswith(part), **_PREFIX),
+    member("contains", "contains_string", _TWO, BOOL, lambda text, part: part in text, **_SEARCH),
+    Function("matches", Overload("matches", _TWO, BOOL, regex.matches)),
+    member("matches", "matches_string", _TWO, BOOL, regex.matches, **_REGEX),
+)
 
 STANDARD: Final = Library(
     "standard",

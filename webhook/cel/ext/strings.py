@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.cost import calls as cost
 from webhook.cel.cost import sizes as estimate
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import must_fit
-from webhook.cel.types.base import INT, STRING, Type, list_of
+from webhook.cel.types.base import DYN, INT, STRING, Type, list_of
 from webhook.cel.types.values import Value
 from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
@@ -56,14 +56,6 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
     return -1 if offset >= len(text) else text.rfind(part, 0, offset + len(part))
 
 
-def _lower(text: str) -> str:
-    return text.translate(_UPPER)
-
-
-def _upper(text: str) -> str:
-    return text.translate(_LOWER)
-
-
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     replaced = text.count(old) if count < 0 else min(count, text.count(old))
     must_fit(len(text) + replaced * (len(new) - len(old)))
@@ -93,10 +85,6 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:end]
 
 
-def _trim(text: str) -> str:
-    return text.strip(GO_SPACE)
-
-
 def _join(parts: list[Value], separator: str = "") -> str:
     for part in parts:
         if type(part) is not str:
@@ -109,84 +97,46 @@ def _quote(text: str) -> str:
     return f'"{_SURROGATES.sub("�", text).translate(GO_ESCAPES)}"'
 
 
-def _reverse(text: str) -> str:
-    return text[::-1]
-
-
-def _member(name: str, result: Type, implementation: Implementation, **parameters: tuple[Type, ...]) -> Function:
-    overloads = [Overload(id_, types, result, implementation, member=True) for id_, types in parameters.items()]
-    return Function(name, *overloads)
+def _longer(name: str, id_: str, longer: str, result: Type, implementation: Implementation, *types: Type) -> Function:
+    """A function whose last argument may be left out."""
+    short = Overload(id_, types[:-1], result, implementation, member=True)
+    return Function(name, short, Overload(f"{id_}{longer}", types, result, implementation, member=True))
 
 
 _FUNCTIONS: Final = (
-    _member("charAt", STRING, _char_at, string_char_at_int=(STRING, INT)),
-    _member(
-        "indexOf",
-        INT,
-        _index_of,
-        string_index_of_string=(STRING, STRING),
-        string_index_of_string_int=(STRING, STRING, INT),
-    ),
-    _member(
-        "lastIndexOf",
-        INT,
-        _last_index_of,
-        string_last_index_of_string=(STRING, STRING),
-        string_last_index_of_string_int=(STRING, STRING, INT),
-    ),
-    _member("lowerAscii", STRING, _lower, string_lower_ascii=(STRING,)),
-    _member(
-        "replace",
-        STRING,
-        _replace,
-        string_replace_string_string=(STRING, STRING, STRING),
-        string_replace_string_string_int=(STRING, STRING, STRING, INT),
-    ),
-    _member(
-        "split",
-        _STRINGS,
-        _split,
-        string_split_string=(STRING, STRING),
-        string_split_string_int=(STRING, STRING, INT),
-    ),
-    _member(
-        "substring",
-        STRING,
-        _substring,
-        string_substring_int=(STRING, INT),
-        string_substring_int_int=(STRING, INT, INT),
-    ),
-    _member("trim", STRING, _trim, string_trim=(STRING,)),
-    _member("upperAscii", STRING, _upper, string_upper_ascii=(STRING,)),
-    _member("join", STRING, _join, list_join=(_STRINGS,), list_join_string=(_STRINGS, STRING)),
+    member("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at),
+    _longer("indexOf", "string_index_of_string", "_int", INT, _index_of, STRING, STRING, INT),
+    _longer("lastIndexOf", "string_last_index_of_string", "_int", INT, _last_index_of, STRING, STRING, INT),
+    member("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),
+    _longer("replace", "string_replace_string_string", "_int", STRING, _replace, STRING, STRING, STRING, INT),
+    _longer("split", "string_split_string", "_int", _STRINGS, _split, STRING, STRING, INT),
+    _longer("substring", "string_substring_int", "_int", STRING, _substring, STRING, INT, INT),
+    member("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(GO_SPACE)),
+    member("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),
+    _longer("join", "list_join", "_string", STRING, _join, _STRINGS, STRING),
 )
 
 
 @lru_cache(maxsize=8)
 def strings(version: int) -> Library:
-    """One version of the library.
+    """One version of the library, with the costs of all: 1 brought `format` and `strings.quote`, 3 `reverse`.
 
-    Args:
-        version: 0 to 4: 1 brought `format` and `strings.quote`, 3 `reverse`; 4 formats without locale. The costs are
-            those of all these versions.
+    Version 4 formats without a locale.
     """
     if version == 0:
         return Library("strings", functions=_FUNCTIONS)
     formatter = PLAIN if version >= _PLAIN_FORMAT_SINCE else WITH_LOCALE
     functions = [
         *_FUNCTIONS,
-        Function(
+        member(
             "format",
-            Overload(
-                "string_format",
-                (STRING, formatter.arguments_type),
-                STRING,
-                formatter.format,
-                member=True,
-                cost=cost.of_argument(0),
-                estimate=estimate.of_target,
-                stops_early=True,
-            ),
+            "string_format",
+            (STRING, list_of(DYN)),
+            STRING,
+            formatter.format,
+            cost=cost.of_argument(0),
+            estimate=estimate.of_target,
+            stops_early=True,
         ),
         Function(
             "strings.quote",
@@ -194,5 +144,5 @@ def strings(version: int) -> Library:
         ),
     ]
     if version >= _REVERSE_SINCE:
-        functions.append(_member("reverse", STRING, _reverse, string_reverse=(STRING,)))
+        functions.append(member("reverse", "string_reverse", (STRING,), STRING, lambda text: text[::-1]))
     return Library("strings", functions=tuple(functions), validators=(format_validator(formatter),))

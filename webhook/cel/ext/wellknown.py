@@ -35,16 +35,13 @@ def _json(value: Value) -> Value:
         return [_json(each) for each in value]
     if isinstance(value, dict):
         work(1 + len(value))
-        return {_name(from_key(key)): _json(each) for key, each in value.items()}
+        keys = (str(each).lower() if type(each) is bool else str(each) for each in map(from_key, value))
+        return dict(zip(keys, map(_json, value.values()), strict=True))
     if cls is bytes:
         return base64.b64encode(value).decode()
     if cls is Timestamp:
         return temporal.format_timestamp(value)
     return temporal.format_duration(value) if cls is Duration else value
-
-
-def _name(key: Value) -> str:
-    return str(key).lower() if type(key) is bool else str(key)
 
 
 def _nanos(fields: _Fields) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, Final, Protocol
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, STRING, Type, struct
@@ -31,11 +30,7 @@ DECISION: Final = struct(f"{_PREFIX}Decision")
 
 
 class User(NamedTuple):
-    """The user of a request.
-
-    Args:
-        groups: The groups that the user is in.
-    """
+    """The user of a request."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -44,13 +39,7 @@ class User(NamedTuple):
 
 @only_receiver
 class Decision:
-    """A decision of the authorizer.
-
-    Args:
-        allowed: Whether the user may.
-        reason: The reason, if the authorizer gives one.
-        error: The error, if there was one.
-    """
+    """A decision of the authorizer; the reason and the error are empty if there are none."""
 
     __slots__ = ("allowed", "error", "reason")
     cel_type: ClassVar[Type] = DECISION
@@ -89,11 +78,7 @@ class ResourceCheck(NamedTuple):
 
 @only_receiver
 class AuthorizerValue(NamedTuple):
-    """The value of `authorizer`.
-
-    Args:
-        user: The user whose access is checked.
-    """
+    """The value of `authorizer`, which checks what a user may do."""
 
     user: User
     authorize: Authorize
@@ -133,28 +118,22 @@ def _check(question: PathCheck | ResourceCheck, verb: str) -> Decision:
     return question.authorizer.authorize(question._replace(verb=verb))
 
 
-def _member(
-    name: str, id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., object]
-) -> Function:
-    return Function(name, Overload(id_, parameters, result, implementation, member=True))
-
-
 def _narrowing(name: str, id_: str, field: str) -> Function:
     def narrow(question: ResourceCheck, value: str) -> ResourceCheck:
         return question._replace(**{field: value})  # type: ignore[arg-type]  # all of these fields are texts
 
-    return _member(name, id_, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, narrow)
+    return member(name, id_, (RESOURCE_CHECK, STRING), RESOURCE_CHECK, narrow)
 
 
 LIBRARY: Final = Library(
     "kubernetes.authz",
     functions=(
-        _member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
-        _member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
-        _member(
+        member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
+        member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
+        member(
             "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
         ),
-        _member("resource", "groupcheck_resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
+        member("resource", "groupcheck_resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
         _narrowing("subresource", "resourcecheck_subresource", "subresource"),
         _narrowing("namespace", "resourcecheck_namespace", "namespace"),
         _narrowing("name", "resourcecheck_name", "name"),
@@ -163,10 +142,10 @@ LIBRARY: Final = Library(
             Overload("pathcheck_check", (PATH_CHECK, STRING), DECISION, _check, member=True),
             Overload("resourcecheck_check", (RESOURCE_CHECK, STRING), DECISION, _check, member=True),
         ),
-        _member("errored", "decision_errored", (DECISION,), BOOL, lambda decision: bool(decision.error)),
-        _member("error", "decision_error", (DECISION,), STRING, lambda decision: decision.error),
-        _member("allowed", "decision_allowed", (DECISION,), BOOL, lambda decision: decision.allowed),
-        _member("reason", "decision_reason", (DECISION,), STRING, lambda decision: decision.reason),
+        member("errored", "decision_errored", (DECISION,), BOOL, lambda decision: bool(decision.error)),
+        member("error", "decision_error", (DECISION,), STRING, lambda decision: decision.error),
+        member("allowed", "decision_allowed", (DECISION,), BOOL, lambda decision: decision.allowed),
+        member("reason", "decision_reason", (DECISION,), STRING, lambda decision: decision.reason),
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import ip, netip
 from webhook.cel.kubernetes.ip import IP, IP_TYPE
@@ -75,24 +75,8 @@ def _contains_ip_text(cidr: CIDR, text: str) -> bool:
     return _contains_ip(cidr, address)
 
 
-def _contains_cidr(cidr: CIDR, other: CIDR) -> bool:
-    return cidr.prefix.contains_prefix(other.prefix)
-
-
-def _contains_cidr_text(cidr: CIDR, text: str) -> bool:
-    return _contains_cidr(cidr, parse(text))
-
-
-def _address(cidr: CIDR) -> IP:
-    return IP(cidr.prefix.address)
-
-
-def _length(cidr: CIDR) -> int:
-    return cidr.prefix.length
-
-
-def _masked(cidr: CIDR) -> CIDR:
-    return CIDR(cidr.prefix.masked)
+def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
+    return cidr.prefix.contains_prefix((parse(other) if isinstance(other, str) else other).prefix)
 
 
 LIBRARY: Final = Library(
@@ -109,11 +93,11 @@ LIBRARY: Final = Library(
         ),
         Function(
             "containsCIDR",
-            Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr_text, member=True),
+            Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr, member=True),
             Overload("cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, member=True),
         ),
-        Function("ip", Overload("cidr_ip", (CIDR_TYPE,), IP_TYPE, _address, member=True)),
-        Function("prefixLength", Overload("cidr_prefix_length", (CIDR_TYPE,), INT, _length, member=True)),
-        Function("masked", Overload("cidr_masked", (CIDR_TYPE,), CIDR_TYPE, _masked, member=True)),
+        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.prefix.address)),
+        member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.prefix.length),
+        member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, lambda cidr: CIDR(cidr.prefix.masked)),
     ),
 )

@@ -64,29 +64,13 @@ def _of_first(factor: float) -> CallCost:
     return lambda _, arguments, __: traversal(size_of(arguments[0]), factor)
 
 
-def _selector_cost(_: str, arguments: Sequence[Value], __: Value) -> int:
-    return _selector(fixed(size_of(arguments[1]))).high
-
-
-def _join_cost(_: str, __: Sequence[Value], result: Value) -> int:
-    return traversal(size_of(result), 2 * STRING_FACTOR)
-
-
 def _regex_cost(text: Value, pattern_size: int) -> int:
     return traversal(1 + size_of(text)) * traversal(pattern_size, REGEX_FACTOR)
-
-
-def _find_cost(_: str, arguments: Sequence[Value], __: Value) -> int:
-    return _regex_cost(arguments[0], size_of(arguments[1]))
 
 
 def _validate_cost(_: str, arguments: Sequence[Value], __: Value) -> int | None:
     format_ = arguments[0]
     return _regex_cost(arguments[1], format_.regex_size) if isinstance(format_, Format) else None
-
-
-def _ip_cost(id_: str, arguments: Sequence[Value], _: Value) -> int:
-    return 1 if id_ == "cidr_ip" else traversal(size_of(arguments[0]))
 
 
 def _contains_ip_cost(id_: str, arguments: Sequence[Value], _: Value) -> int:
@@ -103,13 +87,15 @@ def _contains_cidr_cost(id_: str, arguments: Sequence[Value], _: Value) -> int:
 _COSTS: Final[dict[str, CallCost]] = {
     "check": _fixed_cost(_CHECK_COST),
     **dict.fromkeys(_CHEAP, _fixed_cost(1)),
-    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector_cost),
+    **dict.fromkeys(
+        ("fieldSelector", "labelSelector"), lambda _, arguments, __: _selector(fixed(size_of(arguments[1]))).high
+    ),
     **dict.fromkeys(_SCANNING, of_scan),
     **dict.fromkeys(("url", "jsonpatch.escapeKey", *_REWRITING, *_READING), _of_first(STRING_FACTOR)),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _of_first(2 * STRING_FACTOR)),
-    "join": _join_cost,
-    **dict.fromkeys(("find", "findAll"), _find_cost),
-    "ip": _ip_cost,
+    "join": lambda _, __, result: traversal(size_of(result), 2 * STRING_FACTOR),
+    **dict.fromkeys(("find", "findAll"), lambda _, arguments, __: _regex_cost(arguments[0], size_of(arguments[1]))),
+    "ip": lambda id_, arguments, _: 1 if id_ == "cidr_ip" else traversal(size_of(arguments[0])),
     "containsIP": _contains_ip_cost,
     "containsCIDR": _contains_cidr_cost,
     "validate": _validate_cost,

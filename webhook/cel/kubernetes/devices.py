@@ -13,7 +13,7 @@ from typing import Final
 from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.checker.declarations import Function, Library, StructType
+from webhook.cel.checker.declarations import Library, StructType, member
 from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode, SizeOf
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
@@ -24,7 +24,6 @@ from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
-from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import equal
 from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.ast import Expression
@@ -59,11 +58,7 @@ _LIST_MAX: Final = 48
 
 
 class Selector:
-    """A selector that the API server can evaluate.
-
-    Args:
-        estimate: Estimates its cost; None where the release has no limit.
-    """
+    """A selector that the API server can evaluate; its cost is estimated where the release has a limit."""
 
     def __init__(self, program: Program, root: Expression, estimate: Callable[[], int | None] | None) -> None:
         self.program = program
@@ -226,19 +221,13 @@ _NAMED_VALUES: Final = {
     "version": SEMVER,
 }
 _NAMED_RESOURCES_LIBRARY: Final = Library(
-    "named resources",
-    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()},
+    "named resources", variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
 )
 
 
 @lru_cache(maxsize=64)
 def selector_environment(release: Release, gates: frozenset[str] = frozenset(), *, stored: bool) -> Environment:
-    """The environment of selectors.
-
-    Args:
-        gates: The feature gates that are on; their additions may be used at once.
-        stored: Whether the selector is in the cluster already; then gates do not matter.
-    """
+    """The environment of selectors; stored ones may use the additions of all gates, others those of the given ones."""
     base = environment(release, stored=stored)
     if release <= _NAMED_RESOURCES:
         return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
@@ -272,45 +261,31 @@ def _device(attribute: Type, *, has_multiple: bool) -> Library:
 
 
 def _includes(target: Value, sought: Value) -> bool:
-    if type(target) is not list:
-        return equal(target, sought)
-    if any(equal(value, sought) for value in target[:_LIST_MAX]):
-        return True
+    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
+
+
+def _includes_in_short(target: Value, sought: Value) -> bool:
+    if type(target) is not list or _includes(target[:_LIST_MAX], sought):
+        return type(target) is list or equal(target, sought)
     if len(target) > _LIST_MAX:
         raise EvaluationError(f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values")
     return False
 
 
-def _estimate_includes(
-    _: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    return None if target is None else CallEstimate(Bounds(0, _LIST_MAX))
+def _including(id_: str, includes: Callable[[Value, Value], bool], size: Bounds | None = None) -> Library:
+    """The library whose `includes` goes through a list of some size, or of its own."""
+
+    def estimate(
+        size_of: SizeOf, _: str, target: EstimatedNode | None, __: Sequence[EstimatedNode]
+    ) -> CallEstimate | None:
+        return None if target is None else CallEstimate(size or size_of(target))
+
+    functions = (member("includes", id_, (DYN, DYN), BOOL, includes),)
+    return Library("includes", functions=functions, call_estimates={"includes": estimate})
 
 
-_INCLUDES: Final = Library(
-    "includes",
-    functions=(Function("includes", Overload("dra_includes_dyn_dyn", (DYN, DYN), BOOL, _includes, member=True)),),
-    call_estimates={"includes": _estimate_includes},
-)
-
-
-def _includes_of_any_length(target: Value, sought: Value) -> bool:
-    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
-
-
-def _estimate_includes_by_size(
-    size_of: SizeOf, __: str, target: EstimatedNode | None, ___: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    return None if target is None else CallEstimate(size_of(target))
-
-
-_INCLUDES_OF_ANY_LENGTH: Final = Library(
-    "includes",
-    functions=(
-        Function("includes", Overload("list_includes", (DYN, DYN), BOOL, _includes_of_any_length, member=True)),
-    ),
-    call_estimates={"includes": _estimate_includes_by_size},
-)
+_INCLUDES: Final = _including("dra_includes_dyn_dyn", _includes_in_short, Bounds(0, _LIST_MAX))
+_INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes", _includes)
 """From Kubernetes 1.37 on, the list library provides `includes`."""
 
 

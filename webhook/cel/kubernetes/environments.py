@@ -20,18 +20,7 @@ from webhook.cel.kubernetes import cidr, costs, ip, lists, quantity, regex, semv
 from webhook.cel.kubernetes import format as formats
 from webhook.cel.overloads import Overload
 from webhook.cel.syntax.grammar import Quoting
-from webhook.cel.types.base import (
-    BOOL,
-    DYN,
-    INT,
-    STRING,
-    TIMESTAMP,
-    Kind,
-    Type,
-    list_of,
-    map_of,
-    struct,
-)
+from webhook.cel.types.base import BOOL, DYN, INT, STRING, TIMESTAMP, Kind, Type, list_of, map_of, struct
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -41,16 +30,8 @@ from webhook.release import Release
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
 
 
-def _escape(key: str) -> str:
-    return key.translate(_ESCAPES)
-
-
-_JSON_PATCH_KEYS: Final = Library(
-    "kubernetes.jsonpatch",
-    functions=(
-        Function("jsonpatch.escapeKey", Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, _escape)),
-    ),
-)
+_ESCAPE: Final = Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, lambda key: key.translate(_ESCAPES))
+_JSON_PATCH_KEYS: Final = Library("kubernetes.jsonpatch", functions=(Function("jsonpatch.escapeKey", _ESCAPE),))
 
 
 CALL_LIMIT: Final = 1_000_000
@@ -110,22 +91,15 @@ _HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homo
 
 
 def compatible_with(release: Release, *, stored: bool) -> Release:
-    """The release whose libraries expressions may use.
-
-    Args:
-        stored: Whether the expression is already in the cluster.
-    """
+    """The release whose libraries expressions may use, those that are stored in the cluster and others."""
     return release if stored or release < _COMPATIBLE_SINCE else Release(release - 1)
 
 
 @lru_cache(maxsize=64)
 def environment(release: Release, *, stored: bool = False) -> Environment:
-    """The environment of all expressions in Kubernetes; it declares no variables.
-
-    Args:
-        stored: Whether the expression is already in the cluster.
-    """
+    """The environment of all expressions in Kubernetes, stored ones or others; it declares no variables."""
     usable = compatible_with(release, stored=stored)
+    quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
     libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
@@ -140,15 +114,9 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
             cross_type_numeric=usable >= _CROSS_TYPE_SINCE,
             presence_test_cost=0,
             strict_optionals=release >= _NEWER_CEL_SINCE,
-            quoting=_quoting(release),
+            quoting=quoting if release >= _QUOTES_SINCE else Quoting.UNKNOWN,
         ),
     )
-
-
-def _quoting(release: Release) -> Quoting:
-    if release < _QUOTES_SINCE:
-        return Quoting.UNKNOWN
-    return Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
 
 
 # -- admission
@@ -260,12 +228,7 @@ _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
 @lru_cache(maxsize=64)
 def admission_environment(
-    release: Release,
-    *,
-    stored: bool = False,
-    params: bool = False,
-    authorizer: bool = True,
-    patch_types: bool = False,
+    release: Release, *, stored: bool = False, params: bool = False, authorizer: bool = True, patch_types: bool = False
 ) -> Environment:
     """The environment of expressions in admission policies (apiserver/pkg/admission/plugin/cel/compile.go).
 
@@ -274,8 +237,6 @@ def admission_environment(
 
     Args:
         stored: Whether the expression is already in the cluster.
-        params: Whether `params` is declared.
-        authorizer: Whether `authorizer` is declared.
         patch_types: Whether the types of mutations, `Object{…}` and `JSONPatch{…}`, are declared.
     """
     added = [_REQUEST_VARIABLES]
@@ -291,12 +252,7 @@ def admission_environment(
 
 
 def with_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
-    """The environment with `variables.x`.
-
-    Args:
-        environment: The environment to extend.
-        variables: The variables' types by name, see `variable_type`; names that are added later count too.
-    """
+    """The environment with `variables.x`, of `variable_type`; names that are added later count, too."""
     type_ = StructType(struct("kubernetes.variables"), variables)
     return environment.extend(Library("variables", variables={"variables": type_.type}, structs=(type_,)))
 

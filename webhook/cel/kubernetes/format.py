@@ -27,13 +27,6 @@ _TIME_TEXT: Final = Pattern(_TIME)
 _DATE_TEXT: Final = Pattern("([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _BASE64_SIGN = "[A-Za-z0-9+/]"
 _BASE64_TEXT: Final = Pattern(f"(?=.)(?:{_BASE64_SIGN}{{4}})*+(?:{_BASE64_SIGN}{{2}}==|{_BASE64_SIGN}{{3}}=)?")
-_DNS_1035_TEXT: Final = Pattern("[a-z]([-a-z0-9]*[a-z0-9])?")
-_DNS_1035_LABEL_MAX = 63
-_NO_DNS_1035_LABEL = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 _LEAP_YEAR: Final = 2000
 _SHORTEST_DATETIME: Final = 4
 
@@ -63,12 +56,6 @@ class Format:
     def __hash__(self) -> int:
         """Equal formats hash alike."""
         return hash(self.name)
-
-
-def _dns_1035_label(text: str) -> formats.Messages:
-    too_long = len(text.encode(errors="surrogatepass")) > _DNS_1035_LABEL_MAX
-    length = (f"must be no more than {_DNS_1035_LABEL_MAX} characters",) if too_long else ()
-    return length if _DNS_1035_TEXT.fullmatch(text) else (*length, _NO_DNS_1035_LABEL)
 
 
 def _uri(text: str) -> formats.Messages:
@@ -115,27 +102,19 @@ def _prefix(validate: Callable[[str], formats.Messages]) -> Callable[[str], form
 def named(release: Release) -> Mapping[str, Format]:
     """The formats by name, with the texts of a Kubernetes release."""
 
-    def label(text: str) -> formats.Messages:
-        return formats.dns_label(text, release)
+    def of_release(check: Callable[[str, Release], formats.Messages]) -> Callable[[str], formats.Messages]:
+        return lambda text: check(text, release)
 
-    def subdomain(text: str) -> formats.Messages:
-        return formats.dns_subdomain(text, release)
-
-    def qualified_name(text: str) -> formats.Messages:
-        return formats.label_key(text, release)
-
-    def label_value(text: str) -> formats.Messages:
-        return formats.label_value(text, release)
-
+    label, subdomain = of_release(formats.dns_label), of_release(formats.dns_subdomain)
     return {
         "dns1123Label": Format("DNS1123Label", label, 30),
         "dns1123Subdomain": Format("DNS1123Subdomain", subdomain, 60),
-        "dns1035Label": Format("DNS1035Label", _dns_1035_label, 30),
-        "qualifiedName": Format("QualifiedName", qualified_name, 60),
+        "dns1035Label": Format("DNS1035Label", formats.dns1035_label, 30),
+        "qualifiedName": Format("QualifiedName", of_release(formats.label_key), 60),
         "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _prefix(label), 30),
         "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _prefix(subdomain), 60),
-        "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(_dns_1035_label), 30),
-        "labelValue": Format("LabelValue", label_value, 40),
+        "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _prefix(formats.dns1035_label), 30),
+        "labelValue": Format("LabelValue", of_release(formats.label_value), 40),
         "uri": Format("URI", _uri, 1103),
         "uuid": Format("uuid", _matching(_UUID_TEXT, "does not match the UUID format"), len(_UUID)),
         "byte": Format("byte", _matching(_BASE64_TEXT, "invalid base64"), 84),

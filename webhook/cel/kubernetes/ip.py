@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from operator import attrgetter
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import netip
 from webhook.cel.overloads import Overload
@@ -85,16 +85,8 @@ def _is_canonical(text: str) -> bool:
     return str(parse(text).address) == text
 
 
-def _family(ip: IP) -> int:
-    return ip.address.version
-
-
-def _member(name: str, id_: str, result: Type, implementation: Callable[[IP], object]) -> Function:
-    return Function(name, Overload(id_, (IP_TYPE,), result, implementation, member=True))
-
-
 def _kind(name: str, id_: str, is_of: Callable[[netip.Address], bool]) -> Function:
-    return _member(name, id_, BOOL, lambda ip: is_of(ip.address))
+    return member(name, id_, (IP_TYPE,), BOOL, lambda ip: is_of(ip.address))
 
 
 LIBRARY: Final = Library(
@@ -105,7 +97,7 @@ LIBRARY: Final = Library(
         Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(parse))),
         Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
         Function("string", Overload("ip_to_string", (IP_TYPE,), STRING, IP.cel_string)),
-        _member("family", "ip_family", INT, _family),
+        member("family", "ip_family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         _kind("isUnspecified", "ip_is_unspecified", attrgetter("is_unspecified")),
         _kind("isLoopback", "ip_is_loopback", attrgetter("is_loopback")),
         _kind("isLinkLocalMulticast", "ip_is_link_local_multicast", _is_link_local_multicast),

@@ -7,23 +7,11 @@ from functools import reduce
 from itertools import pairwise
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import COMPARABLE, add, equal, less, no_such_overload
-from webhook.cel.types.base import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    INT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Type,
-    list_of,
-    parameter,
-)
+from webhook.cel.runtime.operators import COMPARABLE, add, equal, no_such_overload, precedes
+from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value
 
 _NAMES: Final = {
@@ -32,14 +20,6 @@ _NAMES: Final = {
 }  # fmt: skip
 _ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 _A: Final = parameter("A")
-
-
-def _precedes(one: Value, other: Value) -> bool:
-    """Whether a comparable value is less than another; of values of different types, none is."""
-    try:
-        return less(one, other)
-    except EvaluationError:
-        return False
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
@@ -55,23 +35,16 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
 
 
 def _is_sorted(values: list[Value]) -> bool:
-    return not any(_precedes(after, before) for before, after in pairwise(_comparable(values)))
+    return not any(precedes(after, before) for before, after in pairwise(_comparable(values)))
 
 
-def _sum_from(zero: Value) -> Callable[[list[Value]], Value]:
-    return lambda values: reduce(add, values, zero)
+def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
+    def chosen(values: list[Value]) -> Value:
+        if not values:
+            raise EvaluationError(f"{name} called on empty list")
+        return reduce(lambda best, each: each if is_better(each, best) else best, _comparable(values))
 
-
-def _least(values: list[Value]) -> Value:
-    if not values:
-        raise EvaluationError("min called on empty list")
-    return reduce(lambda least, each: each if _precedes(each, least) else least, _comparable(values))
-
-
-def _greatest(values: list[Value]) -> Value:
-    if not values:
-        raise EvaluationError("max called on empty list")
-    return reduce(lambda greatest, each: each if _precedes(greatest, each) else greatest, _comparable(values))
+    return Function(name, *(_of_elements(name, type_, chosen) for type_ in _NAMES))
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
@@ -82,14 +55,13 @@ def _last_index_of(values: list[Value], sought: Value) -> int:
     return next((position for position in range(len(values) - 1, -1, -1) if equal(values[position], sought)), -1)
 
 
-def _sum(type_: Type) -> Overload:
-    name = _NAMES[type_]
-    return Overload(f"list_{name}_sum_{name}", (list_of(type_),), type_, _sum_from(_ZEROS[type_]), member=True)
-
-
-def _choice(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
+def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
     name = _NAMES[type_]
     return Overload(f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation, member=True)
+
+
+def _sum(type_: Type) -> Overload:
+    return _of_elements("sum", type_, lambda values: reduce(add, values, _ZEROS[type_]))
 
 
 LIBRARY: Final = Library(
@@ -103,11 +75,9 @@ LIBRARY: Final = Library(
             ),
         ),
         Function("sum", *map(_sum, _ZEROS)),
-        Function("max", *(_choice("max", type_, _greatest) for type_ in _NAMES)),
-        Function("min", *(_choice("min", type_, _least) for type_ in _NAMES)),
-        Function("indexOf", Overload("list_a_index_of_int", (list_of(_A), _A), INT, _index_of, member=True)),
-        Function(
-            "lastIndexOf", Overload("list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of, member=True)
-        ),
+        _extreme("max", lambda each, best: precedes(best, each)),
+        _extreme("min", precedes),
+        member("indexOf", "list_a_index_of_int", (list_of(_A), _A), INT, _index_of),
+        member("lastIndexOf", "list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of),
     ),
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import ClassVar, Final, TypeGuard
 
 from webhook import formats
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
@@ -18,11 +17,7 @@ QUANTITY: Final = struct("kubernetes.Quantity")
 
 @only_class
 class Quantity:
-    """A quantity, as a value of expressions.
-
-    Args:
-        computed: Whether it is the result of `add` or `sub`.
-    """
+    """A quantity, as a value of expressions; `computed` if it is the result of `add` or `sub`."""
 
     __slots__ = ("computed", "number")
     cel_type: ClassVar[Type] = QUANTITY
@@ -53,9 +48,7 @@ def parse(text: str) -> Quantity:
     Raises:
         EvaluationError: The text is invalid.
     """
-    if len(text) <= _SHORT:
-        return _parse_short(text)
-    return _parse(text)
+    return _parse_short(text) if len(text) <= _SHORT else _parse(text)
 
 
 def _parse(text: str) -> Quantity:
@@ -81,24 +74,20 @@ def _compare(one: Quantity, other: Quantity) -> int:
     return (one.number > other.number) - (one.number < other.number)
 
 
-def _add(one: Quantity, other: Quantity) -> Quantity:
-    return Quantity(one.number + other.number, computed=True)
+def _number(value: Quantity | int) -> formats.Quantity:
+    return value.number if isinstance(value, Quantity) else formats.whole_quantity(value)
 
 
-def _add_int(one: Quantity, number: int) -> Quantity:
-    return Quantity(one.number + formats.whole_quantity(number), computed=True)
+def _add(one: Quantity, other: Quantity | int) -> Quantity:
+    return Quantity(one.number + _number(other), computed=True)
 
 
-def _subtract(one: Quantity, other: Quantity) -> Quantity:
-    return Quantity(one.number + -other.number, computed=True)
+def _subtract(one: Quantity, other: Quantity | int) -> Quantity:
+    return Quantity(one.number + -_number(other), computed=True)
 
 
-def _subtract_int(one: Quantity, number: int) -> Quantity:
-    return Quantity(one.number + -formats.whole_quantity(number), computed=True)
-
-
-def _member(name: str, id_: str, result: Type, implementation: Callable[..., object], *others: Type) -> Function:
-    return Function(name, Overload(id_, (QUANTITY, *others), result, implementation, member=True))
+_ONE: Final = (QUANTITY,)
+_TWO: Final = (QUANTITY, QUANTITY)
 
 
 LIBRARY: Final = Library(
@@ -107,23 +96,21 @@ LIBRARY: Final = Library(
         Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse)),
         Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, succeeds(formats.parse_quantity))),
         Function("sign", Overload("quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign)),
-        _member(
-            "isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.number > other.number, QUANTITY
-        ),
-        _member("isLessThan", "quantity_is_less_than", BOOL, lambda one, other: one.number < other.number, QUANTITY),
-        _member("compareTo", "quantity_compare_to", INT, _compare, QUANTITY),
-        _member("asApproximateFloat", "quantity_get_float", DOUBLE, lambda quantity: quantity.number.approximately()),
-        _member("asInteger", "quantity_get_int", INT, _as_integer),
-        _member("isInteger", "quantity_is_integer", BOOL, lambda quantity: quantity.number.as_int64() is not None),
+        member("isGreaterThan", "quantity_is_greater_than", _TWO, BOOL, lambda one, other: one.number > other.number),
+        member("isLessThan", "quantity_is_less_than", _TWO, BOOL, lambda one, other: one.number < other.number),
+        member("compareTo", "quantity_compare_to", _TWO, INT, _compare),
+        member("asApproximateFloat", "quantity_get_float", _ONE, DOUBLE, lambda one: one.number.approximately()),
+        member("asInteger", "quantity_get_int", _ONE, INT, _as_integer),
+        member("isInteger", "quantity_is_integer", _ONE, BOOL, lambda one: one.number.as_int64() is not None),
         Function(
             "add",
-            Overload("quantity_add", (QUANTITY, QUANTITY), QUANTITY, _add, member=True),
-            Overload("quantity_add_int", (QUANTITY, INT), QUANTITY, _add_int, member=True),
+            Overload("quantity_add", _TWO, QUANTITY, _add, member=True),
+            Overload("quantity_add_int", (QUANTITY, INT), QUANTITY, _add, member=True),
         ),
         Function(
             "sub",
-            Overload("quantity_sub", (QUANTITY, QUANTITY), QUANTITY, _subtract, member=True),
-            Overload("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract_int, member=True),
+            Overload("quantity_sub", _TWO, QUANTITY, _subtract, member=True),
+            Overload("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract, member=True),
         ),
     ),
 )

@@ -6,7 +6,7 @@ import string
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
@@ -148,14 +148,6 @@ def _without_zeros(part: str) -> str:
     return part if part[:1] in _DIGITS and part else f"0{part}"
 
 
-def _is_greater(one: Semver, other: Semver) -> bool:
-    return one.version > other.version
-
-
-def _is_less(one: Semver, other: Semver) -> bool:
-    return one.version < other.version
-
-
 def _compare(one: Semver, other: Semver) -> int:
     return (one.version > other.version) - (one.version < other.version)
 
@@ -165,15 +157,18 @@ def _part(name: str, position: int) -> Function:
         number = semver.version.numbers[position]
         return number if number <= INT_MAX else number - _WRAP
 
-    return Function(name, Overload(f"semver_{name}", (SEMVER,), INT, part, member=True))
+    return member(name, f"semver_{name}", (SEMVER,), INT, part)
+
+
+_PAIR: Final = (SEMVER, SEMVER)
 
 
 _FUNCTIONS: Final = (
     Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
     Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
-    Function("isGreaterThan", Overload("semver_is_greater_than", (SEMVER, SEMVER), BOOL, _is_greater, member=True)),
-    Function("isLessThan", Overload("semver_is_less_than", (SEMVER, SEMVER), BOOL, _is_less, member=True)),
-    Function("compareTo", Overload("semver_compare_to", (SEMVER, SEMVER), INT, _compare, member=True)),
+    member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, lambda one, other: one.version > other.version),
+    member("isLessThan", "semver_is_less_than", _PAIR, BOOL, lambda one, other: one.version < other.version),
+    member("compareTo", "semver_compare_to", _PAIR, INT, _compare),
     _part("major", 0),
     _part("minor", 1),
     _part("patch", 2),
@@ -186,9 +181,5 @@ _NORMALIZING: Final = (
 
 @lru_cache(maxsize=2)
 def library(version: int) -> Library:
-    """One version of the library.
-
-    Args:
-        version: 0 or 1, which brought the second argument of `semver` and `isSemver`: whether to normalize.
-    """
+    """Version 0 of the library, or 1, which brought the second argument of `semver` and `isSemver`, to normalize."""
     return Library("kubernetes.Semver", functions=_FUNCTIONS + (_NORMALIZING if version else ()))

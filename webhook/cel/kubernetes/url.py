@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.kubernetes import gourl
 from webhook.cel.overloads import Overload
@@ -43,8 +42,7 @@ def _parse(text: str) -> URL:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
 
-def _member(name: str, id_: str, implementation: Callable[[URL], object], result: Type = STRING) -> Function:
-    return Function(name, Overload(id_, (URL_TYPE,), result, implementation, member=True))
+_URL: Final = (URL_TYPE,)
 
 
 LIBRARY: Final = Library(
@@ -52,11 +50,11 @@ LIBRARY: Final = Library(
     functions=(
         Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _parse)),
         Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(gourl.parse_request_uri))),
-        _member("getScheme", "url_get_scheme", lambda url: url.url.scheme),
-        _member("getHost", "url_get_host", lambda url: url.url.host.decode(errors="replace")),
-        _member("getHostname", "url_get_hostname", lambda url: url.url.hostname()),
-        _member("getPort", "url_get_port", lambda url: url.url.port()),
-        _member("getEscapedPath", "url_get_escaped_path", lambda url: url.url.escaped_path()),
-        _member("getQuery", "url_get_query", lambda url: url.url.query(), map_of(STRING, list_of(STRING))),
+        member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.url.scheme),
+        member("getHost", "url_get_host", _URL, STRING, lambda url: url.url.host.decode(errors="replace")),
+        member("getHostname", "url_get_hostname", _URL, STRING, lambda url: url.url.hostname()),
+        member("getPort", "url_get_port", _URL, STRING, lambda url: url.url.port()),
+        member("getEscapedPath", "url_get_escaped_path", _URL, STRING, lambda url: url.url.escaped_path()),
+        member("getQuery", "url_get_query", _URL, map_of(STRING, list_of(STRING)), lambda url: url.url.query()),
     ),
 )

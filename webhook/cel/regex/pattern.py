@@ -107,7 +107,10 @@ class Stack:
             return
         least, most = counts
         count = max(1, least if most < 0 else most)
-        node.size = max(1, _repeated(part.size, least, most))
+        if most >= 0:
+            node.size = max(1, most * part.size + most - least)
+        else:
+            node.size = max(1, 1 + least * part.size if least else 2 + part.size)
         node.weight = part.weight * count
         node.copies = part.copies * count if most else 1
         self._check(node)
@@ -140,10 +143,6 @@ class Stack:
     def _concatenate(self) -> None:
         self._merge()
         self._joined(self._top(), CONCATENATION)
-
-    def _bar(self) -> None:
-        if not self._swap():
-            self._push(Node(BAR))
 
     def _swap(self) -> bool:
         """Puts the part on top below the bar beneath it, where parts that match one character are joined."""
@@ -184,12 +183,6 @@ class Stack:
         self._push(part)
 
 
-def _repeated(size: int, least: int, most: int) -> int:
-    if most < 0:
-        return 1 + least * size if least else 2 + size
-    return most * size + most - least
-
-
 def _is_class(node: Node) -> bool:
     return node.kind == CLASS or (node.kind == LITERAL and node.size == 1)
 
@@ -217,12 +210,7 @@ _CLASS_WEIGHT: Final = 8
 
 
 class ParsedPattern(NamedTuple):
-    """A parsed regular expression.
-
-    Args:
-        text: The same expression for RE2.
-        weight: About the number of RE2's instructions for it.
-    """
+    """A parsed regular expression: the same for RE2, and about the number of RE2's instructions for it."""
 
     text: str
     weight: int
@@ -286,7 +274,8 @@ class _Reader(Stack):
         elif char == "|":
             self._at += 1
             self._concatenate()
-            self._bar()
+            if not self._swap():
+                self._push(Node(BAR))
         elif char == ")":
             self._at += 1
             self._close()
@@ -601,14 +590,7 @@ _UNASSIGNED: Final = frozenset({"cn", "unassigned"})
 
 
 def unicode_class(name: str) -> tuple[str, bool] | None:
-    """RE2's form of a class.
-
-    Args:
-        name: The class's name, as written in a pattern, without a `^`.
-
-    Returns:
-        The form between brackets, and whether these must be negated; None if the class is unknown.
-    """
+    """RE2's form of a class between brackets, and whether these must be negated; None if the class is unknown."""
     key = _canonical(name)
     if key in _UNASSIGNED:
         return _ASSIGNED, True

@@ -56,11 +56,7 @@ _REMEMBERED: Final = 64
 
 
 class CompiledPattern:
-    """A pattern that can be searched for.
-
-    Args:
-        compiled: RE2's form of it.
-    """
+    """A pattern that can be searched for."""
 
     __slots__ = ("_compiled", "_found", "_size")
 

@@ -56,11 +56,7 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
 
 
 def _emit_made(
-    writer: Writer,
-    function: str,
-    operands: list[Operand],
-    overloads: tuple[Overload, ...],
-    cost: int | CostFunction,
+    writer: Writer, function: str, operands: list[Operand], overloads: tuple[Overload, ...], cost: int | CostFunction
 ) -> Operand:
     results = {python_type(overload.result) for overload in overloads}
     cls = results.pop() if len(results) == 1 else None
@@ -77,12 +73,7 @@ def _emit_made(
 
 
 def _emit_sized(
-    writer: Writer,
-    operands: list[Operand],
-    overloads: tuple[Overload, ...],
-    cost: CostFunction,
-    made: str,
-    call: str,
+    writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...], cost: CostFunction, made: str, call: str
 ) -> None:
     """Writes a call whose cost depends on sizes; after one on a list of any values, the clock is checked soon."""
     known = writer.given(cost)

@@ -22,24 +22,12 @@ _WORK_OF_LINE: Final = 6
 
 
 def compile_expression(analysis: Analysis) -> Any:  # `webhook.cel.runtime.program.Evaluate`
-    """Writes and compiles an expression; gives the function that evaluates it.
-
-    Args:
-        analysis: The analysis of the expression.
-
-    Raises:
-        CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
-        BudgetExceededError: Compiling is more work than the budget in force allows.
-    """
+    """Writes and compiles an expression; gives the function that evaluates it. It raises what `compiled` does."""
     return compiled([analysis], lambda: Generator(analysis))
 
 
 def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
-    """Compiles what a generator writes; gives the function that evaluates it.
-
-    Args:
-        analyses: The expressions that it writes.
-        make: Makes the generator.
+    """Compiles what a generator of some expressions writes; gives the function that evaluates it.
 
     Raises:
         CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
@@ -75,20 +63,17 @@ def stopped(left: int, error: Exception) -> int:
     return left
 
 
+_NAMED: Final[tuple[Any, ...]] = (
+    *(bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type),
+    *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
+    *(attributes.follow, attributes.goes_on, attributes.lookup, attributes.present, attributes.resolved_optional),
+    *(attributes.resolved_presence, attributes.step, attributes.unbound),
+    *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
+    *(folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.insert_entry, folds.insert_map),
+    *(logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name, logic.undecided, stopped),
+)
 BUILTINS: Final[dict[str, object]] = {
-    **{each.__name__: each for each in (bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type)},
-    **{each.__name__: each for each in (CostLimitExceededError, EvaluationError, KeyError)},
-    **{each.__name__: each for each in (getsizeof, Meter, caught, count_built, count_bytes, look)},
-    **{each.__name__: each for each in (attributes.follow, attributes.goes_on, attributes.lookup)},
-    **{
-        each.__name__: each for each in (attributes.present, attributes.resolved_optional, attributes.resolved_presence)
-    },
-    **{each.__name__: each for each in (attributes.step, attributes.unbound)},
-    **{each.__name__: each for each in (aggregates.MapBuilder, aggregates.append, aggregates.put_optional)},
-    **{each.__name__: each for each in (Optional, calls.afford)},
-    **{each.__name__: each for each in (folds.Lazy, folds.elements, folds.entries, folds.inserted)},
-    **{each.__name__: each for each in (logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name)},
-    **{each.__name__: each for each in (folds.insert_entry, folds.insert_map, logic.undecided, stopped)},
+    **{each.__name__: each for each in _NAMED},
     "CONTAINERS": equality.CONTAINERS,
     "END": folds.END,
     "KEYS": folds.KEYS,

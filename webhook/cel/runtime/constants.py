@@ -68,9 +68,6 @@ def _check_type(name: object) -> None:
 class Analysis:
     """Analyzes one expression.
 
-    Args:
-        scope: The meanings of names.
-
     Attributes:
         variables: The names of the variables that it uses.
         weights: For every node, the number of nodes in it, without those in parts that are large themselves.
@@ -143,7 +140,7 @@ class Analysis:
 
     def _find(self, node: Expression) -> Value:  # noqa: PLR0911 - one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
-            return self._type_name(node)
+            return node.resolved if self.checked.is_checked and type(node.resolved) is Type else NOT_CONSTANT
         if not self.scope.options.fold_constants:
             return NOT_CONSTANT
         if isinstance(node, ast.Call):
@@ -155,9 +152,6 @@ class Analysis:
         if isinstance(node, ast.ListExpression):
             return self._list(node)
         return self._map(node) if isinstance(node, ast.MapExpression) else NOT_CONSTANT
-
-    def _type_name(self, node: ast.Ident | ast.Select) -> Value:
-        return node.resolved if self.checked.is_checked and type(node.resolved) is Type else NOT_CONSTANT
 
     def _list(self, node: ast.ListExpression) -> Value:
         if node.optional:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 import re
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
-from webhook.cel.runtime.decimals import digits_of, positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
 from webhook.patterns import Pattern
 
@@ -91,20 +92,11 @@ def string_to_double(text: str) -> float:
     """Reads a number as Go's strconv.ParseFloat does."""
     if _DOUBLE.fullmatch(text):
         if text.lstrip("+-")[:2] in {"0x", "0X"}:
-            value = _hexadecimal(text)
-        else:
-            value = float(text)
-            if math.isinf(value) and "i" not in text.lower():
-                fail("string", "double")
-        return value
+            with suppress(OverflowError):
+                return float.fromhex(text.replace("_", ""))
+        elif not math.isinf(value := float(text)) or "i" in text.lower():
+            return value
     fail("string", "double")
-
-
-def _hexadecimal(text: str) -> float:
-    try:
-        return float.fromhex(text.replace("_", ""))
-    except OverflowError:
-        fail("string", "double")
 
 
 def string_to_bool(text: str) -> bool:
@@ -167,10 +159,11 @@ def double_to_string(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    digits, exponent = digits_of(value)
+    _, digits, exponent = decimal.Decimal(repr(value)).as_tuple()
+    assert isinstance(exponent, int)  # noqa: S101 - the number is finite
     point = len(digits) + exponent - 1
     if value == 0 or -4 <= point < _EXPONENT_FROM:  # noqa: PLR2004 - %g
-        return positional(value)
-    mantissa = digits.rstrip("0")
+        return temporal.positional(value)
+    mantissa = "".join(map(str, digits)).rstrip("0")
     fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
     return f"{'-' if value < 0 else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"

@@ -103,11 +103,7 @@ def _sort(values: list[Value]) -> tuple[type, type | None]:
 
 
 class _Dispatcher:
-    """The possible overloads of a call; the arguments choose one.
-
-    Args:
-        overloads: The overloads, in the order in which they are tried.
-    """
+    """The possible overloads of a call, in the order in which they are tried; the arguments choose one."""
 
     __slots__ = ("_candidates", "_function", "_looks_inside", "_operator", "known")
 
@@ -165,10 +161,6 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     """A function that makes a call: it takes a meter and the arguments, and gives the result or the error.
 
     An argument that is an error is the result. Memory that the call may have built is counted.
-
-    Args:
-        overloads: The overloads that may apply; a single one, if the checker could tell.
-        arity: The number of arguments.
     """
     dispatcher = _Dispatcher(function, overloads)
     known, find = dispatcher.known, dispatcher.find

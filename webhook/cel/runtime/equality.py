@@ -27,12 +27,7 @@ _KEPT: Final = 10_000
 
 
 class Comparison:
-    """Compares values of any size.
-
-    Args:
-        left: The cost left to be spent.
-        mark: The cost below which the clock is checked; it is nearer afterwards.
-    """
+    """Compares values of any size; the `mark` below which the clock is checked is nearer afterwards."""
 
     __slots__ = ("_known", "_left", "_meter", "_parts", "mark")
 

@@ -257,11 +257,7 @@ def entries(
     """The entries of a loop with two variables; like `elements`."""
     if isinstance(value, dict):
         return left, ((from_key(key), each) for key, each in value.items()), None
-    return (
-        left + end_cost,
-        iter(()),
-        _no_range(value, "unsupported comprehension range type: {}"),
-    )
+    return (left + end_cost, iter(()), _no_range(value, "unsupported comprehension range type: {}"))
 
 
 def _no_range(value: Value, text: str) -> EvaluationError:

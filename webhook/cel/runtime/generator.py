@@ -39,12 +39,7 @@ SMALL: Final = 20
 
 
 class Generator(Writer):
-    """Writes one expression.
-
-    Args:
-        analysis: The analysis of the expression.
-        gives_up: As for `Writer`.
-    """
+    """Writes one expression."""
 
     def __init__(self, analysis: Analysis, *, gives_up: bool = False) -> None:
         super().__init__(analysis.scope, gives_up=gives_up)

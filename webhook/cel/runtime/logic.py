@@ -181,13 +181,7 @@ def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negate
 
 
 def same_by_name(
-    meter: Meter,
-    left: int,
-    mark: int,
-    first: Value,
-    second: Value,
-    negated: bool,
-    by_name: CallCost,
+    meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool, by_name: CallCost
 ) -> tuple[int, int, Value]:
     """Like `same`, where the environment sets the cost."""
     _, mark, result = same(meter, left, mark, first, second, negated)

@@ -59,8 +59,6 @@ def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
     """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
 
     Args:
-        left: The cost left to be spent.
-        mark: The mark so far.
         steps: The units of cost that would match the work.
 
     Raises:

@@ -15,7 +15,6 @@ from webhook.cel.types.values import (
     ABSENT,
     INT_MAX,
     INT_MIN,
-    NONE,
     UINT_MAX,
     DefaultingMap,
     Duration,
@@ -307,63 +306,23 @@ def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[
     return comparison
 
 
+def precedes(one: Value, other: Value) -> bool:
+    """Whether a value is less than another; of values of different types, none is, nor is NaN."""
+    try:
+        return less(one, other)
+    except EvaluationError:
+        return False
+
+
 less = _comparison(lt, "_<_")
 less_equal = _comparison(le, "_<=_")
 greater = _comparison(gt, "_>_")
 greater_equal = _comparison(ge, "_>=_")
 
 
-# -- texts, and any values
+# -- any values
 
 
 def identity(value: Value) -> Value:
     """`dyn(value)`, and the conversion of a value to its own type."""
     return value
-
-
-def starts_with(text: str, prefix: str) -> bool:
-    """`text.startsWith(prefix)`."""
-    return text.startswith(prefix)
-
-
-def ends_with(text: str, suffix: str) -> bool:
-    """`text.endsWith(suffix)`."""
-    return text.endswith(suffix)
-
-
-def contains_text(text: str, part: str) -> bool:
-    """`text.contains(part)`."""
-    return part in text
-
-
-# -- optional values
-
-
-def has_value(optional: Optional) -> bool:
-    """`a.hasValue()`."""
-    return optional.present
-
-
-def value_of(optional: Optional) -> Value:
-    """`a.value()`."""
-    if not optional.present:
-        raise EvaluationError("optional.none() dereference")
-    return optional.value
-
-
-def of_non_zero(value: Value) -> Optional:
-    """`optional.ofNonZeroValue(value)`."""
-    return NONE if _is_zero(value) else Optional(value)
-
-
-def _is_zero(value: Value) -> bool:
-    if value is None:
-        return True
-    if type(value) is Duration:
-        return value.nanos == 0
-    if type(value) is Timestamp:
-        return value.nanos == _YEAR_ONE
-    return isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value
-
-
-_YEAR_ONE: Final = -62_135_596_800_000_000_000

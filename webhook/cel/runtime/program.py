@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """An expression ready to be evaluated, any number of times and in several threads at once.
-
-    Args:
-        analysis: The analysis of the expression.
-    """
+    """An expression ready to be evaluated, any number of times and in several threads at once."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis

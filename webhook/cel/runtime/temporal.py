@@ -1,15 +1,15 @@
-"""Timestamps and durations, parsed and printed as in Go."""
+"""Timestamps, durations and numbers without exponents, parsed and printed as in Go."""
 
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Final
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.runtime.decimals import positional
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, Duration, Timestamp
 from webhook.escapes import GO_ESCAPES
 from webhook.patterns import Pattern
@@ -27,11 +27,11 @@ _UNITS: Final = {
     "us": 1000,
     "µs": 1000,
     "μs": 1000,
-    "ms": 10**6,
+    "ms": 10**6,  # Go reads both signs for micro
     "s": NANOS,
     "m": 60 * NANOS,
     "h": 3600 * NANOS,
-}  # Go reads both signs for micro
+}
 _DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _INTEGER: Final = Pattern(r"[+-]?[0-9]+")
@@ -60,6 +60,11 @@ def parse_duration(text: str) -> Duration | None:
         at = part.end()
     nanos = -total if text.startswith("-") else total
     return Duration(nanos) if rest and INT_MIN <= nanos <= INT_MAX else None
+
+
+def positional(number: float) -> str:
+    """A finite number without an exponent."""
+    return f"{decimal.Decimal(repr(number)):f}".removesuffix(".0")
 
 
 def format_duration(duration: Duration) -> str:
@@ -183,8 +188,3 @@ def in_units(unit: int) -> Callable[[Duration], int]:
         return -whole if duration.nanos < 0 else whole
 
     return convert
-
-
-def duration_milliseconds(duration: Duration) -> int:
-    """The duration in whole milliseconds."""
-    return in_units(10**6)(duration)

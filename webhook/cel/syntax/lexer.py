@@ -56,11 +56,7 @@ _KINDS_BY_START: Final = {
 }
 # The text that the lexer reads before it gives up on a token: an unfinished string, half an escape.
 _HALF_ESCAPE: Final = r"(?:\\(?:[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|[0-3][0-7]?)?)?"
-_BEGUN: Final = (
-    rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}',
-    rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}",
-    r"[&|=]",
-)
+_BEGUN: Final = (rf'"(?:{_ESCAPE}|[^\\"\n\r])*{_HALF_ESCAPE}', rf"'(?:{_ESCAPE}|[^\\'\n\r])*{_HALF_ESCAPE}", r"[&|=]")
 _BEGUN_QUOTE: Final = r"`[A-Za-z0-9_.\-/ ]*"
 
 END: Final = "<EOF>"
@@ -80,10 +76,7 @@ class Tokens(NamedTuple):
 
 
 def tokenize(text: str, issues: Issues, *, knows_quotes: bool = True) -> Tokens:
-    """Splits a text into tokens; other characters are reported and skipped.
-
-    Args:
-        knows_quotes: Whether there are names in backquotes.
+    """Splits a text into tokens, some in backquotes if they are known; other characters are reported and skipped.
 
     Raises:
         StopParsingError: There are too many errors.

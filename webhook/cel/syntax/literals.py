@@ -19,11 +19,7 @@ _MAX_CODE_POINT: Final = 0x10FFFF
 
 
 def value_of(kind: str, text: str) -> object:
-    """The value of a literal.
-
-    Args:
-        kind: The kind of its token.
-        text: The literal, with its sign, or its quotes and prefix.
+    """The value of a literal, whose text has its sign, or its quotes and prefix.
 
     Raises:
         ValueError: It has no value.

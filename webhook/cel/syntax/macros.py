@@ -15,12 +15,7 @@ from webhook.records import NamedTuple
 
 
 class MacroError(Exception):
-    """The arguments of a macro are invalid.
-
-    Args:
-        node: The argument that is wrong.
-        message: The requirement that it violates.
-    """
+    """An argument of a macro violates a requirement."""
 
     def __init__(self, node: Expression, message: str) -> None:
         super().__init__(message)
@@ -29,11 +24,7 @@ class MacroError(Exception):
 
 
 class Builder:
-    """Makes the nodes of an expansion; errors about them point to the macro.
-
-    Args:
-        offset: The offset of the macro call.
-    """
+    """Makes the nodes of an expansion; errors about them point to the macro call."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -110,8 +101,20 @@ def variable(node: Expression, message: str) -> str:
     return node.name
 
 
-_NAME: Final = "argument must be a simple name"
+NAME: Final = "argument must be a simple name"
 _IDENTIFIER: Final = "argument is not an identifier"
+
+
+def names_of(variables: Sequence[Expression], message: str) -> dict[str, str]:
+    """The names of one variable or two, as `Builder.fold` takes them.
+
+    Raises:
+        MacroError: An argument is not a name, or both are the same.
+    """
+    first, *others = (variable(each, message) for each in variables)
+    if others == [first]:
+        raise MacroError(variables[1], f"duplicate variable name: {first}")
+    return {"variable": first} | ({"variable2": others[0]} if others else {})
 
 
 def _has(build: Builder, operands: Sequence[Expression]) -> Expression:
@@ -121,32 +124,27 @@ def _has(build: Builder, operands: Sequence[Expression]) -> Expression:
     return build.presence(node.operand, node.field)
 
 
-def quantify_all(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
-    """`all`: the fold stops at the first element that fails."""
-    return build.fold(
-        "all",
-        target,
-        predicate,
-        initial=build.literal(True),  # noqa: FBT003 - the constant itself
-        condition=build.call("@not_strictly_false", build.accumulator()),
-        step=build.call("_&&_", build.accumulator(), predicate),
-        result=build.accumulator(),
-        **variables,
-    )
+def _until(shape: str, *, stop: bool) -> Callable[..., Expression]:
+    def quantify(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
+        so_far = build.accumulator()
+        return build.fold(
+            shape,
+            target,
+            predicate,
+            initial=build.literal(not stop),
+            condition=build.call("@not_strictly_false", build.call("!_", so_far) if stop else so_far),
+            step=build.call("_||_" if stop else "_&&_", build.accumulator(), predicate),
+            result=build.accumulator(),
+            **variables,
+        )
+
+    return quantify
 
 
-def quantify_exists(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
-    """`exists`: the fold stops at the first element that holds."""
-    return build.fold(
-        "exists",
-        target,
-        predicate,
-        initial=build.literal(False),  # noqa: FBT003 - the constant itself
-        condition=build.call("@not_strictly_false", build.call("!_", build.accumulator())),
-        step=build.call("_||_", build.accumulator(), predicate),
-        result=build.accumulator(),
-        **variables,
-    )
+quantify_all: Final = _until("all", stop=False)
+"""`all`: the fold stops at the first element that fails."""
+quantify_exists: Final = _until("exists", stop=True)
+"""`exists`: the fold stops at the first element that holds."""
 
 
 def quantify_one(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
@@ -185,10 +183,12 @@ def collect(
     )
 
 
-def _quantifier(quantify: Callable[..., Expression]) -> Expander:
+def quantifier(quantify: Callable[..., Expression]) -> Expander:
+    """The expander of a quantifier over one variable or two."""
+
     def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
-        target, name, predicate = operands
-        return quantify(build, target, predicate, variable=variable(name, _NAME))
+        target, *names, predicate = operands
+        return quantify(build, target, predicate, **names_of(names, NAME))
 
     return expand
 
@@ -205,9 +205,9 @@ def _filter(build: Builder, operands: Sequence[Expression]) -> Expression:
 
 STANDARD: Final = (
     Macro("has", 1, member=False, expand=_has),
-    Macro("all", 2, member=True, expand=_quantifier(quantify_all)),
-    Macro("exists", 2, member=True, expand=_quantifier(quantify_exists)),
-    Macro("exists_one", 2, member=True, expand=_quantifier(quantify_one)),
+    Macro("all", 2, member=True, expand=quantifier(quantify_all)),
+    Macro("exists", 2, member=True, expand=quantifier(quantify_exists)),
+    Macro("exists_one", 2, member=True, expand=quantifier(quantify_one)),
     Macro("map", 2, member=True, expand=_map),
     Macro("map", 3, member=True, expand=_map),
     Macro("filter", 2, member=True, expand=_filter),

@@ -60,10 +60,8 @@ def parse(
 
     Args:
         issues: Has the expression's text, and takes the errors.
-        macros: Macros by name, number of arguments and whether they are called on a target.
         budget: Pays for the work, including that of all later steps as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
-        quoting: What becomes of fields in backquotes.
 
     Raises:
         CompileError: The text is not an expression, or exceeds the limits.
@@ -72,8 +70,7 @@ def parse(
     text = issues.text
     if len(text) > limits.MAX_CODE_POINTS:
         issues.report(
-            NOWHERE,
-            f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}",
+            NOWHERE, f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}"
         )
         issues.raise_if_any()
     budget.spend(len(text) // _COST_OF_CHARACTERS)

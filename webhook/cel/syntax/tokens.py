@@ -42,11 +42,7 @@ class Expected(frozenset[str]):
 
 
 class MemberEndedError(Exception):
-    """What comes after an operand is wrong, and ends it.
-
-    Args:
-        node: What has been read of it.
-    """
+    """What comes after an operand is wrong, and ends it."""
 
     def __init__(self, node: Expression) -> None:
         super().__init__()
@@ -134,14 +130,7 @@ class TokenStream:
         return True
 
     def colon(self, place: str) -> bool:
-        """Takes a colon, or inserts it if it is missing.
-
-        Args:
-            place: What it is a part of.
-
-        Returns:
-            Whether to continue after it; if not, its construct has ended.
-        """
+        """Takes a colon, or inserts it if it is missing; false if its construct has ended."""
         return self.takes(":", OPERAND, NOTHING, place) is not None
 
     def takes(

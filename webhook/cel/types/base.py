@@ -171,12 +171,7 @@ def nullable(type_: Type) -> Type:
 
 
 def opaque(name: str, *parameters: Type) -> Type:
-    """A type that only functions can look into, such as `kubernetes.Quantity`.
-
-    Args:
-        name: The type's full name; values of it carry the type in the attribute `cel_type`.
-        parameters: Parameters of the type, if it has any.
-    """
+    """A type that only functions can look into; values of it carry the type in the attribute `cel_type`."""
     return Type(Kind.OPAQUE, name, parameters)
 
 

@@ -116,11 +116,7 @@ NONE: Final = Optional(present=False)
 
 
 class Struct(dict[str, "Value"]):
-    """A value of a declared struct type: the fields that are set, by name.
-
-    Args:
-        fields: The fields that are set.
-    """
+    """A value of a declared struct type: the fields that are set, by name."""
 
     __slots__ = ("cel_type",)
 

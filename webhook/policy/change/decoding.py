@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
@@ -17,14 +17,12 @@ from webhook.schema import CREATE, Target, compile_struct
 from webhook.schema.collections import Array, Map
 from webhook.schema.declarations import Struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-from webhook.schema.fields import Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Anything
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
 
-_Replaced = Mapping[type[Struct], type[Struct]]
 
 _IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
@@ -42,10 +40,6 @@ def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
     """Return a patched object with its API version and kind: the API server adds what the patch has removed.
 
     Follows apimachinery ``pkg/runtime/serializer/json`` (meta.go, Interpret; json.go, gvkWithDefaults).
-
-    Args:
-        obj: The patched object.
-        before: The object before the patch.
 
     Raises:
         DecodingError: The API version or the kind is not a text, or malformed.
@@ -69,11 +63,6 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
     """Make sure that the API server can decode a patched object.
 
     The object before the patch may have fields of an unknown release; the API server has decoded it.
-
-    Args:
-        obj: The patched object.
-        before: The object before the patch.
-        policies: The policies, with their release and the known kinds.
 
     Raises:
         DecodingError: It cannot be decoded, or is of another kind in the same version.
@@ -134,7 +123,8 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    everything = compile_struct(type_ or Object, _target(api_version, kind, release)).decoding
+    known = (api_version, kind) if type_ else ("v1", "")  # others may name kinds as they like
+    everything = compile_struct(type_ or Object, _target(*known, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
         misfits = apart(everything.walk(value))[0]
@@ -143,24 +133,19 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     return decode
 
 
-@lru_cache(maxsize=64)
+@cache
 def _target(api_version: str, kind: str, release: Release) -> Target:
     """Return the compilation target for a kind's structs that also decode fields that are not judged."""
-    replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
-    type_ = type_of(api_version, kind) or Object
-    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=_whole(type_, replaced))
-
-
-def _whole(type_: type[Struct], replaced: _Replaced) -> _Replaced:
-    """Return replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
-    found = dict(replaced)
-    _add(type_, found)
-    return found
+    replaced = dict(VERSIONS[api_version].replaced) if api_version in VERSIONS else {}
+    _add(type_of(api_version, kind) or Object, replaced)
+    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=replaced)
 
 
 def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
+    """Add replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
     wanted = found.get(type_, type_)
-    fields = {name: _declared(field) for name, field in {**wanted.opaque, **wanted.fields}.items()}
+    declared = {**wanted.opaque, **wanted.fields}
+    fields = {name: (isinstance(each, Anything) and each.shape) or each for name, each in declared.items()}
     changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
     if changed:
         attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
@@ -171,8 +156,3 @@ def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
             part = part.item
         if isinstance(part, Nested):
             _add(part.type, found)
-
-
-def _declared(field: Field) -> Field:
-    """Return the declaration of a field that is known but not judged."""
-    return field.shape if isinstance(field, Anything) and field.shape else field

@@ -15,29 +15,18 @@ if TYPE_CHECKING:
 
 
 def completed(request: Request, kinds: Kinds) -> Request:
-    """Return a request as the API server shows it to policies: with defaults.
-
-    Args:
-        request: A request made of manifests.
-    """
+    """Return a request of manifests as the API server shows it to policies: with defaults."""
     obj, old = request.object, request.old_object
     if request.subresource and kinds.custom(request.kind) is None:
         return request
     return request._replace(
-        object=None if obj is None else decoded(obj, kinds),
-        old_object=None if old is None else decoded(old, kinds),
+        object=None if obj is None else decoded(obj, kinds), old_object=None if old is None else decoded(old, kinds)
     )
 
 
 def defaulted(request: Request, kinds: Kinds) -> Request:
-    """Return a request whose object has the defaults of its type again, after policies have changed it.
-
-    Args:
-        request: A completed request.
-    """
-    if request.object is None or (request.subresource and kinds.custom(request.kind) is None):
-        return request
-    return request.with_object(decoded(request.object, kinds))
+    """Return a request whose object has the defaults of its type again, after policies have changed it."""
+    return completed(request._replace(old_object=None), kinds)._replace(old_object=request.old_object)
 
 
 def stated(value: Any, before: Any, submitted: Any, written: Any) -> Any:
@@ -95,11 +84,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 class _Places:
-    """Finds items of a list, which may be long, without a search through all of it.
-
-    Args:
-        items: The list.
-    """
+    """Finds items of a list, which may be long, without a search through all of it."""
 
     def __init__(self, items: list[Any]) -> None:
         self._items = items
@@ -107,17 +92,13 @@ class _Places:
         self._named: dict[str, int] = {}
         for index, item in enumerate(items):
             self._alike.setdefault(_hash(item), []).append(index)
-            if name := _name(item):
+            if name := text(item, "name"):
                 self._named.setdefault(name, index)
 
     def of(self, item: Any) -> int | None:
         """Return the index of the first equal item, or of one of the same name."""
         equal = (index for index in self._alike.get(_hash(item), ()) if self._items[index] == item)
-        return next(equal, self._named.get(_name(item)))
-
-
-def _name(item: Any) -> str:
-    return text(item, "name")
+        return next(equal, self._named.get(text(item, "name")))
 
 
 def _hash(value: Any) -> int:

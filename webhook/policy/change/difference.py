@@ -13,10 +13,6 @@ def difference(before: Any, after: Any) -> list[JSONObject]:
     """Return the JSON Patch (RFC 6902) from one value to another.
 
     List items are compared by their index, so inserting an item rewrites all items behind it.
-
-    Args:
-        before: A JSON value.
-        after: Its new value.
     """
     return list(_changes(before, after, ""))
 

@@ -48,8 +48,6 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
     """Merge an ApplyConfiguration into an object; neither is changed.
 
     Args:
-        configuration: The configuration to merge into it.
-        schema: The structure of such objects.
         duplicates: Whether lists in the object may have several items with one key.
 
     Raises:
@@ -70,17 +68,12 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
 def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
     """Make sure that a configuration sets no field for whole numbers to a fraction, which Go cannot convert.
 
-    Args:
-        configuration: The configuration, of the object's type.
-        schema: The structure of such objects.
-
     Raises:
         MergeError: It does.
     """
     for error in _fractions(configuration, schema):
         kind = kind_of(text(configuration, "apiVersion"), text(configuration, "kind"))
-        msg = f"unable to convert unstructured object to {kind}: {error}"
-        raise MergeError(msg)
+        raise MergeError(f"unable to convert unstructured object to {kind}: {error}")
 
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:

@@ -26,14 +26,14 @@ from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
 from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
+from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Session, convert
 from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
-from webhook.problem import BAD_REQUEST, Path, quoted
+from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
 
@@ -62,17 +62,8 @@ Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 """Returns an object as webhooks change it; None if they refuse it."""
 
 
-def _unchanged(obj: JSONObject | None) -> JSONObject | None:
-    return obj
-
-
 class MutationError(Exception):
-    """A mutation fails; the failure policy decides what that means.
-
-    Args:
-        message: The error.
-        fault: Why it fails, if that is explained to authors.
-    """
+    """A mutation fails; the failure policy decides what that means. The fault says why, for authors."""
 
     def __init__(self, message: str, fault: Fault | None = None) -> None:
         super().__init__(message)
@@ -83,7 +74,7 @@ def mutate(
     request: Request,
     policies: PolicySet,
     authorizer: Authorizer = DENY_ALL,
-    webhooks: Webhooks = _unchanged,
+    webhooks: Webhooks = lambda obj: obj,
     *,
     deadline: float | None = None,
 ) -> Verdict:
@@ -109,15 +100,13 @@ def mutate(
         if not mutator.errors:
             mutator.run_webhooks(webhooks)
     except DecodingError as error:
-        message = f"Internal error occurred: {error}"
-        decisions = tuple(mutator.decisions)
         return Verdict(
             allowed=False,
             code=_INTERNAL,
             reason=INTERNAL,
-            message=message,
+            message=f"Internal error occurred: {error}",
             causes=(str(error),),
-            decisions=decisions,
+            decisions=tuple(mutator.decisions),
             cost=session.meter.cost,
         )
     common: dict[str, Any] = {
@@ -171,7 +160,7 @@ def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, 
         changed = {
             field: after
             for field, before in metadata_of(request.old_object).items()
-            if field in _OF_STORED and before and (after := metadata.get(field)) not in {None, "", before}
+            if field in _OF_STORED and before and (after := metadata.get(field)) not in (None, "", before)
         }
         for field in (each for each in ("name", "uid") if each in changed):
             message = f"metadata.{field}: Invalid value: {quoted(str(changed[field]))}: field is immutable"
@@ -211,7 +200,7 @@ class _Mutator:
         invocations = list(self._session.invocations(MUTATING))
         for invocation in invocations:
             if invocation.fault:
-                self._unconfigured(invocation, invocation.fault)
+                self._failed(invocation.unconfigured(invocation.fault, reason="Forbidden"))
         for invocation in invocations:
             if not invocation.fault:
                 self._evaluate(invocation)
@@ -241,11 +230,12 @@ class _Mutator:
             obj = convert(self.object, matched.kind)
             bindings = self._session.bindings(invocation, convert(seen, matched.kind))
         except ConfigurationError as error:
-            self._unconfigured(invocation, error.fault)
+            self._failed(invocation.unconfigured(error.fault, reason="Forbidden"))
             return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self._failed(invocation, met.error, policy.condition(met.failed), fault=met.fault)
+            failed = policy.condition(met.failed)
+            self._failed(invocation.failed(met.error, path=failed, fault=met.fault, refuses=True))
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
         for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
@@ -256,7 +246,8 @@ class _Mutator:
             try:
                 outcome = evaluation.evaluate(program)
                 if outcome.error:
-                    self._failed(invocation, outcome.error, mutation.path, fault=outcome.fault)
+                    fault = outcome.fault
+                    self._failed(invocation.failed(outcome.error, path=mutation.path, fault=fault, refuses=True))
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
                 self._expect_own_version(matched.kind)
@@ -264,18 +255,8 @@ class _Mutator:
                 self._record(error, invocation, mutation)
                 continue
             self._touched = True
-            self.decisions.append(
-                Decision(
-                    policy,
-                    invocation.binding,
-                    denied=False,
-                    path=mutation.path,
-                    params=invocation.params,
-                    changed=changed != obj,
-                )
-            )
-            obj = changed
-            self.object = obj
+            self.decisions.append(invocation.decision(denied=False, path=mutation.path, changed=changed != obj))
+            self.object = obj = changed
         if policy.reinvoked:
             self._invoked.add(_key(invocation))
 
@@ -306,43 +287,12 @@ class _Mutator:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
         fault = error.fault if isinstance(error, MutationError) else None
-        self._failed(invocation, str(error), mutation.path, INTERNAL if ends else INVALID, fault=fault)
+        decision = invocation.failed(str(error), path=mutation.path, fault=fault, refuses=True)
+        self._failed(replace(decision, denied=True, reason=INTERNAL) if ends else decision)
         if ends:
             raise error
 
-    def _unconfigured(self, invocation: Invocation, fault: PolicyFault) -> None:
-        """Record that a policy or binding cannot be evaluated."""
-        what = "binding" if invocation.binding else "policy"
-        message = f"failed to configure {what}: {fault.text}"
-        is_of_binding = invocation.binding is not None
-        self._failed(invocation, message, reason="Forbidden", missing=fault.missing, is_of_binding=is_of_binding)
-
-    def _failed(
-        self,
-        invocation: Invocation,
-        message: str,
-        path: Path | None = None,
-        reason: str = INVALID,
-        *,
-        missing: str = "",
-        is_of_binding: bool = False,
-        fault: Fault | None = None,
-    ) -> None:
-        policy = invocation.hook.policy
-        decision = Decision(
-            policy,
-            invocation.binding,
-            denied=reason == INTERNAL or not policy.fails_open,
-            is_error=True,
-            message=message,
-            reason=reason,
-            path=path,
-            params=invocation.params,
-            refuses=True,
-            missing=missing,
-            is_of_binding=is_of_binding,
-            fault=fault,
-        )
+    def _failed(self, decision: Decision) -> None:
         self.decisions.append(decision)
         for action in decision.actions:
             if action == DENY:
@@ -388,7 +338,8 @@ def _changed(
                 raise MutationError(
                     f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
                 )
-            configuration = _configuration(obj, value, natives)
+            check_names(value)
+            configuration = configuration_of(value, natives) | {name: obj[name] for name in ("apiVersion", "kind")}
             changed = _merged(obj, configuration, schema, policies.release, is_custom=custom is not None)
     except BudgetExceededError as error:
         if not current().is_offline:
@@ -399,11 +350,6 @@ def _changed(
     except (MismatchError, EvaluationError) as error:
         raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
     return custom.completed(changed, policies.release) if custom else changed
-
-
-def _configuration(obj: JSONObject, value: Struct, natives: Natives) -> JSONObject:
-    check_names(value)
-    return configuration_of(value, natives) | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
 
 
 def _merged(

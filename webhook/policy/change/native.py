@@ -86,10 +86,6 @@ def configuration_of(value: Struct, natives: Natives) -> dict[str, Any]:
     """Return an ``Object{…}`` as the API server hands it to the merge.
 
     The values of a list or map that an expression makes are converted, but neither null nor values nested deeper.
-
-    Args:
-        value: The object.
-        natives: The lists and maps of the objects that expressions read.
     """
     work(1 + len(value))
     return {name: each if type(each) is str else _field(each, natives) for name, each in value.items()}
@@ -108,7 +104,8 @@ def _field(value: Any, natives: Natives) -> Any:
         return value
     if isinstance(value, list):
         return [_converted(each, natives) for each in value]
-    return {_key(key): _converted(each, natives) for key, each in value.items()}
+    keys = (str(key.value).lower() if isinstance(key, BoolKey) else str(key) for key in value)
+    return {key: _converted(each, natives) for key, each in zip(keys, value.values(), strict=True)}
 
 
 def _converted(value: Any, natives: Natives) -> Any:
@@ -124,7 +121,6 @@ def to_json(value: Any, natives: Natives, *, panics: bool = False) -> Any:
     """Return the value of a JSON Patch's operation as plain JSON.
 
     Args:
-        natives: The lists and maps of the objects that expressions read.
         panics: Whether the API server panics at an object in a list or map.
 
     Raises:
@@ -237,7 +233,3 @@ _KEY_ERRORS: Final = {
     int: "unsupported type conversion from 'int' to string",
     float: "type conversion error from Double to 'string'",
 }
-
-
-def _key(key: Any) -> str:
-    return str(key.value).lower() if isinstance(key, BoolKey) else str(key)

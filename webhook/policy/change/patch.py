@@ -27,12 +27,7 @@ MAX_SIZE: Final = 3 * 1024 * 1024
 
 
 class PatchError(Exception):
-    """A patch cannot be applied.
-
-    Args:
-        message: The error.
-        missing: The operation and the path that it does not find; empty for other errors.
-    """
+    """A patch cannot be applied; `missing` has the operation and the path that it does not find, if that is why."""
 
     def __init__(self, message: str, missing: tuple[str, str] | tuple[()] = ()) -> None:
         super().__init__(message)
@@ -47,9 +42,6 @@ class TestFailedError(PatchError):
 
 def apply_patch(obj: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
     """Apply a patch to an object, which is not changed; the result shares what the patch does not reach.
-
-    Args:
-        operations: The operations: ``op``, ``path``, and ``from`` or ``value``.
 
     Raises:
         PatchError: The patch cannot be applied.

@@ -404,11 +404,7 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
     ),
     _INGRESS: (
         partial(
-            _with_class,
-            field="ingressClassName",
-            stated=_CLASS_OF_INGRESS,
-            kind=_INGRESS_CLASS,
-            marks=_DEFAULT_INGRESS,
+            _with_class, field="ingressClassName", stated=_CLASS_OF_INGRESS, kind=_INGRESS_CLASS, marks=_DEFAULT_INGRESS
         ),
     ),
 }

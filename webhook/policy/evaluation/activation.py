@@ -50,9 +50,7 @@ class Variables:
     """A policy's variables: each is evaluated on first use, and its value kept.
 
     Args:
-        expressions: The variables.
         bindings: The values that they may use, apart from the variables themselves.
-        meter: Counts their cost.
     """
 
     cel_type: ClassVar[Type] = struct("kubernetes.variables")
@@ -106,7 +104,6 @@ class Evaluation:
         bindings: The values that the expressions may use, apart from the variables.
         variables: The policy's variables; None if the expressions cannot use them.
         budget: The most that all expressions may cost together.
-        meter: Counts their cost, and limits each expression.
     """
 
     __slots__ = ("_bindings", "_limit", "_meter", "_variables")
@@ -185,9 +182,9 @@ def place_value(request: Request, matched: Matched) -> JSONObject:
     """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
         "uid": "",
-        "kind": kind_value(matched.kind),
+        "kind": _kind_value(matched.kind),
         "resource": resource_value(matched.resource),
-        "requestKind": kind_value(request.kind),
+        "requestKind": _kind_value(request.kind),
         "requestResource": resource_value(request.resource),
         "operation": request.operation,
     }
@@ -205,15 +202,7 @@ def own_value(
     *,
     dry_run: bool,
 ) -> JSONObject:
-    """Return what expressions see of a request.
-
-    Args:
-        place: What they see of all requests in its place.
-        user: The requesting user.
-        options: The CreateOptions, UpdateOptions or DeleteOptions.
-        name: The object's name.
-        dry_run: Whether nothing will be stored.
-    """
+    """Return what expressions see of a request; `place` is what they see of all requests in its place."""
     known = {name: each for name, each in user.items() if each}
     value = {**place, "userInfo": known, "dryRun": dry_run, "options": options}
     if name:
@@ -223,8 +212,7 @@ def own_value(
     return value
 
 
-def kind_value(kind: Kind) -> JSONObject:
-    """Return a kind as expressions see it."""
+def _kind_value(kind: Kind) -> JSONObject:
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 

@@ -22,21 +22,12 @@ MUTATION_FAILURE: Final = "mutation_failure"
 
 
 class Audit:
-    """Collects audit annotations.
-
-    Args:
-        failures: The key of the annotation that lists failures.
-    """
+    """Collects audit annotations; `failures` is the key of the one that lists failures."""
 
     def __init__(self, failures: str) -> None:
         self._key = failures
         self._failures: list[JSONObject] = []
         self._values: dict[str, list[str]] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there are no annotations."""
-        return not self._failures and not self._values
 
     def failure(self, index: int, decision: Decision) -> None:
         """Record that an object fails a policy's expression, the ``index``-th of its sort."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.objects import text
+from webhook.policy.manifest.model import has
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -56,33 +57,25 @@ class Permission(NamedTuple):
         user = question.authorizer.user
         if (self.users or self.groups) and user.name not in self.users and not self.groups.intersection(user.groups):
             return False
-        if not _has(self.verbs, question.verb):
+        if not has(self.verbs, question.verb):
             return False
         if isinstance(question, PathCheck):
-            return any(_path_matches(path, question.path) for path in self.paths)
+            paths = (
+                each[:-1] == question.path[: len(each) - 1] if each.endswith("*") else each == question.path
+                for each in self.paths
+            )
+            return any(paths)
         resource = f"{question.resource}/{question.subresource}" if question.subresource else question.resource
         return (
-            _has(self.api_groups, question.group)
-            and (_has(self.resources, resource) or f"*/{question.subresource}" in self.resources)
-            and (not self.namespaces or _has(self.namespaces, question.namespace))
+            has(self.api_groups, question.group)
+            and (has(self.resources, resource) or f"*/{question.subresource}" in self.resources)
+            and (not self.namespaces or has(self.namespaces, question.namespace))
             and (not self.names or question.name in self.names)
         )
 
 
-def _has(values: frozenset[str], wanted: str) -> bool:
-    return "*" in values or wanted in values
-
-
-def _path_matches(pattern: str, path: str) -> bool:
-    return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
-
-
 class Authorizer:
-    """Decides what users may do.
-
-    Args:
-        rules: The allowed actions.
-    """
+    """Decides what users may do, by rules of what is allowed."""
 
     def __init__(self, rules: Iterable[Permission] = ()) -> None:
         self._rules = tuple(rules)
@@ -91,7 +84,6 @@ class Authorizer:
         """Return the variables ``authorizer`` and ``authorizer.requestResource`` for expressions.
 
         Args:
-            request: The request, whose user is checked.
             noted: Takes a note if an action is denied that no rule allows.
         """
 
@@ -107,25 +99,16 @@ class Authorizer:
         names = tuple(each for each in groups if isinstance(each, str)) if isinstance(groups, list) else ()
         user = User(text(request.user, "username"), names, text(request.user, "uid"))
         value = AuthorizerValue(user, answer)
-        resource = ResourceCheck(
-            value,
-            request.resource.group,
-            request.resource.resource,
-            request.subresource,
-            request.namespace,
-            request.name,
-        )
-        return {"authorizer": value, "authorizer.requestResource": resource}
+        group, _, resource = request.resource
+        check = ResourceCheck(value, group, resource, request.subresource, request.namespace, request.name)
+        return {"authorizer": value, "authorizer.requestResource": check}
 
 
 DENY_ALL: Final = Authorizer()
 
 
 def authorizer_of(document: object) -> Authorizer:
-    """Read a list of rules.
-
-    Args:
-        document: The content of a file: ``{"rules": [{"verbs": […], …}, …]}``.
+    """Read a list of rules: ``{"rules": [{"verbs": […], …}, …]}``.
 
     Raises:
         AuthorizerError: The value is not such a list.

@@ -24,7 +24,6 @@ class MatchResult(NamedTuple):
     """Whether the conditions hold, or the error that leaves this undecided.
 
     Args:
-        holds: Whether they hold.
         failed: The first condition that failed.
         fault: Why the last did.
     """
@@ -40,11 +39,6 @@ HOLD: Final = MatchResult(holds=True)
 
 def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> MatchResult:
     """Evaluate a policy's match conditions: if one is false, the policy does not apply, even if others fail.
-
-    Args:
-        programs: The policy's expressions.
-        bindings: The values that they may use.
-        meter: Counts their cost, and limits each.
 
     Raises:
         DeadlineExceededError: The deadline has passed.

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.objects import labels_of
-from webhook.policy.evaluation.request import CREATE, UPDATE, Request
+from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+from webhook.policy.manifest.model import has
 from webhook.policy.manifest.versions import GROUP
 from webhook.records import NamedTuple
 
@@ -50,12 +51,7 @@ def is_exempt(request: Request) -> bool:
 def match(
     criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
 ) -> Matched | None:
-    """Return the version in which a policy or binding matches a request; None if it does not match.
-
-    Args:
-        criteria: The policy's or binding's match criteria.
-        namespace_labels: Returns the labels of a namespace, given by name.
-    """
+    """Return the version in which a policy or binding matches a request; None if it does not match."""
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
         return None
     if not _namespace_matches(criteria, request, namespace_labels):
@@ -97,9 +93,9 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
 
 def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
     return (
-        _has(rule.groups, resource.group)
-        and _has(rule.operations, request.operation)
-        and _has(rule.versions, resource.version)
+        has(rule.groups, resource.group)
+        and has(rule.operations, request.operation)
+        and has(rule.versions, resource.version)
         and _scope_matches(rule.scope, request, resource)
         and any(
             name in {"*", resource.resource} and subresource in {"*", request.subresource}
@@ -109,15 +105,6 @@ def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
     )
 
 
-def _has(values: frozenset[str], wanted: str) -> bool:
-    return "*" in values or wanted in values
-
-
 def _scope_matches(scope: str, request: Request, resource: Resource) -> bool:
-    if scope == "*":
-        return True
-    is_clusterwide = not request.namespace or (resource.group, resource.version, resource.resource) == _NAMESPACES
-    return is_clusterwide == (scope == "Cluster")
-
-
-_NAMESPACES: Final = ("", "v1", "namespaces")
+    is_clusterwide = not request.namespace or resource == NAMESPACES
+    return scope == "*" or is_clusterwide == (scope == "Cluster")

@@ -5,9 +5,10 @@ Follows apiserver ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, text
 from webhook.problem import quoted
 from webhook.records import NamedTuple
 
@@ -30,40 +31,26 @@ class PolicyFault(NamedTuple):
 
 
 class ConfigurationError(Exception):
-    """A policy or binding cannot be evaluated; the failure policy decides what that means.
-
-    Args:
-        text: What the API server says.
-        missing: The object that would have to be given.
-    """
+    """A policy or binding cannot be evaluated; the failure policy decides what that means."""
 
     def __init__(self, text: str, missing: str = "") -> None:
         super().__init__(text)
         self.fault = PolicyFault(text, missing)
 
 
-def check_param_kind(policy: Policy, objects: ClusterObjects) -> None:
-    """Make sure that a policy's paramKind exists.
-
-    Raises:
-        ConfigurationError: The kind does not exist.
-    """
+def no_param_kind(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
+    """Return the fault of a policy whose paramKind does not exist."""
     kind = policy.param_kind
-    if kind is not None and objects.is_namespaced(kind) is None:
-        msg = f"failed to find resource referenced by paramKind: '{kind}'"
-        missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
-        raise ConfigurationError(msg, missing)
+    if kind is None or objects.is_namespaced(kind) is not None:
+        return None
+    missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+    return PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
 
 
 def collect_params(
     policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
 ) -> list[JSONObject | None]:
     """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
-
-    Args:
-        policy: The policy; its paramKind exists.
-        namespace: The namespace of the judged object.
-        objects: The objects that may be parameters.
 
     Raises:
         ConfigurationError: The parameters do not exist, or cannot exist.
@@ -81,17 +68,19 @@ def collect_params(
         raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
     else:
         where = ""
-    found: list[JSONObject | None] = [
-        each
-        for name, each in objects.find(kind, where)
-        if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
-    ]
+    found: list[JSONObject | None] = [*_found(kind, ref, where, objects)]
     if not found and ref.denies_missing:
         raise ConfigurationError(
             "no params found for policy binding with `Deny` parameterNotFoundAction",
             _missing(kind, ref, where, objects),
         )
     return found[:1] if ref.selector is None else found
+
+
+def _found(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> Iterator[JSONObject]:
+    for name, each in objects.find(kind, namespace):
+        if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
+            yield each
 
 
 def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
@@ -103,11 +92,7 @@ def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects)
     if not namespace:
         return wanted
     others = sorted(
-        {
-            text(metadata_of(each), "namespace") or DEFAULT_NAMESPACE
-            for name, each in objects.find(kind, "")
-            if (name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)))
-        }
+        {text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in _found(kind, ref, "", objects)}
     )
     there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
     return f"{wanted} in the namespace {quoted(namespace)}{there}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.objects import JSONObject
 from webhook.policy.evaluation.matcher import is_exempt, match
-from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, check_param_kind, collect_params
+from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, collect_params, no_param_kind
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Decision
 from webhook.policy.manifest.kinds import Kind, Resource
@@ -59,10 +59,8 @@ class Invocation(NamedTuple):
     """A policy to evaluate with a binding and parameters, or the reason why it cannot be.
 
     Args:
-        hook: The policy.
         binding: The binding; None if the policy itself is at fault.
         matched: The version in which the policy sees the object.
-        params: The parameters.
         passed: The policy's decisions if all its validations hold.
         fault: Why it cannot be evaluated.
     """
@@ -74,14 +72,24 @@ class Invocation(NamedTuple):
     passed: tuple[Decision, ...] = ()
     fault: PolicyFault | None = None
 
+    def decision(self, *, denied: bool, **facts: Any) -> Decision:
+        """Return a decision of the policy."""
+        return Decision(self.hook.policy, self.binding, denied, params=self.params, **facts)
+
+    def unconfigured(self, fault: PolicyFault, **facts: Any) -> Decision:
+        """Return the decision that the policy or the binding cannot be evaluated."""
+        message = f"failed to configure {'binding' if self.binding else 'policy'}: {fault.text}"
+        is_of_binding = self.binding is not None
+        return self.failed(message, refuses=True, missing=fault.missing, is_of_binding=is_of_binding, **facts)
+
+    def failed(self, message: str, **facts: Any) -> Decision:
+        """Return the decision that the evaluation failed, which the failure policy makes."""
+        denied = not self.hook.policy.fails_open
+        return self.decision(denied=denied, is_error=True, message=message, **facts)
+
 
 class Candidate(NamedTuple):
-    """A policy that may match a request, depending on names, labels or namespaces.
-
-    Args:
-        hook: The policy.
-        matched: The version in which it sees the object; None if that depends on the request.
-    """
+    """A policy that may match a request; `matched` is None if its version of the object depends on the request."""
 
     hook: Hook
     matched: Matched | None
@@ -93,17 +101,12 @@ class Candidate(NamedTuple):
         return all(match is None or match.is_about_namespaces for match in matches)
 
     def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
-        """List its evaluations for a request.
-
-        Args:
-            objects: The objects that policies read.
-            labels: Returns the labels of a namespace, given by name.
-        """
+        """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
         hook = self.hook
         matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
         if matched is None:
             return
-        if fault := _fault(hook.policy, objects):
+        if fault := no_param_kind(hook.policy, objects):
             yield Invocation(hook, None, matched, fault=fault)
             return
         for binding in hook.bindings:
@@ -117,12 +120,7 @@ class Candidate(NamedTuple):
 
 
 class Plans:
-    """Plans which policies are evaluated.
-
-    Args:
-        hooks: The policies, in their order.
-        objects: The objects that they read.
-    """
+    """Plans which policies are evaluated."""
 
     def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
         self._hooks = hooks
@@ -135,7 +133,8 @@ class Plans:
         found = self._known.get(place)
         if found is None:
             found = tuple(self._planned(request))
-            keep(self._known, place, found, _length(request))
+            parts = (*request.resource, *request.kind, request.operation, request.subresource)
+            keep(self._known, place, found, sum(map(len, parts)))
         return found
 
     def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
@@ -168,27 +167,9 @@ def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) 
     return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
 
 
-def _fault(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
-    try:
-        check_param_kind(policy, objects)
-    except ConfigurationError as error:
-        return error.fault
-    return None
-
-
 def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
-    """Cache a value for a place, unless the place is too long to be real.
-
-    Args:
-        known: The cache.
-        found: The value.
-        length: The number of characters in the place.
-    """
+    """Cache a value for a place, unless the place is too long, in characters, to be real."""
     if length <= _MAX_PLACE:
         if len(known) >= _MAX_PLACES:
             known.clear()
         known[place] = found
-
-
-def _length(request: Request) -> int:
-    return sum(map(len, (*request.resource, *request.kind, request.operation, request.subresource)))

@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 
 def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
-    """Return an object in another version of its kind.
-
-    Args:
-        obj: The object; None stays None.
-        kind: The kind, in the wanted version.
+    """Return an object in another version of its kind; None stays None.
 
     Raises:
         ConfigurationError: draguard does not know how the two versions differ.
@@ -73,7 +69,6 @@ class Session:
         self.meter = Meter(CALL_LIMIT, deadline)
         self._authorizer = authorizer
         self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
-        self._namespaces: set[str] = set()
         self._requests: dict[Matched, JSONObject] = {}
 
     def after(self, obj: JSONObject) -> Session:
@@ -98,9 +93,6 @@ class Session:
         return self.policies.namespace_labels(name)
 
     def _note_namespace(self, name: str) -> None:
-        if name in self._namespaces:
-            return
-        self._namespaces.add(name)
         if not self.policies.knows_namespace(name):
             self.notes.add(f"the namespace {quoted(name)} was not given: it is taken to have no labels but its name")
 
@@ -143,11 +135,7 @@ class Session:
         return self._objects[key]
 
     def bindings(self, invocation: Invocation, obj: JSONObject | None) -> dict[str, Any]:
-        """Return the variables that a policy's expressions use.
-
-        Args:
-            invocation: The policy, without an error.
-            obj: The object, in the version that the policy wants.
+        """Return the variables that a policy's expressions use; the object is in the version that the policy wants.
 
         Raises:
             ConfigurationError: The stored object cannot be converted to that version.
@@ -159,10 +147,6 @@ class Session:
         if "namespaceObject" in uses:
             bindings["namespaceObject"] = self.namespace_value
         if "authorizer" in uses or "authorizer.requestResource" in uses:
-            bindings |= self._authorizer_bindings
+            bindings |= self._authorizer.bindings(self.request, self.notes)
         bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
         return bindings
-
-    @cached_property
-    def _authorizer_bindings(self) -> dict[str, Any]:
-        return self._authorizer.bindings(self.request, self.notes)

@@ -6,7 +6,6 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
@@ -15,13 +14,12 @@ from webhook.policy.evaluation.activation import TRUE, Evaluation, EvaluationRes
 from webhook.policy.evaluation.audit import VALIDATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.params import ConfigurationError, PolicyFault
+from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.plan import Invocation
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import Decision, Fault, Verdict, code_of, forbidden
+from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
-from webhook.problem import Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -63,8 +61,10 @@ def validate(
     refusals: list[Decision] = []
     warnings: list[str] = []
     for invocation in session.invocations(VALIDATING):
-        policy, binding = invocation.hook.policy, invocation.binding
-        result = _unconfigured(invocation, invocation.fault) if invocation.fault else _evaluate(session, invocation)
+        policy, binding, fault = invocation.hook.policy, invocation.binding, invocation.fault
+        if fault and policy.fails_open:
+            continue
+        result = _Result(errors=[invocation.unconfigured(fault)]) if fault else _evaluate(session, invocation)
         decisions += result.decisions
         decisions += result.errors
         for index, decision in enumerate((*result.decisions, *result.errors)):
@@ -81,36 +81,9 @@ def validate(
     return _verdict(session, decisions, refusals, warnings, audit)
 
 
-def _unconfigured(invocation: Invocation, fault: PolicyFault) -> _Result:
-    policy, binding = invocation.hook.policy, invocation.binding
-    if policy.fails_open:
-        return _NOTHING
-    what = "binding" if binding else "policy"
-    message = f"failed to configure {what}: {fault.text}"
-    decision = Decision(
-        policy,
-        binding,
-        denied=True,
-        is_error=True,
-        message=message,
-        refuses=True,
-        missing=fault.missing,
-        is_of_binding=binding is not None,
-    )
-    return _Result(errors=[decision])
-
-
 def _verdict(
     session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
 ) -> Verdict:
-    if not refusals and not warnings and audit.is_empty:
-        return Verdict(
-            allowed=True,
-            decisions=tuple(decisions),
-            object=session.request.object,
-            notes=tuple(session.notes),
-            cost=session.meter.cost,
-        )
     common: dict[str, Any] = {
         "cost": session.meter.cost,
         "warnings": tuple(dict.fromkeys(warnings)),
@@ -138,12 +111,12 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
-        return _Result([replace(_failed(invocation, text), is_of_binding=True)])
+        return _Result([invocation.failed(text, is_of_binding=True)])
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         failed = policy.condition(met.failed)
-        return _NOTHING if policy.fails_open else _Result([_failed(invocation, met.error, failed, met.fault)])
+        return _NOTHING if policy.fails_open else _Result([invocation.failed(met.error, path=failed, fault=met.fault)])
     if not met.holds:
         return _NOTHING
     try:
@@ -153,21 +126,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         whole = {**_without_authorizer(bindings), "namespaceObject": session.namespace}
         return _Result(decisions, *_annotations(invocation, whole, session.meter))
     except OutOfBudgetError as error:
-        return _Result([_failed(invocation, str(error))])
-
-
-def _failed(invocation: Invocation, message: str, path: Path | None = None, fault: Fault | None = None) -> Decision:
-    policy = invocation.hook.policy
-    return Decision(
-        policy,
-        invocation.binding,
-        not policy.fails_open,
-        is_error=True,
-        message=message,
-        path=path,
-        params=invocation.params,
-        fault=fault,
-    )
+        return _Result([invocation.failed(str(error))])
 
 
 def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,13 +144,9 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
     try:
         messages = [speaker.evaluate(each) if each else None for each in programs.messages]
     except OutOfBudgetError as error:
+        unsaid = f"failed messageExpression: {error}"
         return [
-            _failed(
-                invocation,
-                outcome.error or f"failed messageExpression: {error}",
-                validation.path / "expression",
-                outcome.fault,
-            )
+            invocation.failed(outcome.error or unsaid, path=validation.path / "expression", fault=outcome.fault)
             for outcome, validation in zip(outcomes, policy.validations, strict=True)
         ]
     return [
@@ -203,38 +158,26 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
 def _decision(
     invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
 ) -> Decision:
-    policy, binding, path = invocation.hook.policy, invocation.binding, validation.path / "expression"
+    path = validation.path / "expression"
     if outcome.error:
-        return _failed(invocation, outcome.error, path, outcome.fault)
+        return invocation.failed(outcome.error, path=path, fault=outcome.fault)
     if outcome.value is True:
-        return Decision(policy, binding, denied=False, path=path, params=invocation.params)
-    message, unused = _message(expression)
-    return Decision(
-        policy,
-        binding,
+        return invocation.decision(denied=False, path=path)
+    message = unused = ""
+    if expression is not None:
+        message, unused = ("", expression.error) if expression.error else usable_message(expression.value)
+    return invocation.decision(
         denied=True,
         message=message or validation.message.strip(GO_SPACE) or _NO_MESSAGE + validation.expression.strip(GO_SPACE),
         reason=validation.reason,
         path=path,
-        params=invocation.params,
         unused_message=unused,
         fault=expression.fault if expression else None,
     )
 
 
-def _message(expression: EvaluationResult | None) -> tuple[str, str]:
-    """Return the message that a messageExpression makes, or why it is not used."""
-    if expression is None:
-        return "", ""
-    return ("", expression.error) if expression.error else usable_message(expression.value)
-
-
 def usable_message(value: Any) -> tuple[str, str]:
-    """Return the message that the value of a messageExpression makes, or why it is not used.
-
-    Args:
-        value: The value; a text, if the expression was compiled.
-    """
+    """Return the message that the value of a messageExpression makes, or why it is not used."""
     message = value.strip(GO_SPACE) if isinstance(value, str) else ""
     if not message:
         return "", "the message is empty"

@@ -33,8 +33,6 @@ class Scope(NamedTuple):
     """The variables that an expression may use beside the object and the request.
 
     Args:
-        params: Whether it may use parameters.
-        authorizer: Whether it may use the authorizer.
         patches: Whether it may make objects and patches.
         variables: The policy's variables that it may use, with their types; None if the policy has no variables.
     """
@@ -60,14 +58,7 @@ class CompiledExpression(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why an expression cannot be evaluated.
-
-    Args:
-        text: The API server's message.
-        internal: Whether the API server calls it an internal error.
-        hint: How to fix it.
-        issues: The errors in its text.
-    """
+    """Why an expression cannot be evaluated; `internal` if the API server calls it an internal error."""
 
     text: str
     internal: bool = False
@@ -95,8 +86,6 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpres
     """Compile an expression, or return it from the cache.
 
     Args:
-        text: The expression.
-        scope: The variables that it may use.
         *wanted: The types that it may evaluate to; any type if none are given.
     """
     key = text, scope, wanted
@@ -121,7 +110,9 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
         if wanted and checked.type not in wanted:
             from webhook.policy.manifest.hints import hint_of_type  # most expressions are right
 
-            text = _wrong_type(checked.type, wanted, scope.release)
+            names = " ".join(map(_go_name, wanted))
+            reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
+            text = f"{reason} but got {_go_name(checked.type)}" if scope.release >= TYPE_SHOWN else reason
             return Failure(text, hint=hint_of_type(checked.type, wanted))
         return CompiledExpression(environment.program(checked), checked, environment)
     except CompileError as error:
@@ -130,12 +121,6 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
         return Failure(f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues))
     except ProgramError as error:
         return Failure(f"program instantiation failed: {error}", internal=True)
-
-
-def _wrong_type(found: Type, wanted: tuple[Type, ...], release: Release) -> str:
-    names = [_go_name(each) for each in wanted]
-    reason = f"must evaluate to {names[0]}" if len(names) == 1 else f"must evaluate to one of [{' '.join(names)}]"
-    return f"{reason} but got {_go_name(found)}" if release >= TYPE_SHOWN else reason
 
 
 def _go_name(type_: Type) -> str:
@@ -149,7 +134,6 @@ class Compiler:
     """Compiles the expressions of one policy in their order, within one budget, and reports their errors.
 
     Args:
-        params: Whether the policy has a paramKind.
         composed: Whether ``variables`` exists even if the policy has none, as in mutating policies.
         patches: Whether expressions may make objects and patches.
     """
@@ -200,8 +184,6 @@ def complaints(
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
-        result: The result of compiling it.
-        path: Its path in the policy.
         text: The expression as the API server shows it.
         stated: The expression in the policy, if it was compiled without the space around it.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED, Signature
+from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
 from webhook.cel.syntax.grammar import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
@@ -26,11 +26,7 @@ _SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by 
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
-    """Suggest what was probably meant; empty if that is unclear.
-
-    Args:
-        environment: The expression's environment.
-    """
+    """Suggest what was probably meant; empty if that is unclear."""
     hint = ""
     for issue in error.issues:
         if issue.code == UNDECLARED:
@@ -43,22 +39,19 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             return _another(name, known)
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
-            return _another_field(name, owner, environment)
+            parts = parts_with(name, owner, environment)
+            nearer = _another(name, _fields(owner, environment))
+            return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
-            if _has_different_sides(function, signature):
+            sides = signature.arguments
+            if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
                 return _SAME_TYPE
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:
             hint = "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
     return hint
-
-
-def _has_different_sides(function: str, signature: Signature) -> bool:
-    """Tell whether an operator is applied to two types, without parameters, that differ."""
-    sides = signature.arguments
-    return function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides))
 
 
 def _called_otherwise(name: str, environment: Environment) -> str:
@@ -68,13 +61,6 @@ def _called_otherwise(name: str, environment: Environment) -> str:
     if are_members == {True}:
         return f"it is called on a value: VALUE.{name}(…)"
     return f"it is not called on a value: {name}(…)" if of_macros == {False} else ""
-
-
-def _another_field(name: str, owner: str, environment: Environment) -> str:
-    """Suggest another field of a struct, or the field of that name in one of its parts."""
-    parts = parts_with(name, owner, environment)
-    nearer = _another(name, _fields(owner, environment))
-    return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
 
 
 def parts_with(name: str, owner: str, environment: Environment) -> list[str]:
@@ -94,12 +80,7 @@ def _another(name: str, known: Iterable[str]) -> str:
 
 
 def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
-    """Suggest how to make a value of the wanted type; empty if that is unclear.
-
-    Args:
-        found: The expression's type.
-        wanted: The types that it may have.
-    """
+    """Suggest how to make a value of the wanted type; empty if that is unclear."""
     for each in wanted:
         if each == types.BOOL:
             return "it must say true or false: compare the value with something, or ask whether it is there by has(…)"

@@ -59,9 +59,6 @@ class Known(NamedTuple):
     """A known kind, in all its versions.
 
     Args:
-        kind: Its name.
-        resource: The name of its resource.
-        namespaced: Whether its objects are in namespaces.
         versions: Its versions, the preferred one first, with the first and last Kubernetes 1.x release that serve it.
     """
 
@@ -197,11 +194,7 @@ def built_in() -> Iterator[Known]:
 
 
 class Kinds:
-    """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
-
-    Args:
-        objects: Objects that may define further kinds.
-    """
+    """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects."""
 
     def __init__(self, release: Release = DEFAULT, objects: Iterable[object] = ()) -> None:
         self.release = release
@@ -259,11 +252,7 @@ class Kinds:
         return next((Kind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None)
 
     def named(self, text: str) -> Resource | None:
-        """Find a resource by its name, with or without its group: ``deployments``, ``deployments.apps``.
-
-        Args:
-            text: The name; without a group, the first known resource of this name is meant.
-        """
+        """Find a resource by its name, ``deployments.apps``, or the first of a name in any group, ``deployments``."""
         name, has_group, group = text.partition(".")
         for known in self._known.values():
             if known.resource == name and (known.group == group or not has_group) and (served := self._served(known)):
@@ -361,12 +350,7 @@ class Kinds:
 
 
 def meant(api_version: object, kind: object) -> str:
-    """Return the kind of a group of Kubernetes' own that an unknown kind misspells; empty if there is none.
-
-    Args:
-        api_version: The ``apiVersion`` of an object.
-        kind: Its ``kind``.
-    """
+    """Return the kind of a group of Kubernetes' own that an unknown kind misspells; empty if there is none."""
     if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
         return ""
     group = kind_of(api_version, kind).group

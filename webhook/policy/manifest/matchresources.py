@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
-from webhook.policy.manifest import formats
 from webhook.problem import Path, Problem, duplicate, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, View, check
 

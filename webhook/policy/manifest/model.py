@@ -24,6 +24,11 @@ _PAIRS: Final = 1_000
 """The most groups and resources to look up at once; requests are matched with the rules of more one by one."""
 
 
+def has(values: frozenset[str], wanted: str) -> bool:
+    """Tell whether a rule's values have a wanted one; ``*`` stands for all."""
+    return "*" in values or wanted in values
+
+
 class Rule(NamedTuple):
     """Operations on resources, and the names of objects; without names, on all objects."""
 
@@ -99,13 +104,6 @@ class Policy:
     Args:
         manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
-        match: The requests that it matches.
-        param_kind: The kind of its parameters.
-        conditions: Further conditions on requests.
-        variables: Expressions that other expressions use.
-        validations: The conditions on objects.
-        annotations: Annotations for the audit log.
-        mutations: The changes to objects.
         reinvoked: Whether a mutating policy is evaluated again after a later change.
         strongest: The strongest action that it may lead to here, even if its bindings state a stronger one.
     """
@@ -144,10 +142,8 @@ class Binding:
 
     Args:
         kind: The kind of the policy.
-        name: The binding's name.
         manifest: The caller's key of its document.
         match: The requests that it selects among those that the policy matches; None for all of them.
-        param_ref: The policy's parameters.
         actions: The actions on a failure: Deny, Warn, Audit.
     """
 
@@ -161,16 +157,9 @@ class Binding:
 
 
 def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
-    """Read a policy that the API server accepts.
-
-    Args:
-        obj: The manifest's content.
-        manifest: The caller's key of its document.
-        strongest: The strongest action that it may lead to.
-    """
+    """Read a policy that the API server accepts; the arguments are as in :class:`Policy`."""
     spec: JSONObject = obj["spec"]
     param_kind = spec.get("paramKind")
-    mutations = _each(spec, "mutations")
     return Policy(
         kind=obj["kind"],
         name=name_of(obj),
@@ -191,7 +180,7 @@ def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
             for each, path in _each(spec, "validations")
         ),
         annotations=_named(spec, "auditAnnotations", "key", "valueExpression"),
-        mutations=tuple(_mutation_of(each, path) for each, path in mutations),
+        mutations=tuple(_mutation_of(each, path) for each, path in _each(spec, "mutations")),
         reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
         strongest=strongest,
     )
@@ -210,12 +199,7 @@ def _mutation_of(each: JSONObject, path: Path) -> Mutation:
 
 
 def binding_of(obj: JSONObject, manifest: Any) -> Binding:
-    """Read a binding that the API server accepts.
-
-    Args:
-        obj: The manifest's content.
-        manifest: The caller's key of its document.
-    """
+    """Read a binding that the API server accepts; the arguments are as in :class:`Binding`."""
     spec: JSONObject = obj["spec"]
     match, ref = spec.get("matchResources"), spec.get("paramRef")
     return Binding(
@@ -224,17 +208,15 @@ def binding_of(obj: JSONObject, manifest: Any) -> Binding:
         policy=spec["policyName"],
         manifest=manifest,
         match=None if match is None else _match_of(match),
-        param_ref=_param_ref_of(ref) if ref else None,
+        param_ref=ParamRef(
+            name=ref.get("name") or "",
+            namespace=ref.get("namespace") or "",
+            selector=None if ref.get("selector") is None else selector_of(ref["selector"]),
+            denies_missing=(ref.get("parameterNotFoundAction") or DENY) == DENY,
+        )
+        if ref
+        else None,
         actions=tuple(spec.get("validationActions") or (DENY,)),
-    )
-
-
-def _param_ref_of(ref: Mapping[str, Any]) -> ParamRef:
-    return ParamRef(
-        name=ref.get("name") or "",
-        namespace=ref.get("namespace") or "",
-        selector=None if ref.get("selector") is None else selector_of(ref["selector"]),
-        denies_missing=(ref.get("parameterNotFoundAction") or "Deny") == "Deny",
     )
 
 
@@ -275,13 +257,7 @@ def _rule_of(rule: Mapping[str, Any]) -> Rule:
         operations=frozenset(rule.get("operations") or ()),
         groups=frozenset(each or "" for each in rule.get("apiGroups") or ()),
         versions=frozenset(rule.get("apiVersions") or ()),
-        resources=tuple(
-            (resource, subresource) for resource, _, subresource in map(_split, rule.get("resources") or ())
-        ),
+        resources=tuple((each.partition("/")[0], each.partition("/")[2]) for each in rule.get("resources") or ()),
         scope=rule.get("scope") or "*",
         names=frozenset(rule.get("resourceNames") or ()),
     )
-
-
-def _split(resource: str) -> tuple[str, str, str]:
-    return resource.partition("/")

@@ -12,9 +12,10 @@ from typing import ClassVar, Final
 from webhook import formats
 from webhook.api.core.labelselector import LabelSelector
 from webhook.api.core.meta import PlainObject, created_name
+from webhook.cel.syntax.grammar import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
+from webhook.patterns import Pattern
 from webhook.policy.manifest.expressions import Compiler, complaints
-from webhook.policy.manifest.formats import dns1035_label, go_lower, is_cel_identifier, path_segment
 from webhook.policy.manifest.matchresources import (
     MatchConstraints,
     MatchResources,
@@ -25,6 +26,8 @@ from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_su
 from webhook.schema import IN_PLACE, Anything, Array, Nested, Struct, Text, View, check
 
 MAX_MATCH_CONDITIONS: Final = 64
+_IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
+_RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
@@ -84,11 +87,11 @@ def param_kind(kind: View) -> Iterator[Problem]:
             yield invalid(path, group, ",".join(details))
         if not version:
             yield invalid(path, value, "version must be specified")
-        elif details := dns1035_label(version):
+        elif details := formats.dns1035_label(version):
             yield invalid(path, version, ",".join(details))
     if not kind.kind:
         yield required(kind / "kind")
-    elif details := dns1035_label(go_lower(kind.kind)):
+    elif details := formats.dns1035_label(formats.go_lower(kind.kind)):
         detail = "may have mixed case, but should otherwise match: " + ",".join(details)
         yield invalid(kind / "kind", kind.kind, detail)
 
@@ -121,7 +124,7 @@ def variables(spec: View, compiler: Compiler) -> Iterator[Problem]:
     for variable in spec.variables or ():  # 1.27 has none
         if not variable.name.strip(GO_SPACE):
             yield required(variable / "name", "name is not specified")
-        elif not is_cel_identifier(variable.name):
+        elif not _IDENTIFIER.fullmatch(variable.name) or variable.name in _RESERVED:
             short = spec.release >= SHORT_TEXTS
             detail = "must be a valid CEL identifier" if short else "name is not a valid CEL identifier"
             yield invalid(variable / "name", variable.name, detail)
@@ -391,7 +394,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
     selector = bool(ref.selector)
     exclusive = "name and selector are mutually exclusive"
     if ref.name:
-        for detail in path_segment(ref.name):
+        for detail in formats.path_segment(ref.name):
             yield invalid(ref / "name", ref.name, detail)
         if selector:
             yield forbidden(ref / "name", exclusive)

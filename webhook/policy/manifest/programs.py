@@ -94,11 +94,7 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
 
 
 def with_paths(policy: Policy, programs: Programs) -> Iterator[tuple[Path, NamedExpression]]:
-    """Yield a policy's expressions with their paths, without those of messages.
-
-    Args:
-        programs: Its compiled expressions.
-    """
+    """Yield a policy's expressions with their paths, without those of messages."""
     yield from zip((each.path for each in policy.conditions), programs.conditions, strict=True)
     yield from zip((each.path for each in policy.variables), programs.variables.values(), strict=True)
     yield from zip((each.path / "expression" for each in policy.validations), programs.validations, strict=True)

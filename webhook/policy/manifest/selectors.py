@@ -25,11 +25,7 @@ class Requirement(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """A label selector.
-
-    Args:
-        requirements: The conditions, which must all hold.
-    """
+    """A label selector; all its requirements must hold."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -47,11 +43,7 @@ EVERYTHING = Selector()
 
 
 def selector_of(selector: Mapping[str, Any] | None) -> Selector:
-    """Read a well-formed label selector.
-
-    Args:
-        selector: A LabelSelector as in a manifest; None, the API server's default, selects everything.
-    """
+    """Read a well-formed label selector; None, the API server's default, selects everything."""
     if not selector:
         return EVERYTHING
     labels = (selector.get("matchLabels") or {}).items()

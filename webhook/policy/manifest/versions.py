@@ -53,10 +53,6 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
     """Return the release nearest to the cluster's that serves a policy or binding in its version.
 
     The cluster that requests come from need not serve the policies that draguard evaluates.
-
-    Args:
-        obj: An object that :func:`is_policy`.
-        release: The cluster's release, as the minor of 1.x.
     """
     group, _, version = str(obj["apiVersion"]).rpartition("/")
     releases = Kinds(release).releases(Kind(group, version, str(obj["kind"])))
@@ -67,7 +63,6 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
     """Validate a policy or binding as the API server does on create.
 
     Args:
-        obj: An object that :func:`is_policy`.
         beyond_decoding: Whether to validate the rest of an object that cannot be decoded, too.
     """
     kind = str(obj["kind"])

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.cel import CelError, Meter
@@ -32,22 +32,17 @@ from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kind, Kinds, Known, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Policy, Rule, policy_of
 from webhook.policy.manifest.programs import Programs, compile_policy, with_paths
-from webhook.policy.tools.typecheck import kinds_matched, type_warnings
-from webhook.policy.tools.warnings import warning
+from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.schema.derive.shape import ATOMIC, BOOLEAN, INTEGER, STRING, ListOf, MapOf, Scalar, Shape, Structure
 from webhook.spelling import did_you_mean, nearest
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.manifest.programs import Programs
 
 # -- Finds comparisons of a field of the request with a value that it never has, such as a misspelt kind
 
@@ -71,11 +66,12 @@ class _Matched(NamedTuple):
     subresource: str | None
     kind: str | None
 
-
-def _api_version(matched: _Matched) -> str | None:
-    if matched.kind is None or matched.group is None or matched.version is None:
-        return None
-    return f"{matched.group}/{matched.version}" if matched.group else matched.version
+    @property
+    def api_version(self) -> str | None:
+        """The group and version of its kind."""
+        if self.kind is None or self.group is None or self.version is None:
+            return None
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 _FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
@@ -91,17 +87,13 @@ _FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
     "request.kind.kind": lambda matched: matched.kind,
     "request.requestKind.kind": lambda matched: matched.kind,
     **dict.fromkeys(("object.kind", "oldObject.kind"), lambda matched: matched.kind),
-    **dict.fromkeys(("object.apiVersion", "oldObject.apiVersion"), _api_version),
+    **dict.fromkeys(("object.apiVersion", "oldObject.apiVersion"), lambda matched: matched.api_version),
 }
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
 
 
 def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
-    """Find comparisons of a field of the request with a constant that it never has.
-
-    Args:
-        programs: Its compiled expressions.
-    """
+    """Find comparisons of a field of the request with a constant that it never has."""
     combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
     matched = list(islice(combinations, _COMBINATIONS + 1))
     if len(matched) > _COMBINATIONS:
@@ -120,7 +112,9 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
             values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
-                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {_listed(known)}"
+                more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+                only = ", ".join(map(quoted, known[:_LISTED])) + more
+                message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
                 yield warning("impossible-value", path, message, hint, before + constant.offset)
 
@@ -129,7 +123,9 @@ def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
     """Yield all combinations that a rule matches."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
-        subresources = _subresources(subresource, is_closed=kinds.has_group(group))
+        subresources = [_stated(subresource)]
+        if subresource == _ALL and kinds.has_group(group):
+            subresources = ["", *SUBRESOURCES]
         for known in _known(group, name, kinds) or (None,):
             resource = known.resource if known else _stated(name)
             versions = known.versions if known and _ALL in rule.versions else map(_stated, rule.versions)
@@ -144,13 +140,6 @@ def _known(group: str, name: str, kinds: Kinds) -> list[Known]:
     if name == _ALL:
         return known if kinds.has_group(group) else []
     return [each for each in known if each.resource == name]
-
-
-def _subresources(stated: str, *, is_closed: bool) -> tuple[str | None, ...]:
-    """Return the subresources that a rule matches, of a group whose resources are all known, or of another one."""
-    if stated != _ALL:
-        return (stated,)
-    return ("", *SUBRESOURCES) if is_closed else (None,)
 
 
 def _stated(text: str) -> str | None:
@@ -214,11 +203,6 @@ def _field(node: Expression) -> str:
     return ".".join([node.name, *reversed(steps)]) if node.resolved == f".{node.name}" else ""
 
 
-def _listed(values: list[str]) -> str:
-    more = f" and {len(values) - _LISTED} more" if len(values) > _LISTED else ""
-    return ", ".join(map(quoted, values[:_LISTED])) + more
-
-
 # -- Finds constants in mutations that fail at run time, whatever the object
 
 
@@ -238,11 +222,7 @@ class _LiteralFault(NamedTuple):
 
 
 def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
-    """Find constants in a policy's mutations that fail for every kind that it matches.
-
-    Args:
-        programs: Its compiled expressions.
-    """
+    """Find constants in a policy's mutations that fail for every kind that it matches."""
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
     for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
         if not isinstance(program.compiled, CompiledExpression):
@@ -267,16 +247,11 @@ def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> It
             if not isinstance(entry.value, Literal):
                 continue
             offset, value = entry.value.offset, entry.value.value
-            if struct.name == "JSONPatch":
-                yield from _of_operation(entry.key, value, offset)
-            elif isinstance(shape, Structure):
+            if (struct.name, entry.key) == ("JSONPatch", "op") and value not in PATCH_OPERATIONS:
+                text = f"op must be one of {', '.join(PATCH_OPERATIONS)}, but is {quoted(value)}"
+                yield _LiteralFault(offset, text, did_you_mean(value, PATCH_OPERATIONS, quotes='"'))
+            elif struct.name != "JSONPatch" and isinstance(shape, Structure):
                 yield from _of_field(entry.key, value, offset, shape)
-
-
-def _of_operation(field: str, value: Any, offset: int) -> Iterator[_LiteralFault]:
-    if field == "op" and value not in PATCH_OPERATIONS:
-        text = f"op must be one of {', '.join(PATCH_OPERATIONS)}, but is {quoted(value)}"
-        yield _LiteralFault(offset, text, did_you_mean(value, PATCH_OPERATIONS, quotes='"'))
 
 
 def _start(path: Expression) -> tuple[str, int] | None:
@@ -372,29 +347,21 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
+_RULES: Final = Path(("spec", "matchConstraints", "resourceRules"))
 _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
 def resource_warnings(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
-    """Find rules and a paramKind that match nothing, and versions that a mutating policy cannot change.
-
-    Args:
-        policies: The set that it belongs to, with the known kinds.
-    """
-    yield from _unmatched(policy, policies.kinds)
+    """Find rules and a paramKind that match nothing, and versions that a mutating policy cannot change."""
+    for index, rule in enumerate(policy.match.rules):
+        yield from _unknown_resources(rule, _RULES / index, policies.kinds)
     yield from _unchangeable(policy, policies.kinds)
     yield from _param_kind(policy, policies)
 
 
-def _unmatched(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
-    """Find rules that name resources which the release does not have."""
-    path = Path(("spec", "matchConstraints", "resourceRules"))
-    for index, rule in enumerate(policy.match.rules):
-        yield from _unknown_resources(rule, path / index, kinds)
-
-
 def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+    """Find the resources in a rule that the release does not have."""
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -420,7 +387,8 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
             versions = ", ".join(sorted(rule.versions))
             server = f"Kubernetes 1.{kinds.release}" if is_closed else "its CustomResourceDefinition"
             message = f"{server} does not serve {name} in {versions}: the rule matches nothing"
-            yield warning("unserved-version", path / "apiVersions", message, _served(found, kinds))
+            served = ", ".join(version for kind in found for version in kinds.versions(kind))
+            yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
 
 
 def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
@@ -428,15 +396,11 @@ def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
         if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
             yield warning("unknown-resource", path, message, _group_meant(group, kinds))
-        elif near := _mistyped_group(group, rule, kinds):
+            continue
+        near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
+        if {name for name, _ in rule.resources}.intersection(kinds.resources(near)):
             message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
-
-
-def _mistyped_group(group: str, rule: Rule, kinds: Kinds) -> str:
-    """Return Kubernetes' group with resources of a rule, if another one is nearly that; empty if there is none."""
-    near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
-    return near if {name for name, _ in rule.resources}.intersection(kinds.resources(near)) else ""
 
 
 def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -444,7 +408,6 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     if policy.kind != MUTATING or policy.match.is_exact:
         return
     rules = [rule for rule in policy.match.rules if not {"*"} & (rule.groups | rule.versions)]
-    path = Path(("spec", "matchConstraints", "resourceRules"))
     seen = set()
     for index, rule in enumerate(policy.match.rules):
         groups = sorted(rule.groups.intersection(kinds.groups))
@@ -466,7 +429,7 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                     "the API server cannot convert changed objects"
                 )
                 hint = "list these versions, too, or set matchPolicy: Exact"
-                yield warning("unchangeable-version", path / index / "apiVersions", message, hint)
+                yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
 
 
 def _group_meant(group: str, kinds: Kinds) -> str:
@@ -489,11 +452,6 @@ def _resources(rule: Rule, kinds: Kinds) -> list[str]:
     return [each for group in rule.groups for each in kinds.resources(group)]
 
 
-def _served(found: Iterable[Kind], kinds: Kinds) -> str:
-    versions = [version for kind in found for version in kinds.versions(kind)]
-    return f"it serves {', '.join(versions)}" if versions else ""
-
-
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
@@ -513,14 +471,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
 
 
 class Cost(NamedTuple):
-    """The estimated cost of an expression, without an object.
-
-    Args:
-        path: Where the expression stands.
-        least: The minimum cost.
-        most: The maximum cost; a value beyond ``CALL_LIMIT`` means unbounded.
-        kind: The policy's kind.
-    """
+    """The estimated cost of an expression, without an object; a `most` beyond ``CALL_LIMIT`` means unbounded."""
 
     policy: str
     path: Path
@@ -533,10 +484,8 @@ class CheckResult(NamedTuple):
     """The result of ``policy check``.
 
     Args:
-        policies: The policies that were checked.
         findings: The problems; ``level`` tells refusals by the API server from policies that it accepts
             although they cannot work.
-        costs: The estimated costs of the expressions.
         unchecked: How many objects have errors that left no policy to look for warnings in.
     """
 
@@ -552,11 +501,7 @@ class CheckResult(NamedTuple):
 
 
 def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAULT) -> CheckResult:
-    """Check policies and bindings; never raises.
-
-    Args:
-        given: The objects of manifests: policies, bindings, and the objects that policies read.
-    """
+    """Check policies and bindings, given with the objects that they read; never raises."""
     policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)
     costs: list[Cost] = []

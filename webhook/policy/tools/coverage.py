@@ -18,7 +18,6 @@ class Covered(NamedTuple):
     """The coverage of one expression.
 
     Args:
-        path: Where the expression stands in it.
         passed: Whether a validation was true, or a mutation left an object as it was.
         failed: Whether a validation was false, or a mutation changed an object.
     """
@@ -37,11 +36,7 @@ class Covered(NamedTuple):
 
 
 class Coverage:
-    """Collects the coverage of policies by tests.
-
-    Args:
-        policies: The policies that are tested.
-    """
+    """Collects the coverage of policies by tests."""
 
     def __init__(self, policies: PolicySet) -> None:
         self._policies = policies

@@ -26,8 +26,7 @@ from webhook.patterns import Pattern
 from webhook.policy.manifest.hints import hint_of, parts_with
 from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, Rule
-from webhook.policy.tools.warnings import warning
-from webhook.problem import NOTE, Path, Problem
+from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive.shape import (
@@ -82,6 +81,15 @@ Source: apiserver ``pkg/cel/common/schemas.go``, SchemaDeclType.
 _MEANT: Final = _Typing(by_path=True, has_quantities=True)
 EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
 """As values are when expressions are evaluated."""
+
+
+def warning(rule: str, path: Path, message: str, hint: str = "", character: int | None = None) -> Problem:
+    """Warn of a policy that the API server accepts, although it cannot work.
+
+    Args:
+        character: Where the fault is in an expression, in code points; None for what the message locates.
+    """
+    return Problem(WARNING, rule, "", path, message, hint, character=character)
 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
@@ -170,11 +178,7 @@ def _tested(root: Expression) -> frozenset[int]:
 
 
 class _Checked(NamedTuple):
-    """A kind to check.
-
-    Args:
-        params: The schema of the policy's parameters; None if there are none, or it is not known.
-    """
+    """A kind to check, with the schema of the policy's parameters, if they have a known one."""
 
     kind: Kind
     schema: Structure
@@ -362,11 +366,7 @@ def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
 
 
 class Declaration:
-    """Declares the types of a kind's fields.
-
-    Args:
-        typing: How fields are typed.
-    """
+    """Declares the types of a kind's fields."""
 
     def __init__(self, release: Release, typing: _Typing) -> None:
         self._release, self._typing = release, typing
@@ -374,11 +374,7 @@ class Declaration:
         self._open: list[str] = []
 
     def of(self, shape: Shape, name: str) -> Type | None:
-        """Return the type of a shape; None if it has none, so that its field does not exist.
-
-        Args:
-            name: The name of the kind; by path, that of the field.
-        """
+        """Return the type of a shape, named by its path or kind; None if it has none: its field does not exist."""
         if isinstance(shape, Scalar):
             if shape.nullable and self._typing.has_quantities:
                 return types.DYN

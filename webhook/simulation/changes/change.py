@@ -28,7 +28,6 @@ class Change(NamedTuple):
         text: Its description, such as ``without the selector memory >= 80Gi of request gpu``.
         size: Its cost: a correction costs less than doing without, and that less than taking from others.
         about: The thing that it changes; two changes of the same thing are not tried together.
-        edit: Applies the change to a pod's needs.
         released: The claim that is released, with the pods that use it; None if there is none.
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
@@ -63,11 +62,7 @@ def demanding(**fields: Any) -> Callable[[Needs], Needs]:
 
 
 def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Needs], Needs]:
-    """Return a function that changes a claim of a pod.
-
-    Args:
-        change: Changes a claim in place.
-    """
+    """Return a function that changes a claim of a pod."""
 
     def edit(needs: Needs) -> Needs:
         claims = list(needs.claims)

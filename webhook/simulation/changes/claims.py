@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
@@ -13,18 +14,17 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import guarded, reads
 from webhook.formats import Quantity, readable_quantity
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
+from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import wanted_of
 from webhook.simulation.changes.change import Change, in_claim
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.rejections import Group, requests
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.rejections import Group
 from webhook.spelling import nearest
 
 _FEWER: Final = 3
@@ -43,8 +43,6 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
 
     Args:
         claims: The claims; those that have devices are left alone.
-        groups: How nodes refuse the pod.
-        error: The error that made the scheduler give up on the pod; empty without one.
     """
     pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
     named = Counter(name for claim in pending.values() for name in {name for name, _ in requests(claim)})
@@ -94,10 +92,8 @@ class _Request:
     """A request, or an alternative, that may be changed.
 
     Args:
-        asks: Its content, as in the API.
         answers: The devices that nodes have left for it.
         place: The place of its claim, and its full name.
-        title: The name that changes give it.
         is_found: Whether some node has devices for all requests, but too little of what these take of the node.
     """
 
@@ -134,11 +130,7 @@ class _Request:
         """How many devices it needs of some node."""
 
     def changes(self, error: str) -> Iterator[Change]:
-        """Return the changes to the request.
-
-        Args:
-            error: The error that made the scheduler give up on the pod; empty without one.
-        """
+        """Return the changes to the request."""
         asks = self._asks
         for selector in items(asks, "selectors"):
             yield from self._of_selector(selector, error)
@@ -187,7 +179,12 @@ class _Request:
             self._change(f"with {each.text} in {self._title}", 1, expression, _with_selector(selector, each.expression))
             for each in (*lower, *others(parts, self._values))
         ]
-        without = self._change(what, 2, expression, _without_selector(selector))
+        without = self._change(
+            what,
+            2,
+            expression,
+            _setting(selectors=[each for each in items(self._asks, "selectors") if each != selector]),
+        )
         yield without._replace(closer=lambda _: less, selects_less=True)
 
     def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
@@ -213,7 +210,8 @@ class _Request:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
         yield from self._of_shares(asked)
-        known = _capacities(self._cluster) if asked else set()
+        devices = (device for each in self._cluster.allocator.catalog.slices if asked for device in each.devices)
+        known = {name for device in devices for name in device.content.capacity}
         for name, wanted in asked.items():
             if name not in known and (meant := _meant(name, known - set(asked))):
                 better = {meant if each == name else each: value for each, value in asked.items()}
@@ -225,15 +223,13 @@ class _Request:
             for each in _largest(self._lacking.get(name, ()), most):
                 yield self._with_amount(asked, name, each)
             if self._is_met:  # by itself, but others take of the same devices
-                yield self._with_half(asked, name, most)
+                # To a fraction, to half of it at most.
+                halves = [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
+                *larger, least = (self._with_amount(asked, name, each) for each in halves)
+                yield least._replace(closer=partial(_all, larger))
         if asked:
             what = f"without the capacity that {self._title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
-
-    def _with_half(self, asked: JSONObject, name: str, most: Quantity) -> Change:
-        """Lower a capacity to a fraction, to half of it at most."""
-        *larger, least = (self._with_amount(asked, name, each) for each in _halves(most))
-        return least._replace(closer=lambda _: larger)
 
     def _with_amount(self, asked: JSONObject, name: str, amount: str) -> Change:
         what = f"with {name} {amount} in place of {asked[name]} in {self._title}"
@@ -288,12 +284,6 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
 
-def _capacities(cluster: Cluster) -> set[str]:
-    """Return the names of the capacities of devices, as they are published."""
-    slices = cluster.allocator.catalog.slices
-    return {name for each in slices for device in each.devices for name in device.content.capacity}
-
-
 def _meant(name: str, known: set[str]) -> str:
     """Return the capacity that a name probably means: one of the same name, but for the domain, or a similar one."""
     alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
@@ -304,11 +294,6 @@ def _largest(values: Iterable[str], below: Quantity | None = None) -> list[str]:
     """Return the largest of some amounts, or of those below another one."""
     known = {each for value in values if (each := readable_quantity(value)) and (below is None or each < below)}
     return [str(each) for each in sorted(known, reverse=True)[:_AMOUNTS_MAX]]
-
-
-def _halves(most: Quantity) -> list[str]:
-    """Return half, a quarter and so on of an amount."""
-    return [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
@@ -332,12 +317,12 @@ def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
     return f"{expression[:start]}{meant}{expression[end:]}" if expression[start:end] == written else ""
 
 
+def _all(changes_: Iterable[Change], _: object) -> Iterable[Change]:
+    return changes_
+
+
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:
     return lambda asks: asks.update(fields)
-
-
-def _without_selector(selector: JSONObject) -> Callable[[JSONObject], object]:
-    return lambda asks: asks.update(selectors=[each for each in items(asks, "selectors") if each != selector])
 
 
 def _with_selector(selector: JSONObject, expression: str) -> Callable[[JSONObject], object]:
@@ -360,11 +345,7 @@ _AT_MOST: Final = frozenset({"<", "<="})
 
 
 class Threshold(NamedTuple):
-    """A selector with another threshold.
-
-    Args:
-        text: The new condition, such as ``memory >= 40Gi``.
-    """
+    """A selector with another threshold."""
 
     text: str
     expression: str

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
 from typing import Any, Final
 
+from webhook.allocation.devices import PoolId
 from webhook.allocation.selecting import missing_in
-from webhook.deviceselectors.guarding import guarded
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers, reads
-from webhook.later import cached_property
-from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.deviceselectors.reads import drivers, guarded, reads
+from webhook.inventory.claims import classes_of
+from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
-from webhook.simulation.rejections import Group, requests
-from webhook.simulation.taints import Taint, taint_of
+from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
 
@@ -48,55 +47,38 @@ RELEASE: Final = "release"
 """What updates change: only the first that helps is of interest."""
 
 
-class Later:
-    """The changes to a cluster; each leads to a cluster that is made once for all pods."""
+def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
+    """Return the changes to a cluster that may help a pod; each leads to a cluster that is made once for all pods."""
+    if len(cluster.nodes) > NODES_MAX:
+        return
+    for what, about, settings in _schedulers(cluster, groups):
+        with suppress(ValueError):  # no allocator supports the gates
+            yield _change(cluster, what, about, partial(cluster.variant, settings))
+    if pools := completed(cluster):
+        slices = [each for several in pools.values() for each in several]
+        yield _change(cluster, f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
+    for device_class, driver in _respelt(cluster, needs, groups):
+        what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+    for device_class, expression in _guarded(cluster, needs, error):
+        what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+    for rule in _rules(cluster, groups)[:_RULES_MAX]:
+        what = f"once DeviceTaintRule {name_of(rule)} is deleted"
+        yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
 
-    def changes(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
-        """Return the changes that may help a pod.
+def _change(cluster: Cluster, what: str, about: str, make: Callable[[], Cluster]) -> Change:
+    """Return a change with the cluster that it leads to, which is kept for other pods.
 
-        Args:
-            needs: The needs of the pod.
-            groups: How nodes refuse the pod.
-            error: The error that made the scheduler give up on the pod; empty without one.
-        """
-        cluster = self._cluster
-        if len(cluster.nodes) > NODES_MAX:
-            return
-        for what, about, settings in _schedulers(cluster, groups):
-            with suppress(ValueError):  # no allocator supports the gates
-                yield self._change(what, about, partial(cluster.variant, settings))
-        if pools := self._completed:
-            slices = [each for several in pools.values() for each in several]
-            yield self._change(f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
-        for device_class, driver in _respelt(cluster, needs, groups):
-            what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
-            yield self._change(what, what, partial(_with, cluster, [device_class]))
-        for device_class, expression in _guarded(cluster, needs, error):
-            what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
-            yield self._change(what, what, partial(_with, cluster, [device_class]))
-        for rule in _rules(cluster, groups)[:_RULES_MAX]:
-            what = f"once DeviceTaintRule {name_of(rule)} is deleted"
-            yield self._change(what, what, partial(_without_rule, cluster, rule))
-
-    @cached_property
-    def _completed(self) -> dict[PoolId, list[JSONObject]]:
-        return completed(self._cluster.inventory.all("ResourceSlice"))
-
-    def _change(self, what: str, about: str, make: Callable[[], Cluster]) -> Change:
-        """Return a change with the cluster that it leads to, which is kept for other pods.
-
-        Raises:
-            ValueError: There is none.
-        """
-        variants = self._cluster.variants
-        made = variants.pop(what, None) or make()
-        if len(variants) >= _VARIANTS_MAX:
-            del variants[next(iter(variants))]
-        variants[what] = made
-        return Change(what, _WAIT, about, cluster=made)
+    Raises:
+        ValueError: There is none.
+    """
+    made = cluster.variants.pop(what, None) or make()
+    if len(cluster.variants) >= _VARIANTS_MAX:
+        del cluster.variants[next(iter(cluster.variants))]
+    cluster.variants[what] = made
+    return Change(what, _WAIT, about, cluster=made)
 
 
 def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str, str, Settings]]:
@@ -156,7 +138,7 @@ def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONO
 
 def _classes(cluster: Cluster, needs: Needs) -> Iterator[JSONObject]:
     """Return copies of the classes that a pod's claims name."""
-    for name in sorted({text(asks, "deviceClassName") for claim in needs.claims for _, asks in requests(claim)}):
+    for name in sorted({name for claim in needs.claims for _, name in classes_of(claim)}):
         if found := cluster.inventory.find("DeviceClass", name):
             yield deepcopy(found)
 
@@ -196,32 +178,16 @@ def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
             inventory.put(each)
 
 
-PoolId = tuple[str, str]
-"""Driver and name of a pool."""
-
-
-def completed(slices: Iterable[JSONObject]) -> dict[PoolId, list[JSONObject]]:
-    """Return the slices of each pool that is incomplete, with their number as their count.
-
-    Args:
-        slices: The ResourceSlices of a cluster.
-    """
-    pools: defaultdict[PoolId, list[JSONObject]] = defaultdict(list)
-    for each in slices:
-        pools[text(each, "spec", "driver"), text(each, "spec", "pool", "name")].append(each)
-    found = {}
-    for name, pool in pools.items():
-        newest = max(map(_generation, pool))
-        current = [each for each in pool if _generation(each) == newest]
-        if any((number(each, "spec", "pool", "resourceSliceCount") or 0) > len(current) for each in current):
-            found[name] = [_of(each, len(current)) for each in current]
+def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
+    """Return the slices of each pool that is incomplete, with their number as their count."""
+    found: dict[PoolId, list[JSONObject]] = {}
+    for pool, slices in cluster.allocator.catalog.current.items():
+        if any(each.count > len(slices) for each in slices):
+            raw = [cluster.inventory.find("ResourceSlice", each.name) or {} for each in slices]
+            found[pool] = [_with_count(each, len(slices)) for each in raw]
     return found
 
 
-def _generation(each: JSONObject) -> int:
-    return number(each, "spec", "pool", "generation") or 0
-
-
-def _of(each: JSONObject, count: int) -> JSONObject:
+def _with_count(each: JSONObject, count: int) -> JSONObject:
     spec: Any = each["spec"]
     return {**each, "spec": {**spec, "pool": {**spec["pool"], "resourceSliceCount": count}}}

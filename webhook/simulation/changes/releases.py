@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.inventory.claims import allocation_of
+from webhook.inventory.claims import allocation_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import COPY, holder, pods_of, used_by
 from webhook.simulation.rejections import Group
-from webhook.simulation.running import owners_of
 from webhook.simulation.verdicts import Needs
+from webhook.simulation.workloads import owners_of
 
 _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""
@@ -28,7 +28,6 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
 
     Args:
         needs: The needs of the pod; its own claims may be in use by others, on other nodes.
-        groups: How nodes refuse the pod.
     """
     own = {
         full_name_of(claim): index
@@ -38,14 +37,23 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     for name, index in own.items():
         if len(items(needs.claims[index], "status", "reservedFor")) >= CONSUMERS_MAX:
             what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
-            yield Change(what, 3, f"claim {name}", in_claim(index, _leave), parts=_LEFT)
+            yield Change(
+                what,
+                3,
+                f"claim {name}",
+                in_claim(index, lambda claim: claim["status"]["reservedFor"].pop(0)),
+                parts=_LEFT,
+            )
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
-    on = dict.fromkeys(_on(cluster, {node for g in groups if g.resolvable for node in g.nodes}))
+    nodes = {node for g in groups if g.resolvable for node in g.nodes}
+    claims = cluster.inventory.all("ResourceClaim") if nodes else ()
+    on = dict.fromkeys(full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes))
     for name, claim in islice(_releasable(cluster, (*own, *held), on, needs.pod), _RELEASED_MAX):
-        is_same = _is_of_same(cluster, claim, needs.pod)
+        is_same, count = _is_of_same(cluster, claim, needs.pod), len(results_of(claim))
+        size = f" with {count} devices" if count > 1 else ""
         by = ", by fewer replicas" if is_same else ""
-        what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}{by}"
-        edit = in_claim(own[name], _deallocate) if name in own else same
+        what = f"once claim {name}{size} is released{used_by(holder(cluster, name, 0))}{by}"
+        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
         yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
 
 
@@ -59,8 +67,7 @@ def _releasable(
         on: The claims of pods on nodes that lack room for it.
     """
     for name in dict.fromkeys((*wanted, *on)):
-        namespace, _, claim_name = name.partition("/")
-        claim = cluster.claim(claim_name, namespace)
+        claim = cluster.claim(name)
         if (
             claim is None
             or not allocation_of(claim)
@@ -88,24 +95,3 @@ def _is_of_gang(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
         and namespace == namespace_of(pod)
         and any(at(each, "spec", "schedulingGroup") == group for each in pods)
     )
-
-
-def _size(claim: JSONObject) -> str:
-    """Write how many devices a claim has, if there are several."""
-    count = len(items(allocation_of(claim), "devices", "results"))
-    return f" with {count} devices" if count > 1 else ""
-
-
-def _leave(claim: JSONObject) -> None:
-    del claim["status"]["reservedFor"][0]
-
-
-def _deallocate(claim: JSONObject) -> None:
-    claim["status"] = {}
-
-
-def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
-    """Return the claims whose pods run on some nodes."""
-    for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
-        if not cluster.nodes_of(claim).isdisjoint(nodes):
-            yield full_name_of(claim)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import combinations, islice
 from time import monotonic
 from typing import Final
 
+from webhook.allocation import Result
 from webhook.budget import Budget, DeadlineExceededError, current, limited
-from webhook.objects import JSONObject
+from webhook.inventory.claims import DeviceID
+from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import named
 from webhook.simulation.binding import are_reservable
 from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes import extended as of_extended
-from webhook.simulation.changes import nodes as of_nodes
+from webhook.simulation.changes import pods as of_pods
 from webhook.simulation.changes import releases
 from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import Cluster
@@ -35,19 +37,42 @@ _SECONDS: Final = 10.0
 """The time in which changes are tried for one pod."""
 
 
+class Made(NamedTuple):
+    """What a pod would get with a change made.
+
+    Args:
+        needs: The needs of the pod then.
+        devices: The devices that it would get.
+        released: The claims that are released, by full name.
+    """
+
+    needs: Needs
+    devices: Sequence[DeviceID]
+    released: Sequence[str] = ()
+
+    @classmethod
+    def on(cls, node: int, round_: Round, released: Sequence[str] = ()) -> Made:
+        """Let a pod have its devices on a node."""
+        result = round_.result_on(node)
+        each = result.devices if isinstance(result, Result) else ()
+        devices = [(driver, pool, device) for of_claim in each for _, driver, pool, device in of_claim]
+        return cls(round_.needs, devices, released)
+
+
 class Suggestion(NamedTuple):
     """A change that lets a pending pod fit.
 
     Args:
-        nodes: The number of nodes that it opens.
         at_least: Whether nodes were left untried, so that it may open more.
-        opened: Their places, as far as they are known.
+        opened: Their places, the best first, as far as they are known.
+        made: Makes the change for a while, to see what the pod would get on the first of them.
     """
 
     change: str
     nodes: int
     at_least: bool = False
     opened: Sequence[int] = ()
+    made: Callable[[], Made] | None = None
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -59,7 +84,6 @@ class Advice(NamedTuple):
 
     Args:
         suggestions: The changes, the smallest first.
-        tried: The number of changes that were tried.
         is_complete: Whether there was time to try all.
     """
 
@@ -105,15 +129,12 @@ class Suggestions:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._later = of_cluster.Later(cluster)
         self._filtered = self._tried = 0
 
     def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
         """List the changes that would let a pod fit.
 
         Args:
-            needs: The needs of the pod.
-            groups: The nodes that refuse it, grouped.
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
@@ -127,7 +148,10 @@ class Suggestions:
         else:
             is_complete = True
         best.sort(key=lambda each: (each.cost, -each.nodes))
-        found = [Suggestion(each.text, each.nodes, each.at_least, each.opened) for each in best]
+        found = [
+            Suggestion(each.text, each.nodes, each.at_least, each.opened, partial(self._made, needs, each))
+            for each in best
+        ]
         return Advice(found, self._tried, is_complete)
 
     def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Remedy]:
@@ -137,7 +161,7 @@ class Suggestions:
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(self._later.changes(needs, groups, error))
+        updates = list(of_cluster.changes(self._cluster, needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == of_cluster.RELEASE):
@@ -151,13 +175,10 @@ class Suggestions:
     def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
         """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
-        taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
-        nodes = cluster.nodes[: of_cluster.NODES_MAX]
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
             *of_claims.changes(cluster, needs.claims, groups, error),
-            *of_extended.changes(cluster, needs, groups),
-            *of_nodes.changes(needs.demand, nodes, taken, cluster.index, cluster.extended.has),
+            *of_pods.changes(cluster, needs, groups),
             *(releases.changes(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
@@ -214,13 +235,22 @@ class Suggestions:
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
-        needs = _edited(needs, changes)
-        cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
+        with self._changed(changes) as cluster:
+            return _concerned(changes, self._fitting(_edited(needs, changes), cluster))
+
+    def _made(self, needs: Needs, remedy: _Remedy) -> Made:
+        with self._changed(remedy.changes) as cluster:
+            released = [full_name_of(each.released) for each in remedy.changes if each.released is not None]
+            return Made.on(remedy.opened[0], Round(cluster, _edited(needs, remedy.changes)), released)
+
+    @contextmanager
+    def _changed(self, changes: Sequence[Change]) -> Iterator[Cluster]:
+        """Make changes for a while, but for those of the pod."""
         with ExitStack() as gone:
             for change in changes:
                 if change.released is not None:
                     gone.enter_context(self._cluster.without(change.released))
-            return _concerned(changes, self._fitting(needs, cluster))
+            yield next((change.cluster for change in changes if change.cluster is not None), self._cluster)
 
     def _untried(self, needs: Needs) -> Sequence[int]:
         """Return the nodes on which changes are not tried."""
@@ -234,7 +264,8 @@ class Suggestions:
         verdicts = Verdicts(cluster, named(needs.demand.spec))
         verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
         self._filtered += len(verdicts.by_node)
-        return [] if verdicts.errors else list(verdicts.fitting)
+        fitting = verdicts.fitting
+        return [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
 
 
 def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:

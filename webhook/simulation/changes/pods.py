@@ -1,18 +1,23 @@
-"""Changes that open nodes to a pod: tolerations, node selectors, smaller requests, nodes that become ready."""
+"""Changes to what a pod demands of its node: tolerations, node selectors, smaller requests; nodes that recover."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
 from itertools import chain
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory.resources import CPU, NATIVE
-from webhook.objects import JSONObject, items, mapping
-from webhook.simulation.affinity import Tolerations, named_by, wants
+from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
+from webhook.objects import JSONObject, items, mapping, text
+from webhook.simulation.affinity import NODE_STATES, Taint, Tolerations, named_by, once_recovered, taint_of, wants
+from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes.change import Change, demanding
+from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import Demand, NodeState, amount_text
-from webhook.simulation.taints import NODE_STATES, Taint, once_recovered, taint_of
+from webhook.simulation.rejections import Group
+from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
 
 _SETS_MAX: Final = 8
@@ -22,27 +27,17 @@ _AMOUNTS_MAX: Final = 4
 _MEBI: Final = 1024 * 1024
 
 
-def changes(
-    demand: Demand,
-    nodes: Sequence[NodeState],
-    taken: Mapping[int, Mapping[str, int]],
-    known: Container[str],
-    is_delegated: Callable[[str], bool],
-) -> Iterator[Change]:
-    """Return the changes that let nodes accept a pod, its devices aside.
-
-    Args:
-        demand: The demands of the pod on a node.
-        nodes: The nodes on which changes are tried.
-        taken: The amounts that the pod's devices would take of some of them, by resource.
-        known: The names of all nodes.
-        is_delegated: Tells whether devices can provide an extended resource.
-    """
-    yield from _of_selection(demand, nodes, known)
+def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    """Return the changes to what a pod demands of its node, extended resources among it, but for its claims."""
+    demand, nodes = needs.demand, cluster.nodes[: of_cluster.NODES_MAX]
+    taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
+    yield from _renamed(cluster, needs)
+    yield from _counted(cluster, needs, groups)
+    yield from _of_selection(demand, nodes, cluster.index)
     yield from _of_taints(demand, nodes)
     for name, wanted in demand.requests.items():
         # No smaller amount helps with a resource that no node has.
-        if not is_delegated(name) and any(name in each.allocatable for each in nodes):
+        if not cluster.extended.has(name) and any(name in each.allocatable for each in nodes):
             left = [
                 None if (most := each.left(name)) is None else most - taken.get(index, {}).get(name, 0)
                 for index, each in enumerate(nodes)
@@ -130,3 +125,77 @@ def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | No
 def _round(name: str, amount: int) -> int:
     """Round a large amount of bytes down to a number that people write."""
     return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
+
+
+# -- extended resources that devices provide
+
+
+def _renamed(cluster: Cluster, needs: Needs) -> Iterator[Change]:
+    """Correct the names of resources that neither classes nor nodes provide."""
+    wanted = [name for name in needs.demand.requests if is_extended(name) and not cluster.extended.has(name)]
+    known = {*cluster.extended.names, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
+    for name in wanted:
+        if name not in known and (meant := nearest(name, known)):
+            edit = _in_containers(name, "", partial(_with_name, name, meant))
+            yield Change(f"with {meant} in place of {name}", 0, name, edit)
+
+
+def _counted(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    """Lower the counts of containers to those that some node could provide."""
+    had = {each["together"] or each["enough"] for group in groups for each in group.requests}
+    for name in filter(cluster.extended.has, needs.demand.requests):
+        containers = _containers_requesting(needs.pod, name)
+        for each in containers:
+            wanted, container = amounts(container_requests(each))[name], text(each, "name")
+            if wanted > 1:
+                where = "" if len(containers) == 1 else f" in container {container}"
+                least, *closer = [
+                    Change(
+                        f"with {name} {count} in place of {wanted}{where}",
+                        2,
+                        f"{name} of {container}",
+                        _in_containers(name, container, partial(_with_count, name, count)),
+                    )
+                    for count in (1, *sorted({n for n in (*had, wanted - 1) if 1 < n < wanted}, reverse=True))
+                ]
+                yield least._replace(closer=partial(_each, closer))
+
+
+def _each(changes_: Sequence[Change], _: Collection[int]) -> Iterable[Change]:
+    return changes_
+
+
+def _with_name(name: str, meant: str, stated: JSONObject) -> JSONObject:
+    return {meant if key == name else key: each for key, each in stated.items()}
+
+
+def _with_count(name: str, count: int, stated: JSONObject) -> JSONObject:
+    return {**stated, name: str(count)}
+
+
+def _in_containers(
+    resource: str, container: str, change: Callable[[JSONObject], JSONObject]
+) -> Callable[[Needs], Needs]:
+    """Return a function that changes the requests and limits of containers.
+
+    Args:
+        resource: The resource that the containers request.
+        container: The only container to change; empty for all.
+    """
+
+    def edit(needs: Needs) -> Needs:
+        pod = deepcopy(needs.pod)
+        for each in _containers_requesting(pod, resource):
+            if container in {"", text(each, "name")}:
+                resources = each["resources"]
+                fields = ("requests", "limits") if container else resources.keys() & {"requests", "limits"}
+                resources |= {field: change(mapping(resources, field)) for field in fields}
+        return needs._replace(pod=pod, demand=needs.demand._replace(requests=requests(pod)))
+
+    return edit
+
+
+def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
+    """Return the containers that want a resource."""
+    containers = (*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers"))
+    return [each for each in containers if resource in container_requests(each)]
