@@ -38,7 +38,7 @@ from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
 from webhook.report import LISTING
 from webhook.report.model import Judged, Report
-from webhook.report.text import counted
+from webhook.report.text import counted, merged
 from webhook.schema import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
@@ -706,8 +706,6 @@ def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report
     """Merge the findings for several releases."""
     if not reports[1:]:
         return reports[0]
-    from webhook.report.text import merged
-
     return merged(reports, versions)
 
 

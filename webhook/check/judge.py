@@ -13,7 +13,7 @@ from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_o
 from webhook.check.oldstate import OldState
 from webhook.check.target import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.documents import Document, Unreadable
-from webhook.documents.placeholders import Blanks
+from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -180,8 +180,6 @@ class Judge:
 
             if is_elided(document):
                 problems = [each for each in problems if each.reason != "FieldValueRequired"]
-        from webhook.documents.placeholders import blanks_of  # only for problems
-
         if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
             return judgement
         accepted = not any(problem.level == ERROR for problem in problems)
@@ -232,8 +230,6 @@ class Judge:
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
-        from webhook.documents.placeholders import blanks_of  # only for problems
-
         blanks = blanks_of(document) if outcome.decisions else None
         if blanks and not self._may_be_accepted(document, blanks, stated):
             findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]

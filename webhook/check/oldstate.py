@@ -14,7 +14,7 @@ from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.report.model import Report
-from webhook.report.text import counted
+from webhook.report.text import counted, not_read
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of
@@ -62,8 +62,6 @@ class Deployed:
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
         if selection.left_out and tell:
-            from webhook.report.text import not_read  # seldom needed
-
             tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:

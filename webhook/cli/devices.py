@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
@@ -24,10 +25,6 @@ from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""

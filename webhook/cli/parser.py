@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from math import inf
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -94,12 +94,6 @@ def _columns() -> int:
         return _COLUMNS
 
 
-@cache
-def _formatter() -> Any:
-    """Return what formats help as wide as the terminal."""
-    return partial(Help, max_help_position=28, width=_columns())
-
-
 def _positional(action: argparse.Action) -> str:
     name = action.metavar if isinstance(action.metavar, str) else action.dest
     if action.nargs == argparse.PARSER:
@@ -174,7 +168,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=_formatter(), allow_abbrev=False, **options)
+        formatter: Any = partial(Help, max_help_position=28, width=_columns())
+        super().__init__(formatter_class=formatter, allow_abbrev=False, **options)
         self.register("action", None, _Once)
 
     @property
@@ -465,8 +460,6 @@ def _expect_known(command: Command) -> None:
     if not unknown:
         return
     known = [option.variable for option in _options(command)]
-    from webhook.spelling import nearest  # few set variables
-
     for name in sorted(unknown.difference(known)):
         if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
             raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import Path, quoted, value_at
+from webhook.problem import Fix, Path, quoted, value_at
 
 if TYPE_CHECKING:
     from webhook.documents.comments import Comment
@@ -235,8 +235,6 @@ class Origin:
             hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
-                from webhook.problem import Fix  # few documents have a key twice
-
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable._replace(is_repeated=not self.is_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import guarded, reads
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.problem import Advice, Fix, Problem
@@ -95,7 +95,6 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
     from webhook.deviceselectors.fleet import lacking  # only with slices at hand
-    from webhook.deviceselectors.reads import guarded
 
     fleet = context.fleet
     if fleet is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget, current, work
-from webhook.drivers import Profile
+from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.inventory import Inventory, devices_path, is_claim
 from webhook.inventory.claims import source
 from webhook.inventory.objects import CLAIMS, is_noted
@@ -335,16 +335,12 @@ class Context:
         """Return the profile of a driver; None if there is none."""
         if driver in self._profiles:
             return self._profiles[driver]
-        from webhook.drivers import profile_of  # most objects name no driver
-
         return profile_of(driver)
 
     def driver_of_class(self, name: str) -> str:
         """Return the driver that installs a device class; empty if unknown."""
         if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
             return own
-        from webhook.drivers import driver_of_class
-
         return driver_of_class(name)
 
     def is_shared(self, name: str) -> bool:

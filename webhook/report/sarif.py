@@ -11,6 +11,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from webhook.documents import parse
+from webhook.documents.source import MAX_BYTES, decoded
 from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin, Suppression
 from webhook.objects import JSONObject
@@ -168,8 +170,6 @@ def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) ->
 def _of_file(
     file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
 ) -> Iterator[tuple[Finding, JSONObject]]:
-    from webhook.documents import parse  # needed only with fixes
-    from webhook.documents.source import MAX_BYTES, decoded
     from webhook.fixing import Planner
     from webhook.regular import read_up_to
 
