@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
 from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
@@ -20,7 +20,7 @@ from webhook.inventory import MalformedError
 from webhook.objects import name_of
 from webhook.optional import install
 from webhook.report.model import Report
-from webhook.report.text import columns_of, printable
+from webhook.report.text import colored, columns_of, printable
 from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean

@@ -26,7 +26,6 @@ from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
-    colored,
     read_sources,
     show_lines,
     show_refusals,
@@ -47,7 +46,7 @@ from webhook.references.hints import hint_of
 from webhook.references.rules import instead, listed, requests_of
 from webhook.references.slices import published_twice
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, colored
 from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 

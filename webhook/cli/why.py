@@ -14,7 +14,7 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
-from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
@@ -26,6 +26,7 @@ from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
+from webhook.report.text import colored
 from webhook.report.text import stated as stated_as
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in

@@ -27,9 +27,14 @@ from webhook.documents.search import (
 )
 from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.findings import Finding, Origin
+from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Fix, Path, Remark
 from webhook.report import Format
 from webhook.report.model import Report, Tested
+
+MARK: Final = os.urandom(8).hex()
+"""What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
+COLORS: Final = Pattern(rf"\x1b{MARK}(\[[0-9;]+m)")
 
 MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""
@@ -662,3 +667,12 @@ def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
     for head, each in zip(heads, findings, strict=True):
         yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells(each, columns))]).rstrip()
     yield ""
+
+
+def colored(text: str, color: str) -> str:
+    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour.
+
+    Args:
+        color: The numbers of the sequence, such as ``1;31``.
+    """
+    return f"\x1b{MARK}[{color}m{text}\x1b{MARK}[0m"
