@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from webhook.problem import DUPLICATE, Key, Path, Problem
-from webhook.schema.fields import Field, StructFields
+from webhook.schema.fields import Field
+
+if TYPE_CHECKING:
+    from webhook.schema.compiled import CompiledStruct
 
 
-def is_declarative(problem: Problem, struct: StructFields) -> bool:
+def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
     """Tell whether a finding in a struct comes from a declarative rule."""
     holder, field = declaration(problem.path, struct)
     if problem.path and isinstance(problem.path[-1], int | Key):
@@ -14,9 +19,9 @@ def is_declarative(problem: Problem, struct: StructFields) -> bool:
     return field is not None and field.declarative and field.states(problem)
 
 
-def declaration(path: Path, struct: StructFields) -> tuple[StructFields | None, Field | None]:
+def declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | None, Field | None]:
     """Return the struct that a path leads to, if any, and the last field on the path."""
-    holder: StructFields | None = struct
+    holder: CompiledStruct | None = struct
     field: Field | None = None
     for step in path:
         if isinstance(step, int | Key):
@@ -25,7 +30,7 @@ def declaration(path: Path, struct: StructFields) -> tuple[StructFields | None, 
     return holder, field
 
 
-def member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
+def member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
     """Return the struct that a field holds, if any, and the field's declaration."""
     for inline in struct.inline:
         inner = struct.fields[inline].struct
@@ -35,7 +40,7 @@ def member(struct: StructFields, name: str) -> tuple[StructFields | None, Field 
     return (compiled.struct if compiled else None), struct.stated.get(name)
 
 
-def _repeats(problem: Problem, holder: StructFields | None, field: Field | None) -> bool:
+def _repeats(problem: Problem, holder: CompiledStruct | None, field: Field | None) -> bool:
     if problem.reason != DUPLICATE or field is None or not field.declarative:
         return False
     return field.states(problem) and (holder is not None or getattr(field, "unique", None) is not None)
