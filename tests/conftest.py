@@ -50,14 +50,14 @@ if os.environ.get("DRAGUARD_FAST") == "0":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In the quick lane, try fewer examples."""
-    settings.load_profile("quick" if "not process" in config.option.markexpr else "full")
+    """Try fewer examples in the lanes without slow tests."""
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "full")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that start processes: most of them wait, while another worker computes."""
-    items.sort(key=lambda item: item.get_closest_marker("process") is None)
+    """Begin with tests that start processes: most of them wait, while another worker computes, or take long."""
+    items.sort(key=lambda item: not {"process", "tools"} & {each.name for each in item.iter_markers()})
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

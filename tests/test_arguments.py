@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import webhook
+from tests.rows import each_row
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
 CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
@@ -36,8 +37,8 @@ CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("bad", [3, 2.5, object()])
+@each_row("name", CALLS)
+@each_row("bad", [3, 2.5, object()])
 def test_are_refused_by_name(name: str, bad: object) -> None:
     call, message = CALLS[name]
     with pytest.raises(ValueError, match=message):
@@ -50,7 +51,7 @@ def test_gates_are_true_or_false_by_name(gates: Any) -> None:
         webhook.validate(POD, feature_gates=gates)
 
 
-@pytest.mark.parametrize("text", ["", b"", {"kind": "Pod"}])
+@each_row("text", ["", b"", {"kind": "Pod"}])
 def test_text_and_mappings_are_no_lists(text: Any) -> None:
     with pytest.raises(ValueError, match="pods must be a list of objects"):
         webhook.simulate([], text)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 from webhook import validate
 from webhook.documents import Document, parse
 from webhook.explain.places import kinds, rules
@@ -121,7 +122,7 @@ def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_pat
     assert found_in_example(rule, shown.passes, tmp_path) == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
+@each_row("case", CASES)
 def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
     wanted = expected(case.read_text(encoding="utf-8"))
     assert wanted

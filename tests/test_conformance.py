@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from tests.conformance.recorded import FILES, NAMESPACE_LABELS, Agreement, Case,
 from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
-from webhook.schema import CREATE, compile_struct
+from webhook.schema import CREATE, CompiledStruct, compile_struct
+from webhook.schema.examining import Tell, _tell_of
 from webhook.schema.tagged import is_declarative
 
 pytestmark = pytest.mark.no_cover
@@ -34,10 +36,29 @@ def _judged(recorded: Iterable[Case]) -> Agreement:
 def test_a_sample_is_answered_as_the_server_did(file: Path) -> None:
     agreement = _judged(sample(file))
     assert agreement.disagreements == []
-    assert agreement.cases > 50
+    assert agreement.cases > 30
+
+
+@pytest.fixture
+def both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge with what is there for speed and without it: a walk finds nothing where that has nothing to report."""
+
+    @cache
+    def compared(struct: CompiledStruct) -> Tell:
+        tell = _tell_of(struct)
+
+        def compare(value: object) -> bool:
+            told = tell(value)
+            assert not told or not struct.walk(value), value
+            return told
+
+        return compare
+
+    monkeypatch.setattr("webhook.schema.examining._tell_of", compared)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
 def test_every_case_is_answered_as_the_server_did(file: Path) -> None:
     agreement = _judged(cases(file))
@@ -71,6 +92,7 @@ class TestPublishedRules:
         found = validate(obj, kubernetes="1.37", feature_gates=gates, namespace_labels=NAMESPACE_LABELS)
         return [problem for problem in found if problem.level == "error" and problem.reason != "BadRequest"]
 
+    @pytest.mark.slow
     def test_every_object_is_answered_as_published(self) -> None:
         compared = refused = 0
         for obj, expected in published():

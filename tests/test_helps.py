@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 
 TEMPLATE = """\
 apiVersion: resource.k8s.io/v1
@@ -58,7 +59,7 @@ CLASS_NAME = "deviceClassName: gpu.example.com\n"
 OF_DRIVER = 'device.driver == "gpu.example.com"'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("manifest", "right", "wrong", "at", "help_"),
     [
         (
@@ -217,7 +218,7 @@ def test_what_never_is_allocated_names_the_release() -> None:
         assert f"note: judged as Kubernetes {release}\n" in done.out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "said"),
     [
         ("memory: 60Gi", ""),
@@ -235,7 +236,7 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
     assert ("gets a whole device" in done.out) is not bool(said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("devices", "fields", "said"),
     [
         ("{name: a}, {name: b}", "", "help: 3 devices are wanted, and a node has at most 2; judged as"),

@@ -19,6 +19,7 @@ import draguard
 import webhook
 from draguard import Finding, check_files, matches, validate
 from tests.command import ROOT, SCRIPT
+from tests.rows import each_row
 from tests.structured import claim
 
 PAGE = (ROOT / "docs/library.md").read_text(encoding="utf-8")
@@ -107,7 +108,7 @@ spec: {policyName: jane, validationActions: [Deny]}
         monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.27")
         assert check_files("a.json") == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("options", "message"),
         [
             ({"kubernetes": "0.1"}, "not a Kubernetes version"),
@@ -156,7 +157,7 @@ spec: {policyName: jane, validationActions: [Deny]}
         with pytest.raises(ValueError, match=r"^a List is not updated"):
             validate({"apiVersion": "v1", "kind": "List", "items": items}, claim())
 
-    @pytest.mark.parametrize("paths", [None, 5, b"a.yaml"])
+    @each_row("paths", [None, 5, b"a.yaml"])
     def test_paths_of_another_type_are_value_errors(self, paths: Any) -> None:
         with pytest.raises(ValueError, match=f"^paths must be a path, or a list of such, not {type(paths).__name__}"):
             check_files(paths)
@@ -173,7 +174,7 @@ class TestObjects:
 
 
 class TestSelectors:
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "options", "message"),
         [
             ((5, DEVICE), {}, "^selector must be a CEL expression or a selector, or a list of such, not int"),
@@ -186,7 +187,7 @@ class TestSelectors:
         with pytest.raises(ValueError, match=message):
             matches(*arguments, **options)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("selector", "matched"),
         [
             (f'device.driver == "{DRIVER}"', True),
@@ -204,7 +205,7 @@ class TestSelectors:
         selector = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
         assert matches(selector, DEVICE, driver=DRIVER).reason == "memory is 40Gi, wanted >= 80Gi"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("selector", "device", "message"),
         [
             ("devic", DEVICE, "compile error: .* undeclared reference to 'devic'"),
@@ -224,7 +225,7 @@ class TestSelectors:
 
 
 class TestPlainValues:
-    @pytest.mark.parametrize(
+    @each_row(
         ("value", "message"),
         [
             (datetime(2026, 1, 31, tzinfo=UTC), r"^obj: spec\.x\[1\]\.y is of type datetime, .* give a str, such as"),

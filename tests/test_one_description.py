@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
-import pytest
-
 import webhook
+from tests.rows import each_row
 from webhook.api.core import catalogue
 from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
@@ -115,7 +114,7 @@ def test_exactly_the_kinds_whose_types_have_a_pod_template_make_pods() -> None:
             assert made == makes_pods(api_version, kind)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "kind", "steps"),
     [
         ("", "Pod", ()),
@@ -130,7 +129,7 @@ def test_the_types_tell_where_pod_templates_are(group: str, kind: str, steps: tu
     assert template_of(group, kind) == steps
 
 
-@pytest.mark.parametrize("obj", [None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"}])
+@each_row("obj", [None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"}])
 def test_a_value_without_a_kind_has_no_pod_template(obj: object) -> None:
     assert pod_template(obj) is None
 

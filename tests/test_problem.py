@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webhook.budget import INLINE, Budget, limited
 from webhook.problem import Key, Path, Verbatim, forbidden, invalid, quoted, required, shown, too_long, too_many
 from webhook.release import Release
@@ -39,7 +40,7 @@ def test_a_finding_reads_as_field_then_what_is_wrong() -> None:
     assert str(required(Path(("a",)))) == "a: Required value"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "go"),
     [
         ("plain", '"plain"'),
@@ -53,7 +54,7 @@ def test_texts_are_quoted_as_go_does(text: str, go: str) -> None:
     assert quoted(text) == go
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"),
     [
         ("x", '"x"'),
@@ -69,7 +70,7 @@ def test_rejected_values_are_shown_as_the_server_shows_them(value: object, text:
     assert invalid(Path(), value, "no").message == f"Invalid value: {text}: no"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("release", "text", "in_bytes", "items", "reason"),
     [
         (

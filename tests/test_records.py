@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.records import NamedTuple
 
 
@@ -32,7 +33,7 @@ class Peer(typing.NamedTuple):
     y: int = 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     "look",
     [
         tuple,
@@ -51,7 +52,7 @@ def test_a_record_is_a_named_tuple(look: Any) -> None:
     assert look(Point(1)) == look(Peer(1))
 
 
-@pytest.mark.parametrize("arguments", [{}, {"y": 1}, {"x": 1, "z": 1}])
+@each_row("arguments", [{}, {"y": 1}, {"x": 1, "z": 1}])
 def test_wrong_arguments_are_refused_alike(arguments: dict[str, int]) -> None:
     with pytest.raises(TypeError) as peers:
         Peer(**arguments)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of, target
 from webhook.problem import Path, too_long, too_many
@@ -21,15 +20,13 @@ def test_mypy_refuses_a_plain_number_as_a_release() -> None:
     target("resource.k8s.io/v1", 34, CREATE)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", ["1.34", "v1.34.2", "1.34.0-rc.1+a"])
+@each_row("text", ["1.34", "v1.34.2", "1.34.0-rc.1+a"])
 def test_what_is_read_is_a_release(text: str) -> None:
     release: Release = release_of(text)
     assert release == 34
 
 
-@pytest.mark.parametrize(
-    ("text", "patch"), [("1.34", 0), ("v1.34.2", 2), ("1.34.0-rc.1+a", 0), ("1.36.12", 12), ("1.36-rc.1", 0)]
-)
+@each_row(("text", "patch"), [("1.34", 0), ("v1.34.2", 2), ("1.34.0-rc.1+a", 0), ("1.36.12", 12), ("1.36-rc.1", 0)])
 def test_the_patch_release_is_read(text: str, patch: int) -> None:
     assert patch_of(text) == patch
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import RESULT, allocated, changed, claim, of_kind, resource_slice
 from webhook import Problem, validate
 from webhook.api.versions import NEWEST
@@ -145,7 +146,7 @@ def loops(depth: int) -> str:
 class TestDerivedAttributes:
     PATH = "spec.devices.requests[0].exactly.derivedAttributes"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("expression", "found"),
         [
             ("x" * 10241, "Too long: may not be more than 10240 bytes"),
@@ -191,7 +192,7 @@ class TestVersions:
             new = changed(old, metadata__resourceVersion=...)
             assert bool(updated(new, old)) == refused
 
-    @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1alpha3"])
+    @each_row("version", ["v1", "v1beta2", "v1alpha3"])
     def test_taint_rules_need_no_gate_any_more(self, version: str) -> None:
         rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "None"}}, version)
         assert "gate-off" not in {problem.rule for problem in validate(rule, kubernetes="1.37")}
@@ -203,7 +204,7 @@ class TestVersions:
         assert updated(new, old) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "field",
     [
         "ResourceSlice.spec.partitionTypeAttribute",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.simulation.clusters import claim, device_class, devices, node, pod
 from tests.structured import resource_slice
 from webhook import simulate, validate
@@ -54,7 +55,7 @@ def test_a_taint_rule_without_a_selector_selects_nothing(spec: dict[str, Any], s
         assert (answer["node"] is None) == all_
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("published", "wanted", "fits"),
     [
         ("memory", ["gpu.example.com/memory"], True),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.spelling import did_you_mean, mistyped, near, nearest
 
@@ -69,12 +68,12 @@ STRANGERS = (
 )
 
 
-@pytest.mark.parametrize(("written", "meant"), FRIENDS)
+@each_row(("written", "meant"), FRIENDS)
 def test_a_slip_is_recognized(written: str, meant: str) -> None:
     assert nearest(written, ["else", meant]) == meant
 
 
-@pytest.mark.parametrize(("written", "other"), STRANGERS)
+@each_row(("written", "other"), STRANGERS)
 def test_another_name_is_not_a_slip(written: str, other: str) -> None:
     assert not nearest(written, [other])
 
@@ -108,12 +107,12 @@ def test_long_names_and_many_of_them_take_bounded_steps() -> None:
     assert near("a" * 254, ["a" * 254]) == []
 
 
-@pytest.mark.parametrize("written", ["gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com"])
+@each_row("written", ["gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com"])
 def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: str) -> None:
     assert mistyped(written, ["gpu.intel.com", "gpu.nvidia.com"]) == "gpu.nvidia.com"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     [
         "gpu.nvidia.com",

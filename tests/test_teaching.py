@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
@@ -48,7 +49,7 @@ READ = 'device.attributes["DRIVER"].foo'
 
 
 class TestExpressions:
-    @pytest.mark.parametrize(
+    @each_row(
         ("expression", "hint"),
         [
             ("device.attributes['a.b'].model = 'A'", "compare with == in place of ="),
@@ -259,8 +260,8 @@ class TestExpressions:
         (found,) = (each for each in findings("policy", "check", file) if each["level"] == "error")
         assert (found["line"], found["hint"]) == (8, hint)
 
-    @pytest.mark.parametrize("end", ["", "\n", "\n---\n"])
-    @pytest.mark.parametrize("spelled", ["{}", "'{}'", "|-\n              {}"])
+    @each_row("end", ["", "\n", "\n---\n"])
+    @each_row("spelled", ["{}", "'{}'", "|-\n              {}"])
     def test_an_error_at_the_end_is_shown_there_whatever_follows(self, spelled: str, end: str) -> None:
         manifest = SELECTED.replace("{expression: EXPRESSION}\n", f"\n            expression: {spelled}")
         manifest = manifest.replace("{}", 'device.attributes["gpu"') + end
@@ -285,7 +286,7 @@ class TestExpressions:
 
 
 class TestTypes:
-    @pytest.mark.parametrize(
+    @each_row(
         ("devices", "hint"),
         [
             ({"requests": {"name": "gpu"}}, "write a list: a `-` before each entry"),
@@ -394,7 +395,7 @@ class TestDecoding:
             ("unknown-field", 'did you mean "deviceClassName"?'),
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("written", "rules"),
         [
             # A quoted number, a misspelt field, an item of env: the errors behind them are found all the same.

@@ -13,6 +13,7 @@ import pytest
 from tests.admission.reviews import CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
+from tests.rows import each_row
 from tests.workloads.jobs import job
 from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.enforcement import Mode
@@ -62,14 +63,14 @@ class TestBypassingTheScheduler:
         for enforcement in (Enforcement(), Enforcement(rules={"attribute-values": "deny"})):
             assert result(POD, enforcement)[0] == {"uid": asked(POD)["request"]["uid"], "allowed": True}
 
-    @pytest.mark.parametrize("mode", MODES)
+    @each_row("mode", MODES)
     def test_its_rule_has_the_effect_of_its_mode(self, mode: Mode) -> None:
         response, record = result(POD, Enforcement(mode="warn", rules={"prescheduled": mode}))
         assert rule_of(record) == "prescheduled"
         assert response["allowed"] is (mode != "deny")
         assert self.REFUSAL in json.dumps(response)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("obj", "request_"),
         [
             ({**POD, "spec": {**POD["spec"], "nodeName": ""}}, {}),
@@ -77,7 +78,6 @@ class TestBypassingTheScheduler:
             (POD, {"operation": "UPDATE", "oldObject": POD}),
             (POD, {"userInfo": {"username": "system:node:node-1", "groups": ["system:nodes"]}}),
         ],
-        ids=["not bound", "no claims", "update", "its own node"],
     )
     def test_other_pods_are_admitted(self, obj: dict[str, Any], request_: dict[str, Any]) -> None:
         assert result(obj, Enforcement(rules={"prescheduled": "deny"}), **request_)[0]["allowed"]
@@ -106,7 +106,7 @@ class TestModes:
         assert warning.startswith(f"{cause['field']}: Invalid value"[:200])
         assert (record.decision, record.warnings) == ("allowed", 1)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("spec", "end"),
         [
             ({"allocationMode": "immediate"}, '"WaitForFirstConsumer" (did you mean "Immediate"?)'),
@@ -118,7 +118,6 @@ class TestModes:
                 '"WaitForFirstConsumer"',
             ),
         ],
-        ids=["near", "not near", "long", "long hint", "large object"],
     )
     def test_a_warning_of_a_small_object_says_what_was_meant(self, spec: dict[str, Any], end: str) -> None:
         (warning, *_) = result(with_spec(**spec), Enforcement(mode="warn"))[0]["warnings"]
@@ -174,7 +173,7 @@ class TestModes:
         assert not result(LONG, Enforcement(mode="warn", rules={rule: "deny"}))[0]["allowed"]
         assert not result(LONG, Enforcement(rules={"another": "warn"}))[0]["allowed"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("enforcement", "mode"),
         [
             (Enforcement(), "warn"),
@@ -285,7 +284,7 @@ class TestPolicies:
 
 
 class TestExemptions:
-    @pytest.mark.parametrize(
+    @each_row(
         "enforcement",
         [
             Enforcement(exempt_namespaces=["ci-*", "default"]),
@@ -299,7 +298,7 @@ class TestExemptions:
         assert response == {"uid": "c7df00db", "allowed": True}
         assert record.decision == "exempt"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "request_",
         [
             {"namespace": "default-2"},
@@ -383,7 +382,7 @@ class TestOptions:
         for exempt in ("--exempt-namespace=def*", "--exempt-user=admin", "--exempt-group=system:*"):
             assert self.ask(exempt)[1] == {"uid": "c7df00db", "allowed": True}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("given", "says"),
         [
             ("block", "'block': give deny, warn or audit, or RULE=MODE"),
@@ -401,7 +400,7 @@ class TestOptions:
         assert says in err
 
 
-@pytest.mark.parametrize("what", ["namespace", "user", "group"])
+@each_row("what", ["namespace", "user", "group"])
 def test_an_empty_pattern_exempts_no_user(what: str) -> None:
     done = draguard("review", f"--exempt-{what}=", "-")
     assert done.code == 2

@@ -17,6 +17,7 @@ from tests.admission.reviews import POD, SLICE, asked
 from tests.cli.running import ask, running
 from tests.command import draguard
 from tests.policy.examples import PODS, binding, mutating, policy
+from tests.rows import each_row
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
@@ -207,8 +208,8 @@ class TestMutating:
         status = answered(contradicting, POD, "mutate")["status"]
         assert (status["code"], status["reason"]) == (422, "Invalid")
 
-    @pytest.mark.parametrize("obj", [None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}}])
-    @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+    @each_row("obj", [None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}}])
+    @each_row("endpoint", ["validate", "mutate"])
     def test_any_object_gets_an_answer(self, obj: Any, endpoint: Endpoint) -> None:
         manifests = [*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), saying("has(object.spec)"), binding()]
         sent = asked(POD)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.admission.reviews import asked
 from tests.command import ROOT, draguard
+from tests.rows import each_row
 from webhook.admission import Enforcement, ReviewOptions, review
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.documents import Document, parse
@@ -105,7 +106,7 @@ def test_review_takes_a_snapshot(tmp_path: Path) -> None:
     assert draguard("review", "--cluster", wrong, file).code == 2
 
 
-@pytest.mark.parametrize("selectors", [[1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1])
+@each_row("selectors", [[1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1])
 def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
     asks = {"deviceClassName": "gpu.example.com", "selectors": selectors}
     answered = response({**CLAIM, "spec": {"devices": {"requests": [{"name": "r", "exactly": asks}]}}})
@@ -113,7 +114,7 @@ def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
     assert answered["status"]["code"] in {400, 422}
 
 
-@pytest.mark.parametrize("api_version", ["resource.k8s.io/v9", "", "c"])
+@each_row("api_version", ["resource.k8s.io/v9", "", "c"])
 def test_the_header_of_an_unused_field_is_not_looked_up(api_version: str) -> None:
     asks = {"deviceClassName": "gpu.example.com", "selectors": [{"cel": 1}]}
     spec = {"devices": {"requests": [{"name": "r", "exactly": asks}]}}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.admission.reviews import asked
+from tests.rows import each_row
 from webhook.admission import ReviewOptions, review
 
 
@@ -17,12 +16,12 @@ def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
     return response
 
 
-@pytest.mark.parametrize("kubernetes", ["1.27", "1.33", "1.36"])
+@each_row("kubernetes", ["1.27", "1.33", "1.36"])
 def test_a_cluster_that_was_upgraded_is_not_blocked(kubernetes: str) -> None:
     assert reviewed("resource.k8s.io/v1", {"devices": {}}, kubernetes)["allowed"]
 
 
-@pytest.mark.parametrize("kubernetes", ["1.27", "1.30", "1.36"])
+@each_row("kubernetes", ["1.27", "1.30", "1.36"])
 def test_the_rules_hold_all_the_same(kubernetes: str) -> None:
     assert not reviewed("resource.k8s.io/v1alpha2", {"resourceClassName": "A b"}, kubernetes)["allowed"]
     assert not reviewed("resource.k8s.io/v1", {"devices": {"requests": [{"name": "A"}]}}, kubernetes)["allowed"]
@@ -68,6 +67,6 @@ def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> N
     assert answered["response"]["allowed"]
 
 
-@pytest.mark.parametrize("kubernetes", ["1.34", "1.36", None])
+@each_row("kubernetes", ["1.34", "1.36", None])
 def test_the_label_of_a_namespace_is_left_to_the_api_server(kubernetes: str | None) -> None:
     assert warned({"adminAccess": True}, ReviewOptions(kubernetes=kubernetes)) == []

@@ -11,6 +11,7 @@ import pytest
 
 from tests.admission.reviews import CLAIM, asked
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.admission import Enforcement, ReviewOptions, review
 
 WRONG = CLAIM | {"spec": {"resourceClassName": "GPU", "colour": "red"}}
@@ -32,10 +33,8 @@ def answered(obj: dict[str, Any], enforcement: Enforcement) -> Any:
     return review(asked(obj), "validate", ReviewOptions(enforcement=enforcement))["response"]
 
 
-@pytest.mark.parametrize(
-    "enforcement", [Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn")]
-)
-@pytest.mark.parametrize("wrong", [WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}}])
+@each_row("enforcement", [Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn")])
+@each_row("wrong", [WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}}])
 def test_annotations_do_not_change_an_answer(wrong: dict[str, Any], enforcement: Enforcement) -> None:
     before = answered(wrong, enforcement)
     assert answered(ignoring(wrong), enforcement) == before

@@ -13,6 +13,7 @@ from tests.examples import examples
 from tests.mutilation import paths, with_value
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import recorded
+from tests.rows import each_row
 from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.admission.record import FAILED
 from webhook.policy.load import load
@@ -67,7 +68,7 @@ def test_a_field_that_the_release_does_not_know_may_be_anything() -> None:
         checked(changed, "validate", ReviewOptions(kubernetes="1.30"))
 
 
-@pytest.mark.parametrize("field", ["namespace", "name", "kind", "resource", "userInfo", "dryRun", "options"])
+@each_row("field", ["namespace", "name", "kind", "resource", "userInfo", "dryRun", "options"])
 def test_a_field_may_be_nested_deep(field: str) -> None:
     review = with_value(UPDATES[0], ("request", field), DEEP)
     for endpoint in ("validate", "mutate"):

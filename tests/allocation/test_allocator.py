@@ -6,6 +6,7 @@ import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from tests.allocation.objects import NODE, Json, answer, claim, device, error, request, resource_slice, result
+from tests.rows import each_row
 from webhook import allocate
 from webhook.allocation import Allocator, Failure, Features, Result
 from webhook.release import Release
@@ -39,7 +40,7 @@ def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
         allocator.remove(taken)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gates", "release", "name"),
     [
         ((), 34, "stable"),
@@ -65,7 +66,7 @@ def test_no_implementation_may_support_the_features() -> None:
         Allocator([], [], features=Features(ConsumableCapacity=True), implementations=["stable"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("selector", "detail"),
     [
         (
@@ -97,7 +98,7 @@ def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, 
     assert scope == "abort"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("requirement", "fits"),
     [
         ({"key": "zone", "operator": "In", "values": ["a"]}, True),
@@ -240,7 +241,7 @@ def test_a_scenario_is_answered() -> None:
     assert allocate({**SCENARIO, "release": 34, "features": {"AdminAccess": True}})["implementation"] == "incubating"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("part", "detail"),
     [
         ({"features": {"Magic": True}}, "unknown feature Magic: known are AdminAccess, "),
@@ -287,7 +288,7 @@ def test_the_result_states_whether_the_order_of_claims_matters() -> None:
     assert answer(plain, claim(broken), claim(request())).depends_on_order
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "type_", "detail"),
     [
         ("1.5", "double", "type conversion error from Double to 'bool'"),
@@ -394,12 +395,12 @@ class TestDevicesThatAreNotTakenAfterAll:
         found = answer([partitions, counters], *claims, release=Release(release), patch=patch)
         return isinstance(found, Result)
 
-    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    @each_row(("release", "patch", "expected"), VERSIONS)
     def test_since_they_are_tainted(self, release: int, patch: int, *, expected: bool) -> None:
         tainted = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}
         assert self.fits(tainted, claim(request()), release=release, patch=patch) is expected
 
-    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    @each_row(("release", "patch", "expected"), VERSIONS)
     def test_since_a_constraint_rejects_them(self, release: int, patch: int, *, expected: bool) -> None:
         matching = claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])
         partitions = resource_slice(
@@ -409,7 +410,7 @@ class TestDevicesThatAreNotTakenAfterAll:
         found = answer([partitions, counters], matching, release=Release(release), patch=patch)
         assert isinstance(found, Result) is expected
 
-    @pytest.mark.parametrize(("release", "patch", "expected"), VERSIONS)
+    @each_row(("release", "patch", "expected"), VERSIONS)
     def test_since_a_later_request_wants_what_they_are(self, release: int, patch: int, *, expected: bool) -> None:
         shared = {"allowMultipleAllocations": True, "attributes": {"rack": {"int": 1}}}
         alternatives = {

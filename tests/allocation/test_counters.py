@@ -6,11 +6,12 @@ import pytest
 
 from tests.allocation.clusters import ALL, CLASSES
 from tests.allocation.objects import NODE, Json, answer, claim, device, request, resource_slice, result
+from tests.rows import each_row
 from webhook.allocation import Allocator, Result
 from webhook.allocation.explain import together
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "found"),
     [
         (1, None),
@@ -63,7 +64,7 @@ def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
     assert many.text.endswith("; and 2 more counters")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "text"),
     [
         ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
@@ -86,9 +87,7 @@ def test_capacity_that_is_left(wanted: str, text: str) -> None:
     assert isinstance(attempt.on(NODE), Result) is (text == "")
 
 
-@pytest.mark.parametrize(
-    ("published", "has"), [("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …")]
-)
+@each_row(("published", "has"), [("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …")])
 def test_a_capacity_that_there_is_not(published: str, has: str) -> None:
     capacity = {name: {"value": "1"} for name in published.split()}
     attempt = Allocator(CLASSES, [resource_slice(device("d0", capacity=capacity))], features=ALL).attempt(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from tests.allocation.clusters import ALL, DRIVER
 from tests.allocation.objects import Json, answer, claim, device, error, request, resource_slice
+from tests.rows import each_row
 from webhook import allocate
 from webhook.allocation import Failure, Features, Result
 from webhook.release import Release
@@ -36,7 +35,7 @@ def numbered(*values: str) -> Json:
 AT = f'device.attributes["{DRIVER}"].at'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         (f'{AT}.split("-")[0]', ["d0", "d2"]),
@@ -74,7 +73,7 @@ def test_alternatives_derive_each_its_own() -> None:
     assert {each["request"] for each in found.allocations[0]["devices"]["results"]} == {"r/s1"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "detail"),
     [
         (f"{AT}x", "CEL runtime error: no such key: atx"),
@@ -114,7 +113,7 @@ def test_operations_that_nodes_skip_are_recorded() -> None:
         assert found.allocations[0]["devices"]["results"][0].get("skipNodeOperations") == recorded
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bounds", "wanted", "fractions", "whole"),
     [
         ({"min": "500m", "step": "250m"}, "600m", "750m", "1"),
@@ -135,7 +134,7 @@ def test_capacity_is_rounded_to_fractions(bounds: Json, wanted: str, fractions: 
         assert taken.get("consumedCapacity", {}).get("cores") == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gate", "name"),
     [
         ("DRADerivedAttributes", "experimental"),

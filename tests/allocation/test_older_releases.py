@@ -9,6 +9,7 @@ import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from tests.allocation.objects import NODE, Json, answer, claim, device, request, resource_slice
+from tests.rows import each_row
 from webhook.allocation import Allocator, Failure, Features, Result
 from webhook.release import Release
 
@@ -23,7 +24,7 @@ def devices(slices: list[Json], *claims: Json, release: int, **more: Any) -> lis
     return [name for each in found.devices for *_, name in each] if isinstance(found, Result) else None
 
 
-@pytest.mark.parametrize("release", [34, 35, 36])
+@each_row("release", [34, 35, 36])
 def test_pools_whose_devices_must_be_bound_come_last(release: int) -> None:
     slices = [
         resource_slice(device("d0", bindingConditions=["ready"]), name="s0", pool="a"),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.allocation import Allocator
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
@@ -26,7 +27,7 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
     return {"metadata": {"name": name}, "spec": {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": made}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("slices", "why", "devices"),
     [
         ([resource_slice("a", count=2)], "incomplete: 1 of 2 slices of generation 1", 1),
@@ -133,9 +134,9 @@ def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:
     return funnel
 
 
-@pytest.mark.parametrize("made", [with_counters, per_device])
-@pytest.mark.parametrize("release", [34, 35, 36, 37])
-@pytest.mark.parametrize("partitionable", [False, True])
+@each_row("made", [with_counters, per_device])
+@each_row("release", [34, 35, 36, 37])
+@each_row("partitionable", [False, True])
 def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, partitionable: bool) -> None:
     features = Features(PartitionableDevices=partitionable)
     funnel = funnels([made()], features, Release(release))

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import webhook
-from tests.api.bases import BASES, CLAIM, Base, named, pairs, plain
+from tests.api.bases import BASES, CLAIM, Base, pairs, plain
 from tests.policy.examples import POD
 from tests.reviews import recorded
+from tests.rows import each_row
 from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
@@ -43,7 +44,7 @@ SLICE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("one", "other"), pairs(), ids=named)
+@each_row(("one", "other"), pairs())
 def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, other: Base) -> None:
     wanted = f"{GROUP}/{other.version}"
     if plain(convert(with_defaults(one.submitted, Release(one.release)), wanted)) != plain(
@@ -57,7 +58,7 @@ def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, 
         assert convert(converted, ours["apiVersion"]) == ours
 
 
-@pytest.mark.parametrize("base", [base for base in BASES if base.stored], ids=named)
+@each_row("base", [base for base in BASES if base.stored])
 def test_a_new_object_has_what_the_server_adds(base: Base) -> None:
     completed, stored = with_defaults(base.submitted, Release(base.release)), base.stored[0]
     if "/c-first" in base.name and not completed["spec"]["devices"]["requests"]:
@@ -90,7 +91,7 @@ def test_every_kind_of_v1_comes_from_and_goes_to_every_version() -> None:
             assert convert(newest, base.submitted["apiVersion"])["kind"] == base.submitted["kind"]
 
 
-@pytest.mark.parametrize("version", ["v1beta2", "v1beta1", "v1alpha3"])
+@each_row("version", ["v1beta2", "v1beta1", "v1alpha3"])
 def test_a_field_of_a_newer_release_stays_in_its_struct(version: str) -> None:
     for obj, steps in ((CLAIM, ("spec", "devices", "requests", 0, "exactly")), (SLICE, ("spec", "devices", 0))):
         newer = json.loads(json.dumps(obj))
@@ -137,7 +138,7 @@ def several_versions() -> list[tuple[int, str, str, str]]:
     ]
 
 
-@pytest.mark.parametrize(("release", "kind", "one", "other"), several_versions())
+@each_row(("release", "kind", "one", "other"), several_versions())
 def test_every_field_finds_its_place_in_the_other_version(release: int, kind: str, one: str, other: str) -> None:
     type_ = VERSIONS[one].kinds[kind].type
     source, wanted = (target(version, Release(release), CREATE, every(release)) for version in (one, other))
@@ -157,7 +158,7 @@ def test_what_says_nothing_in_an_older_version_is_gone() -> None:
     assert to_v1(older)["spec"] == {"driver": "d"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spec",
     [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, None, {"exactly": 1}]}}],
 )
@@ -189,7 +190,7 @@ def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
         assert to_v1(obj)["kind"] == obj["kind"]
 
 
-@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext"])
+@each_row("kind", ["ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext"])
 def test_what_is_classic_has_no_counterpart(kind: str) -> None:
     with pytest.raises(ConversionError, match=f"{kind} of resource.k8s.io/v1alpha2 has no counterpart"):
         convert({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1")

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
+from tests.rows import each_row
 from webhook.api.shapes import schema_of
 from webhook.api.versions import DEFAULT, VERSIONS, find, target
 from webhook.release import Release
@@ -63,7 +62,7 @@ def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator
 LISTED = listed()
 
 
-@pytest.mark.parametrize(("kubernetes", "version", "kind"), LISTED, ids=" ".join)
+@each_row(("kubernetes", "version", "kind"), LISTED)
 def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kind: str) -> None:
     api_version, release = f"resource.k8s.io/{version}", int(kubernetes.removeprefix("1."))
     served = find(api_version, kind)
@@ -80,7 +79,7 @@ def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kin
     } == {}
 
 
-@pytest.mark.parametrize(("kubernetes", "version", "kind"), LISTED, ids=" ".join)
+@each_row(("kubernetes", "version", "kind"), LISTED)
 def test_merging_and_policies_know_every_field(kubernetes: str, version: str, kind: str) -> None:
     for path, go_type in LISTED[kubernetes, version, kind].items():
         shape: Shape | None = schema_of(f"resource.k8s.io/{version}", kind)

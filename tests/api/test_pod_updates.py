@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook import Problem, validate
 
 MANIFEST: dict[str, Any] = {
@@ -206,7 +207,7 @@ def test_what_admission_added_is_missed_if_an_update_leaves_it_out() -> None:
     assert [problem.hint for problem in problems] == ["changed: serviceAccountName"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value"),
     [
         ("metadata.labels", {"app": "train"}),
@@ -234,7 +235,7 @@ def test_what_may_change_or_is_not_a_change(path: str, value: Any) -> None:
     assert validate(changed(STORED, (path, value)), STORED) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "hint"),
     [
         ("spec.resourceClaims.0.resourceClaimName", "other-gpu", "resourceClaims"),
@@ -262,7 +263,7 @@ def test_what_may_not_change(path: str, value: Any, hint: str) -> None:
     assert [problem.hint for problem in problems] == [f"changed: {hint}"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "policy"),
     [
         ("trainer", "Always"),
@@ -294,7 +295,7 @@ def test_containers_cannot_be_added_or_removed() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "expected"),
     [
         (60, 30, []),
@@ -353,7 +354,7 @@ def test_a_negative_grace_period_can_be_fixed() -> None:
     assert len(validate(changed(stored, ("spec.terminationGracePeriodSeconds", 2)), stored)) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changes",
     [
         [("spec.schedulingGates", [{"name": "example.com/queue"}])],
@@ -367,7 +368,7 @@ def test_node_selectors_of_a_gated_pod_can_be_narrowed(changes: list[tuple[str, 
     assert validate(changed(GATED, *changes), GATED) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "expected"),
     [
         (
@@ -407,7 +408,7 @@ def test_nothing_else_of_a_gated_pod_can_change(changes: list[tuple[str, Any]], 
     assert said(validate(changed(GATED, *changes), GATED)) == [expected]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("affinity", "release", "shown"),
     [
         (None, "1.36", "null"),
@@ -426,7 +427,7 @@ def test_an_affinity_that_is_removed_from_a_gated_pod_is_told_from_an_empty_one(
     assert found[-1] == f"{TERMS}: Invalid value: {shown}: {detail}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("terms", "expected"),
     [
         ([{"matchExpressions": [NODES, MORE_NODES]}, {}], ""),
@@ -499,7 +500,7 @@ values = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@settings(max_examples=400)
 @given(st.data())
 def test_no_change_makes_an_update_raise(data: st.DataObject) -> None:
     new, old = copy.deepcopy(GATED), copy.deepcopy(GATED)

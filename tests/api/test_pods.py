@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook import Problem, validate
 
 POD: dict[str, Any] = {
@@ -50,7 +49,7 @@ def with_status(status: dict[str, Any], kubernetes: str, pod: dict[str, Any] = P
     return said(validate({**pod, "status": status}, pod, kubernetes=kubernetes, subresource="status"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "message"),
     [
         ("1.32", "Forbidden: claims cannot be set for Resources at pod-level"),
@@ -67,7 +66,7 @@ def test_claims_of_the_pod_level_are_refused_in_the_words_of_the_release(kuberne
     assert said(problems) == [f"spec.resources.claims: {message}"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field", "value", "expected"),
     [
         ("1.35", "workloadRef", {"name": "a", "podGroup": "b"}, []),
@@ -170,7 +169,7 @@ def test_a_status_that_fits_the_spec_is_taken() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(("kubernetes", "field"), [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")])
+@each_row(("kubernetes", "field"), [("1.28", "name"), ("1.35", "name"), ("1.36", "resourceClaimName")])
 def test_claims_made_belong_to_entries_of_the_spec(kubernetes: str, field: str) -> None:
     statuses = [{"name": "gpu", "resourceClaimName": "Made"}, {"name": "gpu"}, {"name": "disk"}]
     pod = POD if int(kubernetes[2:]) > 30 else OLD_POD
@@ -350,7 +349,7 @@ def test_an_update_of_the_status_may_change_labels_but_not_owners() -> None:
         assert (problem.field, problem.message[:20]) == ("metadata.labels", 'Invalid value: "b ":')
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "errors"), [("-" + "0" * 5000 + "1", []), ("1" * 5000, ["value out of range"]), ("+", ["invalid syntax"])]
 )
 def test_tolerated_numbers_have_any_length(value: str, errors: list[str]) -> None:

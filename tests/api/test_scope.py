@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import Done, draguard, findings, reported
 from tests.policies import POLICY
+from tests.rows import each_row
 from tests.structured import CLAIM
 from webhook import validate
 
@@ -120,7 +121,7 @@ class TestPods:
 class TestStrictDecoding:
     """A pod with claims is decoded as a whole, as an API server does it."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("where", "value", "message"),
         [
             (

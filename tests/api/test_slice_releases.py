@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from tests.api.releases import said, version_of
+from tests.rows import each_row
 from tests.structured import errors, resource_slice
 from webhook import validate
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field", "text"),
     [
         ("1.31", "spec.devices[0].basic.attributes[a].version", "Too long: may not be longer than 64"),
@@ -27,7 +28,7 @@ def test_boxed_devices_are_spelled_without_the_box_from_1_33(kubernetes: str, fi
     assert str(problems[-1].path) == "spec.devices[0].basic.attributes[a].version"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field", "reason"),
     [
         ("1.31", "spec.devices[0].basic.attributes", "FieldValueTypeInvalid"),
@@ -71,7 +72,7 @@ def test_a_slice_is_for_some_nodes(kubernetes: str, detail: str) -> None:
         assert several == f'Invalid value: "{{`nodeName`, `allNodes`}}": {detail}, but multiple fields are set'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("nodes", "found"),
     [
         ({"nodeName": "a"}, []),

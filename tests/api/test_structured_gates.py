@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import REQUEST, allocated, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.gates import GATES, Stage, enabled, on_since, stage
@@ -36,7 +37,7 @@ def test_dra_itself_counts_as_on() -> None:
     assert "DynamicResourceAllocation" in enabled(Release(33), {"DynamicResourceAllocation": False})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("gates", "message"),
     [
         ({"DRADeviceTaint": True}, "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
@@ -199,7 +200,7 @@ def test_of_what_an_api_server_has_decoded_every_gate_may_be_on() -> None:
     assert [problem.rule for problem in judge_admitted(obj, feature_gates={})] == ["gate-off", "one-attribute-value"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "dropped"),
     [("1.33", {"adminAccess": True}), ("1.35", {"tolerations": [{"operator": "Exists"}]}), ("1.35", {"capacity": {}})],
 )

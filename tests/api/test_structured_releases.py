@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.api.releases import ALL, said, version_of
+from tests.rows import each_row
 from tests.structured import REQUEST, changed, claim, errors, of_kind, resource_slice, warnings
 from webhook import validate
 from webhook.api.versions import NEWEST
@@ -18,7 +17,7 @@ FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
 # Which versions are served
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "version", "served"),
     [
         ("1.31", "v1", "resource.k8s.io/v1alpha3;"),
@@ -43,7 +42,7 @@ def test_what_sits_elsewhere_in_a_served_version_is_named() -> None:
     assert "are fields " not in problem.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "version", "kubernetes", "message"),
     [
         ("DeviceClass", "v1beta1", "1.34", None),
@@ -72,7 +71,7 @@ def test_a_version_is_deprecated_in_the_words_of_the_server(
 # Paths and words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kubernetes", "field"),
     [
         ("1.31", "spec.devices.requests[0].count"),
@@ -87,7 +86,7 @@ def test_flat_requests_are_spelled_with_exactly_from_1_33(kubernetes: str, field
     assert str(problems[-1].path) == "spec.devices.requests[0].count"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "kubernetes", "found"),
     [
         ("a", "1.31", [("matchAttribute.domain", "Required value: must include a prefix")]),
@@ -106,7 +105,7 @@ def test_a_fully_qualified_name(name: str, kubernetes: str, found: list[tuple[st
     assert said(obj, kubernetes) == [(f"spec.devices.constraints[0].{field}", text) for field, text in found]
 
 
-@pytest.mark.parametrize(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
+@each_row(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
 def test_opaque_parameters_are_measured_as_go_writes_json(escaped: str, size: int) -> None:
     most = escaped * 1000 + "x" * (10240 - len('{"a":""}') - 1000 * size)
     for text, findings in ((most, 0), (f"{most}x", 1)):

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import (
     LABELLED,
     REQUEST,
@@ -36,7 +37,7 @@ def test_defaults_are_no_change() -> None:
     assert validate(tolerant, equal) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({"capacity": {"requests": {"memory": "1Gi"}}}, {"capacity": {"requests": {"memory": "1024Mi"}}}),
@@ -148,7 +149,7 @@ class TestStatus:
         new = changed(claim(), status={"devices": [DEVICE]})
         assert errors(validate(new, old, subresource="status")) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("ips", "kubernetes", "found"),
         [
             (["10.0.0.1/24"], "1.36", []),
@@ -271,7 +272,7 @@ class TestPoolStatusRequest:
         assert errors(validate(answered, answered, subresource="status")) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("submitted", "shown"),
     [
         ("2026-11-22T12:00:00Z", '"2026-11-22T12:00:00Z"'),
@@ -291,7 +292,7 @@ def test_an_update_does_not_delete(submitted: str, shown: str) -> None:
     assert validate(changed(going, metadata__deletionGracePeriodSeconds=...), going, kubernetes="1.36") == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("time", "shown"),
     [
         ("2026-11-22T13:00:00+01:00", "2026-11-22 12:00:00 +0000 UTC"),

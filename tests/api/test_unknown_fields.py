@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import REQUEST, changed, claim, of_kind, resource_slice
 from webhook import validate
 from webhook.api.judgement import SOUGHT
@@ -34,7 +35,7 @@ def hint(obj: dict[str, Any], kubernetes: str | None = None) -> str:
     return problem.hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "field"),
     [
         (claim() | {"name": "claim"}, "metadata.name"),
@@ -104,7 +105,7 @@ def test_a_field_of_the_status_is_not_meant() -> None:
     assert hint(claim() | {"reservedFor": []}) == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "kubernetes", "history"),
     [
         (claim({**FLAT, "firstAvailable": []}, version="v1beta1"), "1.32", "a field since 1.33, not yet in 1.32"),
@@ -167,7 +168,7 @@ def test_of_very_many_fields_only_the_first_are_looked_for_elsewhere() -> None:
     assert hints == ['did you mean "spec.driver"?'] * SOUGHT + [""]
 
 
-@pytest.mark.parametrize("value", ["x", 1, [], {"adminAccess": True}, None])
+@each_row("value", ["x", 1, [], {"adminAccess": True}, None])
 def test_an_unknown_field_may_hold_anything(value: object) -> None:
     requests = [{"name": "r", "deviceClassName": "c", "exactly": value}]
     beta = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata": {"name": "a"}}

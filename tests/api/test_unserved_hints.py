@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from webhook import validate
 from webhook.api.judgement import judge
 
@@ -13,7 +14,7 @@ VERSION, KIND = {"apiVersion": "resource.k8s.io/v1"}, {"kind": "ResourceClaim"}
 POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "g"}]}}]}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "said", "place", "hint"),
     [
         (VERSION | {"knd": "ResourceClaim"}, "kind: kind not set", "knd", 'did you mean "kind" in place of "knd"?'),
@@ -43,9 +44,7 @@ def test_what_an_object_lacks_is_found_where_it_is_misspelt(
     assert (str(problem), problem.path, problem.hint) == (said, (place,), hint)
 
 
-@pytest.mark.parametrize(
-    ("release", "version"), [("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1")]
-)
+@each_row(("release", "version"), [("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1")])
 def test_the_version_to_add_is_one_that_the_release_serves(release: str, version: str) -> None:
     manifest = f"{VERSION}\n---\n{REST | KIND}".encode()
     done = draguard("validate", "--kubernetes-version", release, "-", stdin=manifest)

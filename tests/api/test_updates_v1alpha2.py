@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import changed
 from webhook import Problem, validate
 
@@ -50,7 +51,7 @@ def status_update(before: dict[str, Any], after: dict[str, Any], **metadata: Any
     return said(validate({**old, "status": after}, old, kubernetes="1.30", subresource="status"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "field", "value"),
     [
         (CLAIM, "spec__resourceClassName", "other"),
@@ -182,7 +183,7 @@ def test_a_status_update_keeps_labels_and_times_of_deletion() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "prefix", "count"), [("claim", "a_b", 1), ("claim", "a/", 2), ("slice", "a_b", 1), ("slice", "a/%", 3)]
 )
 def test_an_update_checks_the_prefix_of_generated_names(kind: str, prefix: str, count: int) -> None:
@@ -197,7 +198,7 @@ def test_an_update_names_its_object() -> None:
     assert ("metadata.name", message) in found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "value", "reason"),
     [("name", "other", "BadRequest"), ("uid", "2", "Conflict"), ("resourceVersion", "6", "Conflict")],
 )
@@ -206,7 +207,7 @@ def test_an_update_is_of_the_stored_object(field: str, value: str, reason: str) 
     assert [(problem.field, problem.reason) for problem in problems] == [(f"metadata.{field}", reason)]
 
 
-@pytest.mark.parametrize("old", [[], "x", 3, changed(CLAIM, spec=[])], ids=["list", "text", "number", "misshapen"])
+@each_row("old", [[], "x", 3, changed(CLAIM, spec=[])])
 def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
     assert [problem.rule for problem in validate(CLAIM, old)] == ["old-object"]
 

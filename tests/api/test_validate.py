@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import changed, claim
 from webhook import validate
 
@@ -23,7 +24,7 @@ def test_a_kind_that_is_no_string_has_the_decoders_message() -> None:
         assert problem.message == f"json: cannot unmarshal {kind} into Go struct field .{field} of type string"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         ({"kubernetes": 1.34}, "kubernetes must be a string, not float"),
@@ -40,7 +41,7 @@ def test_an_invalid_query_is_a_value_error(arguments: dict[str, Any], message: s
         validate(claim(), **arguments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "missing"),
     [
         ({}, ["apiVersion", "kind"]),
@@ -60,7 +61,7 @@ def test_nothing_is_said_of_kinds_that_are_not_judged() -> None:
 # Metadata
 
 
-@pytest.mark.parametrize("namespace", ["Foo_", "a.b", "-a", "a" * 64])
+@each_row("namespace", ["Foo_", "a.b", "-a", "a" * 64])
 def test_a_namespace_that_cannot_exist_is_not_found(namespace: str) -> None:
     (problem,) = validate(changed(claim(), metadata__namespace=namespace))
     assert (problem.rule, problem.reason, problem.field) == ("namespace", "NotFound", "metadata.namespace")
@@ -87,14 +88,14 @@ def test_an_update_stays_in_its_namespace() -> None:
     assert found(moved, changed(claim(), metadata__namespace=...)) == []
 
 
-@pytest.mark.parametrize("version", ["7", "007", str(2**64 - 1)])
+@each_row("version", ["7", "007", str(2**64 - 1)])
 def test_a_new_object_has_no_resource_version(version: str) -> None:
     (problem,) = validate(changed(claim(), metadata__resourceVersion=version))
     assert (problem.rule, problem.reason) == ("resource-version-of-new", "InternalError")
     assert str(problem) == "metadata.resourceVersion: resourceVersion should not be set on objects to be created"
 
 
-@pytest.mark.parametrize("version", ["", "0", "abc", "-7", "7.0", "\uff17", str(2**64), "9" * 5000])
+@each_row("version", ["", "0", "abc", "-7", "7.0", "\uff17", str(2**64), "9" * 5000])
 def test_a_resource_version_that_is_no_number_is_as_good_as_none(version: str) -> None:
     assert validate(changed(claim(), metadata__resourceVersion=version)) == []
 
@@ -119,7 +120,7 @@ def test_managed_fields_are_decoded_and_taken() -> None:
     assert found(changed(claim(), metadata__managedFields=[entry, {"operation": "anything"}, None])) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "field", "message"),
     [
         (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.structured import REQUEST, claim
 from webhook import validate
 
@@ -25,7 +26,7 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
 IMMUTABLE = ("spec.resourceClaims", "Invalid value: null: field is immutable")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("claims", "expected"),
     [
         (GROUP["spec"]["resourceClaims"], []),

@@ -74,7 +74,8 @@ def _empty(target: Target) -> list[str]:
             if time.monotonic() > end:
                 return ["no caBundle was written"]
             time.sleep(0.1)
-        time.sleep(6)  # until all replicas serve with it
+        while next(_refusals(api, ports), "") and time.monotonic() < end:
+            time.sleep(0.1)  # until all replicas serve with it
         faults, shaken = list[str](), 0
         for lost in ({"data": {"ca.crt": "", "ca.key": ""}}, {}, {}):
             if shaken and target.is_over:

@@ -11,21 +11,20 @@ from tests.attacks.measuring import Victim, measure, row, victim
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.process]
 
-SHARES = (0.2, 0.4, 0.8)
+SHARES = (0.125, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""
 
 
 @pytest.fixture(scope="module")
 def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victim]:
-    """Run a webhook for all attacks of a module; one after the other, they must not bring it down either."""
-    _, options = request.param
-    with victim(tmp_path_factory.mktemp("victim"), options) as running:
+    """Run a webhook for all attacks with the same options; one after the other, they must not bring it down either."""
+    with victim(tmp_path_factory.mktemp("victim"), request.param) as running:
         yield running
 
 
 @pytest.mark.parametrize(
     ("attacked", "name"),
-    [((name.partition("-")[0], attack.options), name) for name, attack in attacks().items()],
+    [(attack.options, name) for name, attack in attacks().items()],
     ids=attacks(),
     indirect=["attacked"],
     scope="module",

@@ -10,6 +10,7 @@ import pytest
 
 import webhook
 from tests.cel.attacks import ATTACKS, MAX_CHARACTERS, bindings
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.record import Call, Record
@@ -185,8 +186,8 @@ def test_a_type_is_one_object_and_shown_at_its_price() -> None:
         str(type_)
 
 
-@pytest.mark.parametrize("write", [str, declared_name])
-@pytest.mark.parametrize("count", [14, 40, 200])
+@each_row("write", [str, declared_name])
+@each_row("count", [14, 40, 200])
 def test_of_a_very_large_type_only_the_outermost_is_written(write: Callable[[Type], str], count: int) -> None:
     assert write(doubled(count)) == "map(…)"
     assert write(doubled(2)) == "map(map(int, int), map(int, int))"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.devices import compile_selector
@@ -63,7 +64,7 @@ NO_NETWORK = (
 NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister: missing method {}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         # cel/library.go, StandardMacros: for one variable, there is only `exists_one`.
@@ -207,7 +208,7 @@ def test_what_expressions_come_to(text: str, value: object) -> None:
     assert found == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("b ? optional.of(optional.of(1)) : optional.none()", 1),
@@ -227,7 +228,7 @@ def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, val
     assert unwrapped(outcome(text)[0]) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cost"),
     [
         # interpreter/runtimecost.go: a call that ends early is free; see also interpreter/optimizations.go.
@@ -257,7 +258,7 @@ UNREADABLE = "Syntax error: token recognition error at: '`'"
 NEWER = environment(Release(37), stored=True).extend(variables={"object": DYN, "s": STRING})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value", "newer"),
     [
         # cel/library.go, evalOptionalOr and evalOptionalOrValue: a value of another type counted as present.
@@ -276,7 +277,7 @@ def test_the_cel_go_of_kubernetes_1_37_differs(text: str, value: object, newer: 
     assert (outcome(text)[0], outcome(text, NEWER)[0]) == (value, newer)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "errors"),
     [
         ("object.`str`", [f"1:8: {UNREADABLE}", f"1:12: {UNREADABLE}"]),

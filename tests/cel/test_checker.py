@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cel import EXTENSIONS
+from tests.rows import each_row
 from webhook.cel import CompileError, Environment, Function, Library, Overload, StructType
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.types import base as types
@@ -36,7 +37,7 @@ def messages(text: str, environment: Environment = ENVIRONMENT) -> list[str]:
     return [f"{issue.column + 1}: {issue.message}" for issue in caught.value.issues]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "type_"),
     [
         ("null", "null"),
@@ -101,7 +102,7 @@ def test_types_are_deduced(text: str, type_: str) -> None:
     assert str(ENVIRONMENT.check(text).type) == type_
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("x", ["1: undeclared reference to 'x' (in container '')"]),
@@ -198,7 +199,7 @@ def test_a_struct_that_is_not_declared_has_no_fields() -> None:
     assert messages("v.x", environment) == ["2: unexpected failed resolution of 'Gone'"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("duration('x')", ["10: invalid duration argument"]),
@@ -225,7 +226,7 @@ def test_constants_are_validated_if_enabled(text: str, expected: list[str]) -> N
     assert messages(text, ENVIRONMENT.extend(EXTENDED_VALIDATIONS)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["duration(s)", "'%s %d'.format([s, 1])", "[1, 2] == []", "s.format(l)", "[[], []]", "'%s'.format(d)"]
 )
 def test_valid_constants_pass_validation(text: str) -> None:

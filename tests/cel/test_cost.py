@@ -13,12 +13,13 @@ import pytest
 
 from tests.cel import cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
+from tests.rows import each_row
 from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Library, Meter
 from webhook.cel.types.base import BOOL, DYN
 from webhook.cel.types.values import Optional
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cost"),
     [
         ("'text'", 0),
@@ -87,7 +88,7 @@ def test_costs_are_cel_gos(text: str, cost: int) -> None:
     assert cost_of(text, PLAIN, BINDINGS) == cost
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cost"),
     [
         ("[1, 2, 3]", 0),
@@ -138,7 +139,7 @@ def test_constants_and_extensions_cost_what_they_do_in_the_api_server(text: str,
     assert cost_of(text, FOLDING, BINDINGS) == cost
 
 
-@pytest.mark.parametrize(("text", "cost"), [("has(item.count)", 1), ("has(d.deep.x)", 2), ("has(d.nope)", 1)])
+@each_row(("text", "cost"), [("has(item.count)", 1), ("has(d.deep.x)", 2), ("has(d.nope)", 1)])
 def test_a_presence_test_costs_nothing_itself_in_kubernetes(text: str, cost: int) -> None:
     assert cost_of(text, KUBERNETES, BINDINGS) == cost
 
@@ -179,7 +180,7 @@ def test_the_cost_is_known_after_an_error_too() -> None:
 NOPE = 2  # d.nope: the variable and the field that is not there
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "cost"),
     [
         ("d.nope == 'a'", NOPE + 1),
@@ -230,7 +231,7 @@ def test_what_is_evaluated_after_an_error_is_counted(text: str, cost: int) -> No
         assert meters[1].cost == cost
 
 
-@pytest.mark.parametrize(("text", "cost"), [("has(d.nope.x)", 1), ("has(d.deep.nope.x)", 2), ("has(d.name)", 1)])
+@each_row(("text", "cost"), [("has(d.nope.x)", 1), ("has(d.deep.nope.x)", 2), ("has(d.name)", 1)])
 def test_a_presence_test_that_is_not_come_to_is_not_counted(text: str, cost: int) -> None:
     meter = Meter()
     with suppress(EvaluationError):
@@ -238,9 +239,9 @@ def test_a_presence_test_that_is_not_come_to_is_not_counted(text: str, cost: int
     assert meter.cost == cost
 
 
-@pytest.mark.parametrize("first", ["has(o.a.b) && false", "o.a.b == 0", "o.a == 0"])
-@pytest.mark.parametrize("second", ["o.a.b.c == 1", "o.a.b == 2"])
-@pytest.mark.parametrize("a", [1, "b", [1], {}, {"b": None}, {"b": {"c": 2}}, Optional({"b": {"c": 2}})])
+@each_row("first", ["has(o.a.b) && false", "o.a.b == 0", "o.a == 0"])
+@each_row("second", ["o.a.b.c == 1", "o.a.b == 2"])
+@each_row("a", [1, "b", [1], {}, {"b": None}, {"b": {"c": 2}}, Optional({"b": {"c": 2}})])
 def test_steps_that_were_taken_before_cost_the_same(first: str, second: str, a: Any) -> None:
     environment = Environment(variables={"o": DYN})
 

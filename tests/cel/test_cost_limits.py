@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from tests.cel.costing import BINDINGS, FOLDING
+from tests.rows import each_row
 from webhook.budget import DeadlineExceededError
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.runtime.constants import Analysis
@@ -33,7 +34,7 @@ def looping(text: str) -> Program:
     return Program(Analysis(environment.check(text), environment))
 
 
-@pytest.mark.parametrize("text", LOOPS)
+@each_row("text", LOOPS)
 def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str) -> None:
     program = looping(text)
     meter = Meter(1000)
@@ -42,7 +43,7 @@ def test_a_loop_is_stopped_within_a_step_of_its_limit(text: str) -> None:
     assert 1000 < meter.cost <= 1000 + 50
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["text.contains(text)", "text.matches('a*b*c*d*e*') && a", "raw == raw", "text == text", "text + text"]
 )
 def test_a_costly_call_exceeds_the_limit_by_itself_alone(text: str) -> None:
@@ -80,7 +81,7 @@ MATRICES = [[[float(column) for column in range(300)] for _ in range(300)] for _
 LONG = list(range(200_000))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "d.matrix == d.copy",
@@ -104,7 +105,7 @@ def test_what_takes_long_at_little_cost_is_stopped_too(text: str) -> None:
         FOLDING.compile(f"{text} || a").evaluate({**BINDINGS, "d": data}, meter=meter)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "is_true"),
     [
         ("d.one == {'a': [1, 2.0, {'b': null}], 'c': true}", True),
@@ -126,7 +127,7 @@ def test_equality_and_membership_with_a_deadline_are_what_they_are_without(text:
         assert FOLDING.compile(text).evaluate({"d": data}, meter=Meter(deadline=deadline)) is is_true
 
 
-@pytest.mark.parametrize("text", ["numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope"])
+@each_row("text", ["numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope"])
 def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str) -> None:
     program = FOLDING.compile(text)
     costs = []
@@ -138,7 +139,7 @@ def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str)
     assert costs[0] == costs[1] > 0
 
 
-@pytest.mark.parametrize("text", LOOPS)
+@each_row("text", LOOPS)
 def test_a_loop_is_stopped_at_its_limit_with_a_deadline_too(text: str) -> None:
     program = looping(text)
     meters = [Meter(12_345), Meter(12_345, deadline=time.monotonic() + 60)]

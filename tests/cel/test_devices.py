@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webhook.api.dra.selectors import cel_selector
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_selector, refusal_of
@@ -23,8 +24,8 @@ def judged(expression: str, release: int, gates: frozenset[str] = ALL, *, stored
     return TOO_COMPLEX if selector.is_too_complex else ""
 
 
-@pytest.mark.parametrize("release", range(31, 37))
-@pytest.mark.parametrize(
+@each_row("release", range(31, 37))
+@each_row(
     "expression",
     [
         'device.driver == "gpu.example.com"',
@@ -42,8 +43,8 @@ def test_selectors_that_every_release_takes(expression: str, release: int) -> No
     assert judged(expression, release) == ""
 
 
-@pytest.mark.parametrize("release", range(31, 37))
-@pytest.mark.parametrize(
+@each_row("release", range(31, 37))
+@each_row(
     ("expression", "reason"),
     [
         ("1 + 1", "must evaluate to bool or the unknown type, not int"),
@@ -59,12 +60,12 @@ def test_selectors_that_no_release_takes(expression: str, reason: str, release: 
     assert judged(expression, release).startswith(reason)
 
 
-@pytest.mark.parametrize(("release", "column"), [(31, 1), (32, 0), (36, 0)])
+@each_row(("release", "column"), [(31, 1), (32, 0), (36, 0)])
 def test_no_selector_at_all_was_reported_at_a_column_before_1_32(release: int, column: int) -> None:
     assert judged("", release).startswith(f"compilation failed: ERROR: <input>:1:{column}: Syntax error: mismatched")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "releases", "gates"),
     [
         ("device.allowMultipleAllocations", range(34, 37), ALL),
@@ -97,7 +98,7 @@ def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> Non
     assert (selector.max_cost > MAX_COST) is bool(reason)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "cost"),
     [
         ('device.driver == "a"', 3),
@@ -121,7 +122,7 @@ def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int
     assert (selector.max_cost if isinstance(selector, Selector) else None) == cost
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ("c", True),
@@ -150,7 +151,7 @@ def evaluated(value: object) -> object:
         return str(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "reason"),
     [
         ('attributes.string["model"] == "a100" && attributes.quantity["m"].isGreaterThan(quantity("1Gi"))', ""),
@@ -170,7 +171,7 @@ def test_what_is_wrong_with_a_selector_is_found_once() -> None:
     assert refusal_of("1 + 1", Release(36)) is refusal_of("1 + 1", Release(36))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "release", "reason", "message"),
     [
         ("true", 36, "", ""),
@@ -189,7 +190,7 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
 # -- verdicts of real API servers
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "shown"),
     [
         ("null", "null_type"),

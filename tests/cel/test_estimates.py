@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.cel import EXTENSIONS, cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
+from tests.rows import each_row
 from webhook.cel import Environment, Function, Library, Overload
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import MOST, Bounds, CallEstimate, EstimatedNode, fixed
@@ -20,7 +19,7 @@ def sizes(**declared: int) -> Callable[[EstimatedNode], Bounds | None]:
     return lambda node: by_path.get(".".join(node.path))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "low", "high"),
     [
         ("'text'", 0, 0),
@@ -145,7 +144,7 @@ ESTIMATED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "environment"), ESTIMATED)
+@each_row(("text", "environment"), ESTIMATED)
 def test_what_is_spent_lies_within_the_estimate(text: str, environment: Environment) -> None:
     declared = sizes(text=500, numbers=2, words=2, words__items=2, names=1, names__keys=1, names__values=1)
     estimate = estimate_cost(environment.check(text), environment, declared)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
+from tests.rows import each_row
 from webhook.cel import (
     Environment,
     EnvironmentOptions,
@@ -33,7 +34,7 @@ def error_of(text: str, **bindings: Any) -> str:
 DATA = {"n": 1, "s": "text", "l": [1, 2, 3], "m": {"a": 1, "b": {"c": [True]}}, "none": None, "f": 1.5, "t": True}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("o.n", 1),
@@ -170,7 +171,7 @@ def test_values(text: str, value: Any) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("o.x", "no such key: x"),
@@ -267,7 +268,7 @@ def test_errors(text: str, message: str) -> None:
     assert error_of(text, o=DATA) == message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("int('x')", "type conversion error from 'string' to 'int'"),
@@ -363,7 +364,7 @@ OWN = Library(
 WITH_OWN = Environment((*EXTENSIONS, OWN), variables={"p": POINT, "d": DYN, "q": Version.cel_type})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("version('1.2') == version('1.2')", True),
@@ -394,7 +395,7 @@ def test_types_of_libraries_take_part(text: str, value: Any) -> None:
     assert WITH_OWN.compile(text).evaluate(bindings) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("d.minor", "no such key: minor"),
@@ -415,7 +416,7 @@ def test_types_of_libraries_fail_in_cels_words(text: str, message: str) -> None:
 UNCHECKED = Environment((*EXTENSIONS, OWN), variables={"declared": INT})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("x + 1", 2),

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, evaluate
+from tests.rows import each_row
 from webhook.cel import CompileError, Environment, EvaluationError
 from webhook.cel.ext import LISTS, strings
 from webhook.cel.runtime import temporal
@@ -28,7 +29,7 @@ def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) 
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("'tacocat'.charAt(3)", "o"),
@@ -148,7 +149,7 @@ def test_values(text: str, value: Any) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("'a'.charAt(2)", "index out of range: 2"),
@@ -207,7 +208,7 @@ def test_errors(text: str, message: str) -> None:
     assert error_of(text) == message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("'%s'.format([{'a': 1.5, 'b': b'x', 3: 'q', true: [duration('1s'), timestamp(0), null]}])",
@@ -226,7 +227,7 @@ def test_formatting_before_version_4_follows_a_locale(text: str, value: str) -> 
     assert evaluate(text, KUBERNETES_STRINGS) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("'%d'.format([dyn(1.5)])", "error during formatting: decimal clause can only be used on integers, was given double"),
@@ -261,14 +262,12 @@ def test_timestamps_read_back(nanos: int) -> None:
     assert temporal.parse_timestamp(temporal.format_timestamp(Timestamp(nanos))) == Timestamp(nanos)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"]
-)
+@each_row("text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"])
 def test_invalid_durations(text: str) -> None:
     assert temporal.parse_duration(text) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -16,6 +16,7 @@ from tests.cel import EVERYTHING, EXTENSIONS
 from tests.cel.attacks import ATTACKS
 from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
 from tests.examples import examples
+from tests.rows import each_row
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
 from webhook.cel.runtime import compiler
@@ -32,7 +33,7 @@ def written(text: str, environment: Environment = ENVIRONMENT) -> Generator:
     return generator
 
 
-@pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
+@each_row("text", [each for each in NASTY if each != "\ud800"])
 def test_no_text_of_a_constant_is_a_part_of_the_source(text: str) -> None:
     constant = quoted(text)
     expression = f"o[{constant}] == {constant} && {constant} in l && m == {{{constant}: {constant}}} && has(o.a)"
@@ -42,9 +43,7 @@ def test_no_text_of_a_constant_is_a_part_of_the_source(text: str) -> None:
     assert ENVIRONMENT.compile(expression).evaluate(bindings) is True
 
 
-@pytest.mark.parametrize(
-    "name", ["__class__", "__builtins__", "left", "meter", "k0", "t1", "f0", "None", "import_", "é"]
-)
+@each_row("name", ["__class__", "__builtins__", "left", "meter", "k0", "t1", "f0", "None", "import_", "é"])
 def test_no_name_is_a_part_of_the_source(name: str) -> None:
     if not name.isascii():
         with pytest.raises(CelError):
@@ -63,9 +62,7 @@ def test_a_quoted_field_is_not_a_part_of_the_source() -> None:
     assert environment.compile(text).evaluate({"o": {"a-b/c.d": 1}}) is True
 
 
-@pytest.mark.parametrize(
-    "expression", ["o.__class__", "o.__class__.__mro__", "l.__len__", "o['__class__']", "'a'.__class__"]
-)
+@each_row("expression", ["o.__class__", "o.__class__.__mro__", "l.__len__", "o['__class__']", "'a'.__class__"])
 def test_no_attribute_of_python_is_reached(expression: str) -> None:
     with pytest.raises(CelError):
         ENVIRONMENT.compile(expression).evaluate({"o": {}, "l": []})
@@ -183,7 +180,7 @@ class Watched(dict[str, Any]):
     """An object that can be watched."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["o.b == 1", "o.b", "[1].map(x, o.b)", "l.all(x, o.b)", "o.b || l", "[o.b]", "o.a / 0 == 1", "o.b in l && o.a"],
 )

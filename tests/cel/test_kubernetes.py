@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cel.judging import NEWEST, outcome
+from tests.rows import each_row
 from webhook.cel.kubernetes.environments import admission_environment, environment, variable_type, with_variables
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.types import base as types
@@ -15,7 +16,7 @@ def compiles(expression: str, release: int, *, stored: bool = False) -> bool:
     return not str(outcome(expression, {}, environment(release, stored=stored))).startswith("refused: ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "first"),
     [
         ("isURL('/')", 25),
@@ -50,7 +51,7 @@ def test_what_a_later_version_of_a_library_has_is_not_there() -> None:
     assert not compiles("cel.bind(x, 1, x) == 1", NEWEST, stored=True)
 
 
-@pytest.mark.parametrize("release", [27, 28, 29, 30, NEWEST])
+@each_row("release", [27, 28, 29, 30, NEWEST])
 def test_lists_hold_one_type(release: int) -> None:
     known = environment(release)
     assert outcome("[1, 'a']", {}, known) == "refused: ERROR: <input>:1:5: expected type 'int' but found 'string'"
@@ -75,7 +76,7 @@ def test_authorizer_came_with_1_27_and_its_selectors_with_1_31() -> None:
     assert knows(selector, 32)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "type_"),
     [
         ("object", types.DYN),
@@ -95,7 +96,7 @@ def test_variables_are_typed(expression: str, type_: types.Type) -> None:
     assert admission_environment(NEWEST, params=True).check(expression).type == type_
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "message"),
     [
         ("params", "undeclared reference to 'params'"),
@@ -113,7 +114,7 @@ def test_early_releases_have_no_namespace_object() -> None:
     assert "undeclared reference" in outcome("namespaceObject", {}, admission_environment(27))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ("Object{spec: Object.spec{replicas: 1}}.spec.replicas", 1),
@@ -143,7 +144,7 @@ def test_variables_of_a_policy_are_known_as_they_are_added() -> None:
     assert known.check("variables.x").type == types.INT
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("type_", "known_as"),
     [
         (None, types.DYN),

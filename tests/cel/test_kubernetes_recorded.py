@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
+from tests.rows import each_row
 from webhook.cel import CelError, CompileError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
@@ -107,12 +106,12 @@ def expected(case: dict[str, Any]) -> Verdict:
     return Verdict(case["verdict"], message)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expression"])
+@each_row("case", CASES)
 def test_verdict_is_the_api_servers(case: dict[str, Any]) -> None:
     assert verdict_of(case["expression"]).kind == case["verdict"]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "message" in case], ids=lambda case: case["expression"])
+@each_row("case", [case for case in CASES if "message" in case])
 def test_error_text_is_the_api_servers(case: dict[str, Any]) -> None:
     same = verdict_of(case["expression"]) == expected(case)
     assert same is (case["expression"] not in TEXTS_WRONG)

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import outcome
+from tests.rows import each_row
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('authorizer.path("/healthz").check("get").allowed()', True),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cel.authorizer import BINDINGS
 from tests.cel.judging import NEWEST
+from tests.rows import each_row
 from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.cost.sizes import Bounds, EstimatedNode
@@ -32,7 +33,7 @@ def estimated(expression: str) -> Bounds:
     return estimate_cost(ENVIRONMENT.check(expression), ENVIRONMENT, declared)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "least", "most", "actual"),
     [
         ("['aaaaaaaaaa', 'bbbbbbbbbb'].isSorted()", 12, 16, 2),
@@ -84,8 +85,8 @@ def test_costs_are_kubernetes(expression: str, least: int, most: int, actual: in
     assert (estimated(expression), spent(expression)) == (Bounds(least, most), actual)
 
 
-@pytest.mark.parametrize("function", ["sum", "min", "max"])
-@pytest.mark.parametrize(
+@each_row("function", ["sum", "min", "max"])
+@each_row(
     "numbers", ["[]", "[7]", "[3, 1, 2]", "[-1, 5]", f"[{2**63 - 1}, 1]", f"[{2**63 - 1}, 1, -5]", f"[{1 - 2**63}, -5]"]
 )
 def test_integers_cost_and_come_to_the_same_whether_they_are_known_to_be_some(numbers: str, function: str) -> None:
@@ -104,7 +105,7 @@ def test_inequality_costs_by_size_where_equality_has_a_cost_of_its_own() -> None
     assert spent("cidr('::/0') != cidr('::/1')") == spent("cidr('::/0') == cidr('::/1')") - 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "cost"),
     [
         ("authorizer.serviceAccount('n_s', 'sa').group('')", 3),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
+from tests.rows import each_row
 from webhook.cel.kubernetes import netip
 
 PARSED = "error: IP Address {0} parse error during conversion from string: ParseAddr({0}): {1}"
@@ -14,7 +15,7 @@ FAILED = "network address parse error during conversion from string: "
 NETWORK = f"error: {FAILED}{FAILED}netip.ParsePrefix({{0}}): {{1}}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('ip("10.0.0.1").family()', 4),
@@ -65,7 +66,7 @@ def test_addresses_and_networks_come_to(expression: str, expected: object) -> No
     assert outcome(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "reason"),
     [
         ("", "unable to parse IP"),
@@ -98,7 +99,7 @@ def test_an_invalid_address_has_gos_message(text: str, reason: str) -> None:
     assert str(caught.value) == f'ParseAddr("{text}"): {reason}'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "reason"),
     [
         ("10.0.0.0", "no '/'"),

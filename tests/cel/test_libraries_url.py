@@ -5,12 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
+from tests.rows import each_row
 from webhook.cel.kubernetes import gourl
 
 FAILED = "error: URL parse error during conversion from string: parse "
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('url("https://user@example.com:8080/a%20b/c?x=1#frag").getHost()', "example.com:8080"),
@@ -54,7 +55,7 @@ def test_urls_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "written"),
     [
         ("https://a%20b:c@example.com/x", "https://a%20b:c@example.com/x"),

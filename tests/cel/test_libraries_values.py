@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.cel.judging import NEWEST, outcome
+from tests.rows import each_row
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import admission_environment
@@ -13,7 +13,7 @@ UNREADABLE = "strconv.ParseUint: parsing"
 WRONG_QUANTITY = "error: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('quantity("1k").add(quantity("1")).asInteger()', 1001),
@@ -49,7 +49,7 @@ def test_quantities_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('semver("1.2.3").isGreaterThan(semver("1.2.3-beta"))', True),
@@ -99,7 +99,7 @@ def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, li
     assert not parsed.version < parsed.version
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ("[].sum()", 0),
@@ -124,7 +124,7 @@ def test_lists_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ('"abc 123 def".find("[0-9]+")', "123"),
@@ -154,7 +154,7 @@ def test_lone_surrogates_of_json_match_no_letter() -> None:
 LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text", "start"),
     [
         ("dns1123Label", "ABC", LABEL),
@@ -184,7 +184,7 @@ def test_formats_say_what_is_wrong(name: str, text: str, start: str) -> None:
     assert outcome(f'format.{name}().validate("{text}").value()[0]').startswith(start)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "text"),
     [
         ("dns1123Label", "a-1"),

@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import webhook.cel
+from tests.rows import each_row
 
 FOLDER = Path(webhook.cel.__file__).parent
 MODULES = [path for path in FOLDER.rglob("*.py") if path.parent.name != "kubernetes"]
@@ -25,7 +24,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(FOLDER)))
+@each_row("path", MODULES)
 def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
     foreign = {
         name

@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook.cel import CelError, CompileError, Environment, EnvironmentOptions, EvaluationError, ProgramError
 from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
@@ -43,7 +42,7 @@ def recorded_text(case: dict[str, Any]) -> str:
     return text
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expression"])
+@each_row("case", CASES)
 def test_verdict_and_text_are_the_servers(case: dict[str, Any]) -> None:
     assert verdict_of(case["expression"]) == (case["verdict"], recorded_text(case))
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cel.judging import outcome
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel import EvaluationError
@@ -87,7 +88,7 @@ def test_patterns_that_take_more_memory_than_is_allowed(pattern: str) -> None:
         compile_pattern(pattern)
 
 
-@pytest.mark.parametrize("call", ["matches({})", "find({})", "findAll({})", "findAll({}, 2)"])
+@each_row("call", ["matches({})", "find({})", "findAll({})", "findAll({}, 2)"])
 def test_a_constant_that_is_no_pattern_is_refused_when_the_expression_is_created(call: str) -> None:
     for case in WRONG[::10]:
         expression = f"object.{call.format(constant(case['pattern']))}"
@@ -107,8 +108,8 @@ def test_what_comes_to_be_no_pattern_is_an_error(call: str) -> None:
         assert found == f"error: {prefix}{case['error']}"
 
 
-@pytest.mark.parametrize("call", ["find('(') == ''", "findAll('(').size() > 0"])
-@pytest.mark.parametrize("release", [31, 34, 36])
+@each_row("call", ["find('(') == ''", "findAll('(').size() > 0"])
+@each_row("release", [31, 34, 36])
 def test_selectors_have_no_wrong_patterns(call: str, release: int) -> None:
     found = compile_selector(f"device.driver.{call}", Release(release))
     assert found == Refusal(
@@ -116,7 +117,7 @@ def test_selectors_have_no_wrong_patterns(call: str, release: int) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "inside", "outside"),
     [
         (r"^\p{Uppercase_Letter}$", "A", "a"),
@@ -143,12 +144,12 @@ def test_names_that_re2_spells_otherwise(pattern: str, inside: str, outside: str
     assert not matches(outside, pattern)
 
 
-@pytest.mark.parametrize("pattern", [r"\p{}", r"\p{é}", r"\pé", r"\p{Lx}", r"[\p{^}]"])
+@each_row("pattern", [r"\p{}", r"\p{é}", r"\pé", r"\p{Lx}", r"[\p{^}]"])
 def test_classes_that_there_are_not(pattern: str) -> None:
     assert said_of(pattern).startswith("error parsing regexp: invalid character class range: `")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "expected"),
     [
         ("(" * 999 + ")" * 999, ""),
@@ -165,7 +166,6 @@ def test_classes_that_there_are_not(pattern: str) -> None:
         ("(xx?){1000}" * 600, ""),
         ("(xx?){1000}" * 1000, "expression too large"),
     ],
-    ids=range(13),
 )
 def test_limits_are_those_of_go(pattern: str, expected: str) -> None:
     found = said_of(pattern)

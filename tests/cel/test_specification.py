@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import pytest
-
 from tests.cel.specification import SAMPLES, disagreement, is_explained, suite
+from tests.rows import each_row
 
 
 @cache
@@ -20,7 +19,7 @@ def judged() -> list[tuple[dict[str, Any], str]]:
     return [(case, disagreement(case)) for case in suite()]
 
 
-@pytest.mark.parametrize("case", SAMPLES, ids=lambda case: case["expr"])
+@each_row("case", SAMPLES)
 def test_the_samples_agree(case: dict[str, Any]) -> None:
     assert disagreement(case) == ""
 

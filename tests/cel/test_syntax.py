@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.cel import EVERYTHING, evaluate
+from tests.rows import each_row
 from webhook.cel import CompileError, Environment, limits
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.lexer import tokenize
@@ -36,7 +37,7 @@ def messages(text: str, environment: Environment = PLAIN) -> list[tuple[int, int
     return [(issue.line, issue.column + 1, issue.message) for issue in caught.value.issues]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("a.b ==", [(1, 7, f"Syntax error: mismatched input '<EOF>' expecting {OPERAND}")]),
@@ -260,7 +261,7 @@ def test_invalid_input_has_cel_gos_message(text: str, expected: list[tuple[int, 
     assert messages(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("cel.bind(a.b, 1, 2)", "cel.bind() variable names must be simple identifiers"),
@@ -289,7 +290,7 @@ def test_a_field_without_a_name_is_reported_twice() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["math.least", "x.math().least(1)", "x.bind(a, 1, a)"])
+@each_row("text", ["math.least", "x.math().least(1)", "x.bind(a, 1, a)"])
 def test_a_macro_is_left_alone_on_another_target(text: str) -> None:
     assert EVERYTHING.parse(text).text == text
 
@@ -319,7 +320,7 @@ def test_recovery_is_given_up_after_many_attempts() -> None:
     assert "error recovery attempt limit exceeded: 30" in report("+ ".join("[" * 40))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("[" * 300, "expression recursion limit exceeded: 250"),
@@ -338,7 +339,7 @@ def test_nesting_is_bounded(text: str, expected: str) -> None:
     assert report(text) == f"ERROR: <input>:-1:0: {expected}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["(" * 249 + "1" + ")" * 249, "1" + "+1" * 250, "a" + ".b" * 250, "!" * 9999 + "a", "a" + "&&a" * 5000]
 )
 def test_nesting_within_bounds_is_fine(text: str) -> None:
@@ -351,7 +352,7 @@ def test_size_is_bounded() -> None:
     assert report(" " * size).startswith(f"ERROR: <input>:-1:0: {expected}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         ("--1", 1),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cel.judging import outcome
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         ("google.protobuf.Timestamp{seconds: 1} == timestamp('1970-01-01T00:00:01Z')", True),
@@ -45,7 +44,7 @@ def test_messages_come_to_what_they_stand_for(expression: str, expected: object)
     assert outcome(expression) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "error"),
     [
         ("google.protobuf.Timestamp{nope: 1}", "refused: ERROR: <input>:1:31: undefined field 'nope'"),

@@ -13,6 +13,7 @@ import pytest
 import webhook.check.files
 import webhook.check.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
+from tests.rows import each_row
 from webhook.cli import main
 from webhook.cli.parser import EXIT_CODES
 
@@ -31,7 +32,7 @@ class TestHelp:
     def test_help_of_validate_lists_exit_codes(self) -> None:
         assert EXIT_CODES in draguard("validate", "--help").out
 
-    @pytest.mark.parametrize("command", ACTIONS)
+    @each_row("command", ACTIONS)
     def test_every_command_shows_examples(self, command: str) -> None:
         done = draguard(*command.split(), "--help")
         assert done.code == 0
@@ -50,17 +51,16 @@ class TestHelp:
     def test_the_version_is_that_of_the_distribution(self) -> None:
         assert process("--version") == draguard("--version") == (0, f"draguard {version('draguard')}\n", "")
 
-    @pytest.mark.parametrize(
+    @each_row(
         "arguments",
         [["nonsense"], ["validate", "--nonsense"], ["validate", "--out", "json"], ["mutate"], ["serve", "--port", "x"]],
-        ids=" ".join,
     )
     def test_what_cannot_be_understood_is_wrong_use(self, arguments: list[str]) -> None:
         done = draguard(*arguments)
         assert (done.code, done.out) == (2, "")
         assert "error: " in done.err
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "usage", "complaint"),
         [
             (["validate", "--polices", "x"], "validate", "unrecognized arguments: --polices: did you mean --policies?"),

@@ -11,6 +11,7 @@ import pytest
 
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
+from tests.rows import each_row
 from webhook.documents.writing import Rewritten, rewrite
 from webhook.usage import UsageError
 
@@ -96,7 +97,7 @@ def test_links_are_not_written_through(manifests: Path) -> None:
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "version"),
     [(("--to", "v1beta1"), "v1alpha3"), (("--to", "v1beta1", "--kubernetes-version", "1.36"), "v1beta2"), ((), "v1")],
 )
@@ -200,7 +201,7 @@ def test_what_cannot_be_read_stays_as_it_is() -> None:
     assert draguard("convert", "nothing.yaml").code == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         (["--write", "--diff", "a"], "--write changes files, --diff does not"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.cli.manifests import levels
 from tests.command import draguard
+from tests.rows import each_row
 
 TAINTED = """\
 apiVersion: resource.k8s.io/v1
@@ -28,7 +27,7 @@ class TestFeatureGates:
         assert levels("--kubernetes-version", "1.35", stdin=TAINTED) == [("warning", "gate-off")]
         assert levels("--kubernetes-version", "1.36", stdin=TAINTED) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         "gates",
         [
             ["DRADeviceTaints=true"],
@@ -42,13 +41,13 @@ class TestFeatureGates:
         options = [f"--feature-gates={each}" for each in gates]
         assert levels("--kubernetes-version", "1.35", *options, stdin=TAINTED) == []
 
-    @pytest.mark.parametrize("gates", ["DRADeviceTaints=false", "AllBeta=f", "AllBeta=true,DRADeviceTaints=0"])
+    @each_row("gates", ["DRADeviceTaints=false", "AllBeta=f", "AllBeta=true,DRADeviceTaints=0"])
     def test_a_gate_is_switched_off(self, gates: str) -> None:
         options = ["--kubernetes-version", "1.36", "--feature-gates", gates]
         assert levels(*options, stdin=TAINTED) == [("warning", "gate-off")]
 
-    @pytest.mark.parametrize("command", [["validate"], ["review"], ["serve", "--dev"]])
-    @pytest.mark.parametrize(
+    @each_row("command", [["validate"], ["review"], ["serve", "--dev"]])
+    @each_row(
         ("arguments", "message"),
         [
             (["DRADeviceTaint=true"], "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),

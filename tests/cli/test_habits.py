@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
+from tests.rows import each_row
 from webhook.cli.completion import described, every
 from webhook.cli.parser import Parser, make_parser
 
@@ -35,7 +36,7 @@ def parsers(parser: Parser) -> Iterator[Parser]:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "hint"),
         [
             ("validat", "unknown command 'validat': did you mean validate?"),
@@ -74,7 +75,7 @@ class TestMistakes:
         assert done.code == 2
         assert "can be given only once" in done.err
 
-    @pytest.mark.parametrize("command", ["validate", "simulate", "policy check", "serve", "mutate"])
+    @each_row("command", ["validate", "simulate", "policy check", "serve", "mutate"])
     def test_usage_is_one_line(self, command: str) -> None:
         lines = draguard(*command.split(), "--nonsense").err.splitlines()
         assert len(lines) == 2

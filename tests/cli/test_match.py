@@ -12,6 +12,7 @@ import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT
 from tests.command import draguard, reported
+from tests.rows import each_row
 from tests.simulation import clusters
 from webhook.cli import match
 
@@ -91,7 +92,7 @@ class TestMatch:
 
     def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
         slices = tmp_path / "slices.yaml"
-        slices.write_text(yaml.safe_dump_all(_slice(index) for index in range(300)))
+        slices.write_text("\n---\n".join(json.dumps(_slice(index)) for index in range(300)))
         done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
         assert done.out.splitlines()[1:-1] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
 
@@ -146,7 +147,7 @@ class TestMatch:
         done = draguard("match", expression, "--cluster", CLUSTER)
         assert (done.code, f"CEL runtime error: no such key: {name} ({hint})" in done.out) == (1, True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("read", "hint"),
         [
             ('attributes["gpu.exmaple.com"].model', 'no device has the domain "gpu.exmaple.com": did you mean'),
@@ -174,7 +175,7 @@ class TestMatch:
         guard = 'has(device.attributes["a.b"].i) && …'
         assert (done.code, f"no such key: i ({hint.format(guard)})" in done.out) == (1, True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "message"),
         [
             ((), "nothing to match: "),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.command import draguard
+from tests.rows import each_row
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -42,8 +41,8 @@ status: {allocatable: {cpu: "4", pods: "10"}}
 """
 
 
-@pytest.mark.parametrize("of_pod", ["", "\n  namespace: team"])
-@pytest.mark.parametrize("of_claim", ["", ", namespace: team"])
+@each_row("of_pod", ["", "\n  namespace: team"])
+@each_row("of_claim", ["", ", namespace: team"])
 def test_references_are_looked_up_there(of_pod: str, of_claim: str) -> None:
     claim, pod = CLAIM.replace(", namespace: team", of_claim), POD.replace("{name: p}", f"\n  name: p{of_pod}")
     manifests = f"{claim}---\n{pod}".encode()
@@ -53,7 +52,7 @@ def test_references_are_looked_up_there(of_pod: str, of_claim: str) -> None:
     assert ("is not among these manifests in namespace other" in done.out) == (bool(of_claim) and not of_pod)
 
 
-@pytest.mark.parametrize("command", [("validate",), ("mutate",), ("simulate",), ("policy", "check"), ("snapshot",)])
+@each_row("command", [("validate",), ("mutate",), ("simulate",), ("policy", "check"), ("snapshot",)])
 def test_what_cannot_be_a_namespace_is_refused(command: tuple[str, ...]) -> None:
     done = draguard(*command, "-n", "Team_X", stdin=b"")
     assert (done.code, "argument -n/--namespace: 'Team_X' is not a namespace: " in done.err) == (2, True)

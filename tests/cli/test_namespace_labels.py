@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.manifests import CLAIM_V1, levels
 from tests.command import draguard
+from tests.rows import each_row
 
 CLAIM_OF_ADMIN = (
     CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
@@ -60,7 +61,7 @@ class TestNamespaces:
         assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN) == [("error", "admin-access")]
         assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN + "---\n" + LABELLED) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("labels", "found"),
         [
             ([f"ops={LABEL}=true"], []),
@@ -75,9 +76,7 @@ class TestNamespaces:
         options = [f"--namespace-labels={each}" for each in labels]
         assert levels(*options, stdin=CLAIM_OF_ADMIN) == found
 
-    @pytest.mark.parametrize(
-        "label", ["resource.k8s.io/admin-access: true", f"{LABEL[:-1]}: true", f"{LABEL}: yes", "team: a"]
-    )
+    @each_row("label", ["resource.k8s.io/admin-access: true", f"{LABEL[:-1]}: true", f"{LABEL}: yes", "team: a"])
     def test_a_label_that_was_probably_meant_is_named(self, label: str) -> None:
         namespace = LABELLED.replace(f'{LABEL}: "true"', label.replace(": ", ': "') + '"')
         for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
@@ -103,14 +102,12 @@ class TestNamespaces:
         found = levels("--kubernetes-version=1.34", *on, labels, stdin=claim)
         assert found == [("error", "admin-access")]
 
-    @pytest.mark.parametrize(
-        "namespace", ["metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1"]
-    )
+    @each_row("namespace", ["metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1"])
     def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
         manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{CLAIM_OF_ADMIN}"
         assert [rule for _, rule in levels(stdin=manifests)] == ["admin-access"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("labels", "message"),
         [
             ("ops", f"ops has no labels: write it as ops={LABEL}=true, or ops= for none"),

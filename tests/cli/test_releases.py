@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, rules
 from tests.command import ROOT, draguard, findings, reported
+from tests.rows import each_row
 from webhook.api.versions import DEFAULT
 
 OTHER_V1 = CLAIM_V1.replace("name: claim", "name: other")
@@ -67,7 +68,7 @@ class TestReleases:
         assert said in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
         assert f"::notice::{said}" in draguard("validate", "-o", "github", folder).out
 
-    @pytest.mark.parametrize(("release", "code"), [("1.29", 0), ("v1.30.2", 0), ("1.31", 1)])
+    @each_row(("release", "code"), [("1.29", 0), ("v1.30.2", 0), ("1.31", 1)])
     def test_a_stated_release_judges_everything(self, release: str, code: int) -> None:
         assert draguard("validate", "--kubernetes-version", release, "-", stdin=CLAIM.encode()).code == code
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cli.reviews import review
 from tests.command import SCRIPT, draguard
+from tests.rows import each_row
 from webhook import admission
 from webhook.cli.review import split
 
@@ -74,9 +75,7 @@ class TestAnswers:
         done = draguard("review", "-", stdin=text.encode())
         assert uids(done.out) == ["a", "b", "c"]
 
-    @pytest.mark.parametrize(
-        ("options", "patched"), [([], True), (["--select-node-by", "name"], True), (["--pods", "claims"], True)]
-    )
+    @each_row(("options", "patched"), [([], True), (["--select-node-by", "name"], True), (["--pods", "claims"], True)])
     def test_options_are_those_of_the_webhook(self, options: list[str], patched: bool) -> None:
         done = draguard("review", "--endpoint", "mutate", *options, "-", stdin=json.dumps(review("a")).encode())
         assert ("patch" in json.loads(done.out)["response"]) is patched
@@ -109,10 +108,9 @@ class TestInput:
         done = draguard("review", tmp_path / "a", "-", tmp_path / "b", stdin=json.dumps(review("c")).encode())
         assert uids(done.out) == ["a", "c", "b"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "spell",
         [json.dumps, lambda value: json.dumps(value, indent=2), lambda value: json.dumps(value, indent=2) + "\n\n"],
-        ids=["on a line", "on several", "with empty ones between"],
     )
     def test_other_input_than_reviews_is_reported_with_its_line(self, spell: Callable[[Any], str]) -> None:
         texts = [spell(review("a")), "rubbish", spell(review("b")), spell({"kind": "Pod"}), "[1]", spell(review("c"))]
@@ -122,9 +120,7 @@ class TestInput:
         ends = ["\n".join(texts[:number]).count("\n") + 2 for number in (1, 3, 4)]
         assert [line.split(" error: ")[0] for line in done.err.splitlines()] == [f"<stdin>:{end}:" for end in ends]
 
-    @pytest.mark.parametrize(
-        "text", [b'{"a": "{"}', b'{\n"a": 1', b"{} {}", b"\xff", b"{\xff}", b"[" * 100_000, b"null"]
-    )
+    @each_row("text", [b'{"a": "{"}', b'{\n"a": 1', b"{} {}", b"\xff", b"{\xff}", b"[" * 100_000, b"null"])
     def test_any_other_text_is_reported_once(self, text: bytes) -> None:
         done = draguard("review", "-", stdin=text)
         assert (done.code, done.out) == (1, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 from webhook import check_files, validate
 from webhook.api.runtimeconfig import is_served
 from webhook.release import Release
@@ -27,7 +28,7 @@ def off(text: str, *options: str) -> list[tuple[str, str]]:
     return [(each["message"], each.get("hint") or "") for each in found if each["rule"] == "version-off"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api_version", "release", "hint"),
     [
         (BETA, "1.34", "resource.k8s.io/v1 is on by default: draguard convert --write --to v1"),
@@ -59,7 +60,7 @@ def test_a_gate_does_not_switch_on_a_version() -> None:
     assert off(RULE, "--kubernetes-version", "1.37")[0][1].startswith("resource.k8s.io/v1 is on by default")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api_version", "kind", "release", "hint"),
     [
         ("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", "1.35", ""),
@@ -79,7 +80,7 @@ def test_so_are_those_of_other_kinds(api_version: str, kind: str, release: str, 
     assert [each[1] for each in found] == ([] if hint is None else [hint])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "is_on"),
     [
         ("api/all=true", True),
@@ -109,7 +110,7 @@ def test_the_flag_can_switch_off_a_stable_version_and_those_of_older_releases() 
     assert [each[1] for each in older] == [f"{BETA} is served: draguard convert --write --to v1beta1"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "message"),
     [
         ("api/beta=yes", "invalid value api/beta=yes: write api/beta=true or api/beta=false"),

@@ -10,6 +10,7 @@ import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import ROOT, draguard, reported
+from tests.rows import each_row
 from tests.structured import claim
 
 
@@ -216,7 +217,7 @@ def test_yaml_holds_what_json_does(command: tuple[str, ...]) -> None:
 
 
 class TestWrongUse:
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "message"),
         [
             ((DEPLOYMENT,), "no nodes found: give the objects of the cluster with --cluster"),

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
 
@@ -94,7 +95,7 @@ def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
     assert draguard("validate", manifests, "--cluster", tmp_path / "cluster.yaml").code == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("labels", "release", "said"),
     [
         ({}, "1.36", NEEDS_LABEL),
@@ -119,7 +120,7 @@ def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], releas
         assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
 
 
-@pytest.mark.parametrize(("release", "label"), [("1.36", ADMIN), ("1.33", OLDER), ("1.32", "")])
+@each_row(("release", "label"), [("1.36", ADMIN), ("1.33", OLDER), ("1.32", "")])
 def test_an_unknown_namespace_counts_as_labelled(release: str, label: str) -> None:
     objects = [device_class(), devices("a"), node("a"), template(adminAccess=True)]
     gates = {"DRAAdminAccess": True}

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.budget import DeadlineExceededError, current
 from webhook.check import progress
 from webhook.check.cluster import read_cluster
@@ -126,7 +127,7 @@ class TestTime:
         assert "1 of 3 pods, 5 checks of nodes" in terminal.getvalue()
         assert terminal.getvalue().endswith("\r\x1b[K")
 
-    @pytest.mark.parametrize("time", ["0", "-1", "soon", "inf", "nan"])
+    @each_row("time", ["0", "-1", "soon", "inf", "nan"])
     def test_the_time_is_a_positive_number(self, time: str) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, f"--timeout={time}")
         assert done.code == 2

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT, draguard, findings, reported
+from tests.rows import each_row
 from webhook.api.versions import DEFAULT
 from webhook.engine import cases
 
@@ -252,14 +253,12 @@ class TestSchema:
         assert tuple(case["expect"]["properties"]) == cases.EXPECT_FIELDS
         assert tuple(case["expect"]["properties"]["reason"]["enum"]) == cases.REASONS
 
-    @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+    @each_row("suite", SUITES)
     def test_the_suites_of_the_library_fit(self, suite: Path) -> None:
         for document in yaml.safe_load_all(suite.read_text(encoding="utf-8")):
             Draft202012Validator(SCHEMA).validate(document)
 
-    @pytest.mark.parametrize(
-        "suite", [{}, {"cases": []}, {"cases": [{}]}, {"cases": [{"expect": {}}]}, {"case": []}], ids=str
-    )
+    @each_row("suite", [{}, {"cases": []}, {"cases": [{}]}, {"cases": [{"expect": {}}]}, {"case": []}])
     def test_malformed_suites_do_not_fit(self, suite: dict[str, Any]) -> None:
         assert not Draft202012Validator(SCHEMA).is_valid(suite)
 

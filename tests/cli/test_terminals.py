@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, SCRIPT, draguard
+from tests.rows import each_row
 from webhook.check import progress
 from webhook.cli import main
 from webhook.cli.console import colored, show_lines
@@ -33,14 +34,16 @@ def on_a_terminal(*arguments: str | Path, **env: str) -> str:
 class TestColour:
     BAD = "examples/limits/nodes.yaml"
 
+    @pytest.mark.process
     def test_it_is_used_on_a_terminal(self) -> None:
         assert "\x1b[1;31merror\x1b[0m" in on_a_terminal(self.BAD)
 
+    @pytest.mark.process
     @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
     def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
         assert "\x1b" not in on_a_terminal(self.BAD, **env)
 
-    @pytest.mark.parametrize(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
+    @each_row(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
     def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
 

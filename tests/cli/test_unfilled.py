@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -43,7 +44,7 @@ PLACEHOLDERS = [
 ]
 
 
-@pytest.mark.parametrize("value", PLACEHOLDERS)
+@each_row("value", PLACEHOLDERS)
 def test_a_placeholder_is_a_note_without_errors_or_advice(value: str) -> None:
     (found,) = findings("validate", "-", stdin=CLAIM.replace("NAME", value, 1))
     assert (found["level"], found["rule"], found["line"]) == ("note", "template", 4)
@@ -51,7 +52,7 @@ def test_a_placeholder_is_a_note_without_errors_or_advice(value: str) -> None:
     assert found["fix"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "instead", "count"),
     [
         ("deviceClassName: gpu.example.com", "deviceClassName: gpu.example.com\n        count: ${COUNT}", 1),
@@ -75,7 +76,7 @@ def test_placeholders_of_any_type_are_one_note(written: str, instead: str, count
     assert all(f"{count} value" in each["message"] for each in found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "instead", "rule", "line"),
     [
         ("deviceClassName", "deviceClasName", "unknown-field", 10),
@@ -89,7 +90,7 @@ def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) ->
     assert (rule, line) in [(each["rule"], each["line"]) for each in found]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "instead"),
     [
         ("  - name: gpu\n    resourceClaimName", "  - name: $CLAIM\n    resourceClaimName"),
@@ -192,7 +193,7 @@ def test_templates_are_filled_in_by_the_tool_of_their_placeholders(text: str, to
     assert f"help: {hint}\n" in draguard("convert", "--check", file).out
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         CLAIM.replace("NAME", "a\n name: b # {{ .Name }}"),

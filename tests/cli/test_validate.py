@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
+from tests.rows import each_row
 from webhook.api.versions import DEFAULT, NEWEST
 
 CLASS_WITH_SELECTOR = """\
@@ -85,7 +86,7 @@ class TestPaths:
         assert unread["vendored"] == [f"{folder}/vendor"]
         assert "paths" not in reported("validate", folder)["summary"]["notRead"][0]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "options", [("--old", "-", "-"), ("--cluster", "-", "-"), ("--old", "-", "--cluster", "-", "examples/v1")]
     )
     def test_standard_input_cannot_be_both_states(self, options: tuple[str, ...]) -> None:
@@ -172,7 +173,7 @@ class TestFindings:
 
 
 class TestUnknownKinds:
-    @pytest.mark.parametrize(
+    @each_row(
         ("head", "line", "message", "hint"),
         [
             (
@@ -218,7 +219,7 @@ class TestUnknownKinds:
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("version", "kind", "said"),
         [
             ("", "Pod", "apiVersion not set"),
@@ -237,11 +238,11 @@ class TestUnknownKinds:
             assert [each["rule"] for each in found if each["level"] == "error"] == ["not-served"] * bool(expected)
             assert all(each["message"].startswith(expected) for each in found if each["level"] == "error")
 
-    @pytest.mark.parametrize("version", ["x.resource.k8s.io/v1", "probe.k8s.io/v1", "example.com/v1", "[v1]", "1"])
+    @each_row("version", ["x.resource.k8s.io/v1", "probe.k8s.io/v1", "example.com/v1", "[v1]", "1"])
     def test_of_other_groups_nothing_is_said(self, version: str) -> None:
         assert findings("validate", "-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n") == []
 
-    @pytest.mark.parametrize("kind", ["compute#disk", "my disk", "a.b", "9"])
+    @each_row("kind", ["compute#disk", "my disk", "a.b", "9"])
     def test_what_no_kind_can_be_called_is_no_object(self, kind: str) -> None:
         listed = {"kind": "DiskList", "items": [{"kind": kind, "name": "a"}, {"kind": kind, "name": "b"}]}
         assert findings("validate", "-", stdin=json.dumps(listed)) == []
@@ -253,7 +254,7 @@ class TestUnknownKinds:
 
 
 class TestExitCodes:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "options", "code"),
         [
             (CLAIM, [], 0),
@@ -267,12 +268,8 @@ class TestExitCodes:
             ("# nothing\n", [], 1),
             ("", ["--allow-empty"], 0),
         ],
-        ids=[
-            *("fine", "warning", "strict", "strictly fine", "error", "unreadable", "not judged"),
-            *("empty", "a comment", "allowed to be empty"),
-        ],
     )
-    @pytest.mark.parametrize("output", ["text", "json"])
+    @each_row("output", ["text", "json"])
     def test_they_say_whether_anything_would_be_refused(
         self, text: str, options: list[str], code: int, output: str
     ) -> None:
@@ -341,7 +338,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(
     text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
     options=st.sampled_from([[], ["--output", "json"], ["--color", "always"], ["--kubernetes-version", "1.30"]]),
@@ -353,7 +350,7 @@ def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(text=damaged())
 def test_no_old_state_makes_it_fail(text: bytes) -> None:
     done = draguard("validate", "--old", "-", ROOT / "examples/fixed", ROOT / "examples/pre-scheduled", stdin=text)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, draguard
+from tests.rows import each_row
 from webhook.objects import JSONObject
 
 CLUSTER = ROOT / "examples/why/cluster.yaml"
@@ -27,7 +28,7 @@ def closed(part: Any) -> Any:
 
 
 class TestAsked:
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "first"),
         [
             (("notebook", "-n", "ml"), "ml/notebook: claim gpu not created: "),
@@ -60,7 +61,7 @@ class TestAsked:
         assert (done.code, done.err) == (0, "")
         assert done.out.startswith("ml/chat-6c5f-a1: runs on gpu-1 with gpu.example.com/gpu-1/gpu-0; nothing is wrong")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "said"),
         [
             (
@@ -98,7 +99,7 @@ class TestAsked:
         assert done.code == 2
         assert "what is in a cluster is named together with it: --cluster" in done.err
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "said"),
         [
             (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or TYPE/NAME, or a manifest"),

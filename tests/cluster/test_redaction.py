@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.simulation.recorded import case_objects, cases
 from tests.why.test_causes import records
 from webhook import simulate
@@ -220,7 +221,7 @@ def test_names_as_kubelet_joins_them_are_replaced() -> None:
     assert event["message"] == pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"] == hidden
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         {"nfs": {"server": "files.acme.com", "path": "/acme/jane"}},
@@ -392,7 +393,7 @@ def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
     assert hidden[3]["spec"]["extendedResourceName"] == resource
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         'failed calling webhook "w": Post "https://hook.acme.svc:443/mutate": dial tcp: lookup hook.acme.svc: no host',

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
@@ -50,7 +51,7 @@ VALUES: list[dict[str, Any]] = [
 X = f'device.attributes["{DRIVER}"].x'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         f'{X} == "a"',

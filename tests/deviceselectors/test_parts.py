@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.quantity import parse
 from webhook.cel.syntax.reads import reads as paths
@@ -20,7 +21,7 @@ DEVICE = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "wanted", "blamed"),
     [
         ('device.driver == "h"', 'driver = "h"', 'driver is "g", wanted "h"'),
@@ -81,7 +82,7 @@ def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blam
     assert parts.blame({"device": DEVICE}).text == blamed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         (f"{A}.x == 1", [("x", False)]),
@@ -117,9 +118,7 @@ def test_drivers_are_those_that_are_insisted_on() -> None:
     assert drivers(Parts('device.driver == "a" || device.driver == "b"', Release(36)).all) == set()
 
 
-@pytest.mark.parametrize(
-    ("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)]
-)
+@each_row(("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)])
 def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:
     assert depends_on_device(Parts(expression, Release(36)).root) == depends
 
@@ -135,7 +134,7 @@ def test_nested_macros_take_no_exponential_time() -> None:
     assert parts_of(nested.format(".optMap(x, x)" * 9), Release(36)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "expected"),
     [
         (f"{A}.x == 1", f"has({A}.x) && {A}.x == 1"),
@@ -174,7 +173,7 @@ def test_parts_are_kept_as_long_as_there_is_room() -> None:
     assert _kept.size <= _kept.most
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "shown"),
     [
         ('[dyn(1), dyn("a"), dyn([true])]', '[1, "a", [true]]'),

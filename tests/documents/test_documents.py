@@ -8,6 +8,7 @@ import json
 import pytest
 
 from tests.documents.reading import CLAIM, documents, faults, objects, value
+from tests.rows import each_row
 from webhook.documents import Document, Position, Unreadable, parse
 
 
@@ -15,7 +16,7 @@ class TestStreams:
     def test_documents_are_parted_by_three_dashes(self) -> None:
         assert objects("---\na: 1\n--- # more\nb: 2\n---\nc: 3") == [{"a": 1}, {"b": 2}, {"c": 3}]
 
-    @pytest.mark.parametrize("text", ["", "\n \n", "# nothing\n", "---\n---\n# nothing\n---\n", "null\n---\n~\n"])
+    @each_row("text", ["", "\n \n", "# nothing\n", "---\n---\n# nothing\n---\n", "null\n---\n~\n"])
     def test_what_is_empty_is_left_out(self, text: str) -> None:
         assert objects(text) == []
 
@@ -32,19 +33,19 @@ class TestStreams:
             {"d": 4},
         ]
 
-    @pytest.mark.parametrize(("line", "said"), [("--- a: 1", "a: 1"), ("--- |", "|"), ("----", "-"), ("---x", "x")])
+    @each_row(("line", "said"), [("--- a: 1", "a: 1"), ("--- |", "|"), ("----", "-"), ("---x", "x")])
     def test_a_separator_takes_nothing_but_a_comment(self, line: str, said: str) -> None:
         text = f"a: 1\n{line}\nlost: 1\n---\nb: 2\n"
         found = list(parse(text))
         assert [each.data for each in found if isinstance(each, Document)] == [{"a": 1}, {"b": 2}]
         assert faults(text) == [(2, 1, f"invalid Yaml document separator: {said}")]
 
-    @pytest.mark.parametrize("text", ["a: 1\n...\nb: 2\n", "a: 1\n...\n[\n", "{a: 1}\n\n}\n"])
+    @each_row("text", ["a: 1\n...\nb: 2\n", "a: 1\n...\n[\n", "{a: 1}\n\n}\n"])
     def test_what_kubernetes_ignores_after_a_document_is_pointed_out(self, text: str) -> None:
         assert [each.data for each in parse(text) if isinstance(each, Document)] == [{"a": 1}]
         assert faults(text) == [(3, 1, "Kubernetes' reader ignores what follows the end of a document")]
 
-    @pytest.mark.parametrize("text", ["a: 1\n...\n", "a: 1\n...\n# c\n", "a: 1\n...\n---\n"])
+    @each_row("text", ["a: 1\n...\n", "a: 1\n...\n# c\n", "a: 1\n...\n---\n"])
     def test_the_end_of_a_document_may_be_marked(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
@@ -52,7 +53,7 @@ class TestStreams:
     def test_directives_are_refused_as_kubectl_parts_them_from_their_document(self, text: str) -> None:
         assert [found[2] for found in faults(text)] == ["did not find expected <document start>"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "data",
         [
             codecs.BOM_UTF8 + CLAIM.encode(),
@@ -78,7 +79,7 @@ class TestStreams:
         (read,) = objects("a: 1\n\ufeffb: 2\n")
         assert read.keys() == {"a", "\u2060b"}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("data", "line", "column", "message"),
         [
             (b"a: 1\nb: \xc3\xa9\xff", 2, 5, "not UTF-8 text: invalid start byte"),
@@ -91,7 +92,7 @@ class TestStreams:
 
 
 class TestSyntax:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "line", "column", "message"),
         [
             ("a:\n\tb: 1", 2, 1, "found character that cannot start any token, while scanning for the next token"),
@@ -107,11 +108,11 @@ class TestSyntax:
     def test_errors_say_what_and_where(self, text: str, line: int, column: int, message: str) -> None:
         assert faults(text) == [(line, column, message)]
 
-    @pytest.mark.parametrize("text", ["'\\/'", '"a/b"', '"\\\\/"', "a\\/b"])
+    @each_row("text", ["'\\/'", '"a/b"', '"\\\\/"', "a\\/b"])
     def test_a_slash_is_a_slash_where_nothing_escapes_it(self, text: str) -> None:
         assert "/" in value(f"a: {text} # \\/")["a"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "hint"),
         [
             ("a: {{ .Values.a }}", "if this is a template, render it first, for example with helm template"),
@@ -168,8 +169,6 @@ class TestLists:
     def test_a_list_without_items_stands_for_nothing(self, items: str) -> None:
         assert objects(f"kind: PodList\nitems: {items}\n") == []
 
-    @pytest.mark.parametrize(
-        "text", ["kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []"]
-    )
+    @each_row("text", ["kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []"])
     def test_other_values_than_lists_stay_whole(self, text: str) -> None:
         assert len(objects(text)) == 1

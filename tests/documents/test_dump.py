@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
 
@@ -49,7 +50,7 @@ def test_other_yaml_readers_read_the_same(text: str) -> None:
     assert yaml.safe_load(dump([{"a": [text], text: 1}])) == {"a": [text], text: 1}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["y", "N", "yes", "on", "Off", "null", "~", "", "true", "1", "1e3", "0o7", "08", "0x1f", "1_000", ".5", "-1"],
 )
@@ -57,14 +58,12 @@ def test_strings_that_are_something_else_to_kubernetes_are_quoted(text: str) -> 
     assert dump([{text: text}]) == f'"{text}": "{text}"\n'
 
 
-@pytest.mark.parametrize(
-    "text", ["12:30", "12:30:45", "2001-01-01", "2001-01-01T00:00:00Z", "=", "<<", ".inf", "+1", "1.5"]
-)
+@each_row("text", ["12:30", "12:30:45", "2001-01-01", "2001-01-01T00:00:00Z", "=", "<<", ".inf", "+1", "1.5"])
 def test_strings_that_are_something_else_to_others_are_quoted(text: str) -> None:
     assert dump([text]) == f'"{text}"\n'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "a b",
@@ -123,9 +122,7 @@ def test_a_very_long_key_is_given_apart() -> None:
     assert read_again(dump([value])) == [value]
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e21, "1.0e+21"), (1e-7, "1.0e-07")]
-)
+@each_row(("number", "text"), [(1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e21, "1.0e+21"), (1e-7, "1.0e-07")])
 def test_numbers_are_spelled_so_that_all_read_numbers(number: float, text: str) -> None:
     assert dump([number]) == f"{text}\n"
     assert read_again(dump([number])) == [number]
@@ -135,7 +132,7 @@ def test_half_a_surrogate_pair_is_replaced_as_in_go() -> None:
     assert dump(["a\ud800"]) == '"a\\ufffd"\n'
 
 
-@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+@each_row("number", [math.inf, -math.inf, math.nan])
 def test_json_has_no_infinity(number: float) -> None:
     with pytest.raises(ValueError, match="JSON has no number"):
         dump([{"a": number}])

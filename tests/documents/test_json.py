@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.documents.reading import exactly, faults, objects, value
+from tests.rows import each_row
 from webhook.documents import Document, parse
 
 
@@ -17,7 +16,7 @@ class TestJSON:
         expected = [1.0, 1000.0, 0, 9223372036854775808, 18446744073709551615, 18446744073709551616.0, 0.5]
         assert exactly(value(text), {"a": expected})
 
-    @pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 400])
+    @each_row("number", ["1e400", "-1e400", "9" * 400])
     def test_a_number_that_float64_does_not_hold_is_refused(self, number: str) -> None:
         text = f'{{"b": [1, "x", {number}]}}{{"c": 2}}'
         message = f"json: cannot unmarshal number {number[:40]} into Go value of type float64"
@@ -36,11 +35,11 @@ class TestJSON:
         text = r'{"a": "\ud800", "b": "\ud83d\ude00", "c": "\\ud800", "d": "\udc00\ud83d\ude00"}'
         assert value(text) == {"a": "\ufffd", "b": "\U0001f600", "c": "\\ud800", "d": "\ufffd\U0001f600"}
 
-    @pytest.mark.parametrize("text", ['{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}'])
+    @each_row("text", ['{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}'])
     def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
-    @pytest.mark.parametrize("rest", ["\n---\nb: 2.0\n", "---\nb: 2.0", "\nb: 2.0", " # c\n---\n---\nb: 2.0"])
+    @each_row("rest", ["\n---\nb: 2.0\n", "---\nb: 2.0", "\nb: 2.0", " # c\n---\n---\nb: 2.0"])
     def test_after_one_json_value_the_rest_may_be_yaml(self, rest: str) -> None:
         assert exactly(objects('{"a": 1.0}' + rest), [{"a": 1.0}, {"b": 2}])
 

@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook.documents import Document, Unreadable, parse
 
 RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]
@@ -24,16 +23,14 @@ def split(text: str) -> tuple[list[Any], list[str]]:
     return objects, [each.message for each in found if isinstance(each, Unreadable)]
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in RECORDED if "refused" not in case], ids=lambda case: case["text"][-40:]
-)
+@each_row("case", [case for case in RECORDED if "refused" not in case])
 def test_reads_what_kubectl_reads(case: dict[str, Any]) -> None:
     objects, refused = split(case["text"])
     assert not refused
     assert json.dumps(objects, sort_keys=True) == json.dumps(case["objects"], sort_keys=True)
 
 
-@pytest.mark.parametrize("case", [case for case in RECORDED if "refused" in case], ids=lambda case: case["text"][-40:])
+@each_row("case", [case for case in RECORDED if "refused" in case])
 def test_refuses_what_kubectl_refuses_and_in_its_words(case: dict[str, Any]) -> None:
     objects, refused = split(case["text"])
     words = re.sub(r"^yaml: (line \d+: )?|: (%!s|uint64|\[|map\[).*", "", case["refused"])

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.documents.reading import CLAIM, documents, faults, objects, value
+from tests.rows import each_row
 from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse
 from webhook.documents.source import MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES
 
@@ -45,9 +46,9 @@ class TestLimits:
         assert faults("".join(tags) + "---\na: 1\n")[0][2] == "too many %TAG directives"
         assert len(objects("a: |\n" + "  %TAG\n" * 200)) == 1
 
-    @pytest.mark.parametrize("unit", ["[", "[ ", "[[x], ", "[{a: ", "{b: ", "&a [", "!a ["])
-    @pytest.mark.parametrize("before", ["", "a: ", "- - ", "# [{\na: '[{'\nb: "])
-    @pytest.mark.parametrize("repeated", [MAX_DEPTH + 1, 1_000, 1_100, 100_000])
+    @each_row("unit", ["[", "[ ", "[[x], ", "[{a: ", "{b: ", "&a [", "!a ["])
+    @each_row("before", ["", "a: ", "- - ", "# [{\na: '[{'\nb: "])
+    @each_row("repeated", [MAX_DEPTH + 1, 1_000, 1_100, 100_000])
     def test_depth_without_end_is_refused_at_once(self, unit: str, before: str, repeated: int) -> None:
         assert [found[2] for found in faults(before + unit * repeated)] == [f"nested more than {MAX_DEPTH} levels deep"]
 

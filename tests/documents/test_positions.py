@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.documents.reading import documents
+from tests.rows import each_row
 from webhook.documents import Position, parse
 
 
@@ -33,7 +32,7 @@ spec:
 second: 1
 """
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("path", "line", "column"),
         [
             ((), 2, 1),
@@ -60,7 +59,7 @@ second: 1
     ) -> None:
         assert documents(self.TEXT)[0].position(path) == Position(line, column)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("path", "line"),
         [
             (("status",), 2),

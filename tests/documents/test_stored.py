@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.documents import Document, Selection, Unreadable, parse, read, stored
 from webhook.documents.source import MAX_DEPTH
 from webhook.objects import JSONObject
@@ -39,7 +40,7 @@ def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> 
     assert document.position(("metadata", "name")).line > 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         listed(NODE, kind="NodeList"),

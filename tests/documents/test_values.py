@@ -5,28 +5,29 @@ from __future__ import annotations
 import pytest
 
 from tests.documents.reading import exactly, faults, value
+from tests.rows import each_row
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.source import MAX_ALIASED
 
 
 class TestScalars:
-    @pytest.mark.parametrize("text", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
+    @each_row("text", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
     def test_true_as_go_spells_it(self, text: str) -> None:
         assert exactly(value(f"a: {text}"), {"a": True})
 
-    @pytest.mark.parametrize("text", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
+    @each_row("text", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
     def test_false_as_go_spells_it(self, text: str) -> None:
         assert exactly(value(f"a: {text}"), {"a": False})
 
-    @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])
+    @each_row("text", ["", "~", "null", "Null", "NULL"])
     def test_null_as_go_spells_it(self, text: str) -> None:
         assert exactly(value(f"a: {text}"), {"a": None})
 
-    @pytest.mark.parametrize("text", ["yEs", "tRue", "oN", "nUll", "ye", "none", "=", "<<", "12:30:45", "2001-01-01"])
+    @each_row("text", ["yEs", "tRue", "oN", "nUll", "ye", "none", "=", "<<", "12:30:45", "2001-01-01"])
     def test_other_words_are_strings(self, text: str) -> None:
         assert exactly(value(f"a: {text}"), {"a": text})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "number"),
         [
             ("0o7", 7),
@@ -51,7 +52,7 @@ class TestScalars:
     def test_a_number_is_what_go_makes_of_it_when_it_goes_through_json(self, text: str, number: float) -> None:
         assert exactly(value(f"a: {text}"), {"a": number})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "number"),
         [
             ("9223372036854775807", 9223372036854775807),
@@ -66,20 +67,20 @@ class TestScalars:
     def test_integers_are_exact_as_far_as_64_bits_go(self, text: str, number: float | str) -> None:
         assert exactly(value(f"a: {text}"), {"a": number})
 
-    @pytest.mark.parametrize("text", ["1e400", "0b2", "0o8", "0x", "1e", ".", "+", "_1", "0x1p4", "1.2.3", "40Gi"])
+    @each_row("text", ["1e400", "0b2", "0o8", "0x", "1e", ".", "+", "_1", "0x1p4", "1.2.3", "40Gi"])
     def test_what_only_looks_like_a_number_is_a_string(self, text: str) -> None:
         assert exactly(value(f"a: {text}"), {"a": text})
 
-    @pytest.mark.parametrize(("text", "name"), [(".inf", "+Inf"), ("-.Inf", "-Inf"), (".NAN", "NaN")])
+    @each_row(("text", "name"), [(".inf", "+Inf"), ("-.Inf", "-Inf"), (".NAN", "NaN")])
     def test_infinity_cannot_be_said_in_json(self, text: str, name: str) -> None:
         assert faults(f"a:\n  b: {text}") == [(2, 6, f"json: unsupported value: {name}")]
 
-    @pytest.mark.parametrize("text", ["y", "1e3", "0o7", "null", "", "12:30", "=", "1"])
-    @pytest.mark.parametrize("quote", ["'", '"'])
+    @each_row("text", ["y", "1e3", "0o7", "null", "", "12:30", "=", "1"])
+    @each_row("quote", ["'", '"'])
     def test_what_is_quoted_is_a_string(self, text: str, quote: str) -> None:
         assert exactly(value(f"a: {quote}{text}{quote}"), {"a": text})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "expected"),
         [
             ("!!str 5", "5"),
@@ -106,7 +107,7 @@ class TestScalars:
     def test_tags_mean_what_they_mean_to_go(self, text: str, expected: object) -> None:
         assert exactly(value(f"a: {text}"), {"a": expected})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("!!int 5.0", "cannot decode !!float `5.0` as a !!int"),
@@ -126,7 +127,7 @@ class TestScalars:
 
 
 class TestKeys:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "key"),
         [
             ("true", "true"),
@@ -150,7 +151,7 @@ class TestKeys:
     def test_keys_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
         assert value(f"{text}: x") == {key: "x"}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("null", "unsupported map key of type: null"),
@@ -203,7 +204,7 @@ class TestAliases:
     def test_an_anchor_given_again_stands_for_the_later_value(self) -> None:
         assert value("- &a 1\n- *a\n- &a 2\n- *a\n- &a [&a 3, *a]\n- *a\n") == [1, 1, 2, 2, [3, 3], 3]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("a: *x", "unknown anchor 'x' referenced"),
@@ -214,7 +215,7 @@ class TestAliases:
     def test_an_alias_of_nothing_is_refused(self, text: str, message: str) -> None:
         assert [found[2] for found in faults(text)] == [message]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "expected"),
         [
             ("<<: {a: 1}", {"a": 1}),
@@ -230,7 +231,7 @@ class TestAliases:
     def test_maps_are_merged_in_the_order_of_the_text(self, text: str, expected: object) -> None:
         assert value(text) == expected
 
-    @pytest.mark.parametrize("text", ["", "x", "[x]", "[[{a: 1}]]", "*list"])
+    @each_row("text", ["", "x", "[x]", "[[{a: 1}]]", "*list"])
     def test_only_maps_are_merged(self, text: str) -> None:
         message = "map merge requires map or sequence of maps as the value"
         assert [found[2] for found in faults(f"k: &list [{{a: 1}}]\n<<: {text}\n")] == [message]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.command import draguard, findings
+from tests.rows import each_row
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
 BELOW = "write it on the line below `expression: |`, indented"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "help_"),
     [
         ('"a" == device.driver', f'what begins with " for a text that ends at the next ": {BELOW}'),
@@ -37,7 +36,7 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
     assert help_ in done.out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "help_"),
     [
         ("name: 'a' b", 'for a text that ends at the next \': put all of it between " and "'),
@@ -62,7 +61,7 @@ def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:
     assert done.out.startswith("<stdin>:8:7: error unreadable: could not find expected ':'")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "at"),
     [
         (">\n        device.driver == 'a' // all\n        && true", (8, 30)),

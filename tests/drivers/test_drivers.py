@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, draguard, findings
+from tests.rows import each_row
 from tests.structured import claim
 from webhook.check import references
 from webhook.drivers import built_in, files, profile_of, schema, text_of
@@ -86,7 +87,7 @@ spec:
 """
 
 
-@pytest.mark.parametrize("driver", built_in())
+@each_row("driver", built_in())
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
@@ -109,7 +110,7 @@ def nvidia(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", **fields}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("driver", "parameters"),
     [
         ("gpu.nvidia.com", nvidia()),
@@ -125,7 +126,7 @@ def test_what_a_driver_takes(driver: str, parameters: Any) -> None:
     assert faults(driver, parameters) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("driver", "parameters", "fault"),
     [
         ("gpu.nvidia.com", {}, ": apiVersion and kind are missing"),
@@ -149,7 +150,7 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
     assert any(fault in each for each in faults(driver, parameters)), faults(driver, parameters)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("profile", "message"),
     [
         ([], "the profile: must be a map"),
@@ -219,7 +220,7 @@ def test_a_malformed_profile_is_refused(profile: Any, message: str) -> None:
         read_profile(profile)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("schema", "good", "bad", "message"),
     [
         ({"multipleOf": 0.1}, [0.3, 2, "a", True], 0.35, "0.35 is not a multiple of 0.1"),
@@ -593,7 +594,7 @@ class TestRules:
         assert messages["spec.devices.requests[0].exactly.count"] == "a request is for 4 GPUs at most, and many for 5"
         assert messages[claims].startswith('claim "claim" is used by container c of pod ')
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("rules", "message"),
         [
             ([1], r"rules\[0\]: must be a map"),
@@ -615,7 +616,7 @@ class TestRules:
         with pytest.raises(ProfileError, match=message):
             read_profile({"driver": "a", "rules": rules})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("rule", "message"),
         [
             ({"rule": "self.b > 1"}, "undefined field 'b'"),

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.command import findings
+from tests.rows import each_row
 from tests.structured import claim
 
 
@@ -16,7 +17,7 @@ class TestMistypedNames:
         config = [{"opaque": {"driver": driver, "parameters": {}}}]
         return json.dumps(claim({"name": "gpu", "exactly": {"deviceClassName": class_name}}, config=config))
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("class_name", "driver", "found"),
         [
             ("gpu.nvdia.com", "gpu.example.org", ["gpu.nvidia.com"]),

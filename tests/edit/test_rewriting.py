@@ -6,17 +6,17 @@ import json
 import re
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.rows import each_row
 from webhook.documents.source import ContentError
 from webhook.edit.rewrite import read_value, rewritten, same
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "wanted", "after"),
     [
         ("a: 1 # c\n", {"a": 2}, "a: 2 # c\n"),

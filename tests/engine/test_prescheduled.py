@@ -22,6 +22,7 @@ from tests.engine.pods import (
     applied,
     pod,
 )
+from tests.rows import each_row
 from webhook.api.templates import pod_template
 from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
@@ -80,7 +81,7 @@ def test_a_node_selector_that_says_the_same_stays_and_only_node_name_goes() -> N
     assert rewritten(pod(nodeSelector={HOSTNAME: NODE})).patch == [REMOVED]
 
 
-@pytest.mark.parametrize("other", ["node-2", "", None])
+@each_row("other", ["node-2", "", None])
 def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
     problem = refused(pod(nodeSelector={HOSTNAME: other}))
     assert (problem.level, problem.rule, problem.reason) == (
@@ -99,8 +100,8 @@ def test_existing_affinity_is_kept_as_it_is() -> None:
     assert patched(given_pod)["spec"]["affinity"] == given_pod["spec"]["affinity"]
 
 
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
-@pytest.mark.parametrize(
+@each_row("options", [BY_HOSTNAME, BY_NAME])
+@each_row(
     "terms", [[{"matchFields": [ELSEWHERE]}], [{"matchFields": [NOT_HERE]}, {}], [{}, None], [{"matchFields": []}]]
 )
 def test_affinity_that_can_never_match_the_node_is_refused(options: RewriteOptions, terms: list[object]) -> None:
@@ -123,7 +124,7 @@ def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_nam
 # By name
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("existing", "path", "value"),
     [
         (..., "/spec/affinity", affinity({"matchFields": [HERE]})),
@@ -176,8 +177,8 @@ def test_a_term_for_other_nodes_no_longer_matches_them() -> None:
     ]
 
 
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
-@pytest.mark.parametrize("terms", [{}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []}])
+@each_row("options", [BY_HOSTNAME, BY_NAME])
+@each_row("terms", [{}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []}])
 def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(
     options: RewriteOptions, terms: object
 ) -> None:
@@ -204,13 +205,13 @@ def test_a_node_name_as_long_as_a_label_value_is_a_label_value() -> None:
 # Which pods
 
 
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
-@pytest.mark.parametrize("node", [..., None, ""])
+@each_row("options", [BY_HOSTNAME, BY_NAME, ALL])
+@each_row("node", [..., None, ""])
 def test_a_pod_without_node_name_is_left_alone(options: RewriteOptions, node: object) -> None:
     assert rewrite_manifest(pod(nodeName=node), options) is None
 
 
-@pytest.mark.parametrize("claims", [..., None, []])
+@each_row("claims", [..., None, []])
 def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> None:
     assert rewrite_manifest(pod(resourceClaims=claims), BY_HOSTNAME) is None
     assert rewritten(pod(resourceClaims=claims), ALL).warnings[0] == (
@@ -218,12 +219,12 @@ def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> No
     )
 
 
-@pytest.mark.parametrize("node", ["Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800"])
+@each_row("node", ["Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800"])
 def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) -> None:
     assert rewrite_manifest(pod(nodeName=node), BY_HOSTNAME) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "metadata",
     [
         {"annotations": {"kubernetes.io/config.mirror": ""}},
@@ -248,7 +249,7 @@ def test_the_template_of_a_workload_is_never_a_kubelet_s() -> None:
     assert isinstance(rewrite_manifest(workload, BY_HOSTNAME), Rewrite)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "metadata",
     [
         {"annotations": {"kubernetes.io/config.source": "api"}},
@@ -266,7 +267,7 @@ def test_what_the_node_itself_creates_is_left_alone() -> None:
     assert rewrite(pod(), ALL, user=KUBELET) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "user",
     [
         None,
@@ -333,8 +334,8 @@ def workload(version: str, kind: str, at: tuple[str, ...], template: object) -> 
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, **template}
 
 
-@pytest.mark.parametrize(("version", "kind", "at"), TEMPLATES)
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME])
+@each_row(("version", "kind", "at"), TEMPLATES)
+@each_row("options", [BY_HOSTNAME, BY_NAME])
 def test_pod_templates_are_rewritten_in_place(
     version: str, kind: str, at: tuple[str, ...], options: RewriteOptions
 ) -> None:
@@ -346,7 +347,7 @@ def test_pod_templates_are_rewritten_in_place(
     )
 
 
-@pytest.mark.parametrize(("version", "kind", "at"), TEMPLATES)
+@each_row(("version", "kind", "at"), TEMPLATES)
 def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, kind: str, at: tuple[str, ...]) -> None:
     where = ".".join((*at, "spec"))
     problem = refused(workload(version, kind, at, pod(nodeSelector={HOSTNAME: "node-2"})))
@@ -355,7 +356,7 @@ def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, k
     assert rewritten(workload(version, kind, at, pod())).warnings[0].startswith(f"{where}.nodeName: replaced by ")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "obj",
     [
         {"apiVersion": "v1", "kind": "Service"},
@@ -374,7 +375,7 @@ def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None
     )
 
 
-@pytest.mark.parametrize("spec", [..., None, {}, {"template": None}, {"template": {"spec": None}}])
+@each_row("spec", [..., None, {}, {"template": None}, {"template": {"spec": None}}])
 def test_a_workload_without_template_is_left_alone(spec: object) -> None:
     obj = {"apiVersion": "apps/v1", "kind": "Deployment"} | ({} if spec is ... else {"spec": spec})
     assert rewrite_manifest(obj, ALL) is None
@@ -383,9 +384,9 @@ def test_a_workload_without_template_is_left_alone(spec: object) -> None:
 # What is reported
 
 
-@pytest.mark.parametrize("node", [NODE, "a" * 63, LONG, "b." * 126 + "c"])
-@pytest.mark.parametrize("by", ["hostname", "name"])
-@pytest.mark.parametrize("claims", [[], [{"name": "gpu", "resourceClaimName": "gpu"}]])
+@each_row("node", [NODE, "a" * 63, LONG, "b." * 126 + "c"])
+@each_row("by", ["hostname", "name"])
+@each_row("claims", [[], [{"name": "gpu", "resourceClaimName": "gpu"}]])
 def test_warnings_keep_to_the_limits_of_client_go(
     node: str, by: Literal["hostname", "name"], claims: list[object]
 ) -> None:
@@ -417,7 +418,7 @@ def test_changes_are_noted_in_the_audit_log() -> None:
 # A pod as an API server sends it
 
 
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
+@each_row("options", [BY_HOSTNAME, BY_NAME, ALL])
 def test_a_recorded_pod_changes_nowhere_else(options: RewriteOptions) -> None:
     before = copy.deepcopy(RECORDED)
     after = patched(RECORDED, options)
@@ -431,7 +432,7 @@ def test_a_recorded_pod_changes_nowhere_else(options: RewriteOptions) -> None:
     assert after == expected
 
 
-@pytest.mark.parametrize("options", [BY_HOSTNAME, BY_NAME, ALL])
+@each_row("options", [BY_HOSTNAME, BY_NAME, ALL])
 def test_a_rewritten_pod_is_left_alone_when_the_webhook_is_called_again(options: RewriteOptions) -> None:
     assert rewrite_manifest(patched(RECORDED, options), options) is None
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.reviews import recorded
+from tests.rows import each_row
 from webhook.engine.offline import evaluate
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.change.defaults import completed
@@ -36,7 +37,7 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
 
-@pytest.mark.parametrize("request_", created("mutate"), ids=named)
+@each_row("request_", created("mutate"))
 def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
@@ -47,7 +48,7 @@ def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: di
     assert ours.get("status") == theirs.get("status")
 
 
-@pytest.mark.parametrize("request_", created("validate"), ids=named)
+@each_row("request_", created("validate"))
 def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
@@ -66,7 +67,7 @@ def verdict(obj: dict[str, Any], expression: str, old: Any = None, **rule: Any) 
     return evaluate(obj, old, policies=load([asks, binding()])).allowed
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         "has(object.metadata.uid) && object.metadata.uid != ''",
@@ -91,7 +92,7 @@ def test_a_name_is_generated_before_validating_policies_are_evaluated() -> None:
     assert verdict(prefixed, "request.name.startsWith('c-') && object.metadata.name == request.name")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resources", "qos"),
     [
         ({}, "BestEffort"),
@@ -190,7 +191,7 @@ def test_what_no_crd_defines_counts_its_generations() -> None:
     assert verdict(gadget, "object.metadata.generation == 1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api_version", "kind", "is_counted"),
     [
         ("networking.k8s.io/v1", "Ingress", True),
@@ -215,7 +216,7 @@ def test_generations_are_counted_for_some_kinds(api_version: str, kind: str, *, 
     assert made["metadata"]["generation"] == (1 if is_counted else 7)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "labels"),
     [
         ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),
@@ -246,7 +247,7 @@ def seen(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {**found["spec"], "uid": found["metadata"]["uid"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "found"),
     [
         (None, ["kubernetes"]),
@@ -261,7 +262,7 @@ def test_a_namespace_has_a_finalizer(given: Any, found: list[str]) -> None:
 IP, IP6 = "10.96.0.10", "fd00:10:96::a"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "policy_", "families", "addresses"),
     [
         ({}, "SingleStack", ["IPv4"], [IP]),
@@ -285,7 +286,7 @@ def test_a_service_is_allocated_addresses(spec: dict[str, Any], policy_: Any, fa
     assert found.get("clusterIP") == (addresses and addresses[0])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "ports"),
     [
         ({}, [None, 31000]),

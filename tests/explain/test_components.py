@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.explain.components import COMPONENTS
 from webhook.explain.query import explain_answer
 
@@ -353,7 +354,7 @@ def speakers(out: str) -> list[str]:
     return re.findall(r"^SAID BY: +(.*)", out, re.MULTILINE)
 
 
-@pytest.mark.parametrize(("answer", "by", "says"), SAID)
+@each_row(("answer", "by", "says"), SAID)
 def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
     out = explain_answer(answer)
     assert speakers(out) == by

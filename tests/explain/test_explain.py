@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard
 from tests.examples import examples
+from tests.rows import each_row
 from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.documents import Document, parse
@@ -56,7 +57,7 @@ class TestOverview:
 
 
 class TestKinds:
-    @pytest.mark.parametrize("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim", "claims"])
+    @each_row("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim", "claims"])
     def test_a_kind_is_found_by_its_name_and_by_its_resource(self, query: str) -> None:
         assert lines_of(query, api_version="resource.k8s.io/v1alpha2")[:4] == [
             "GROUP:       resource.k8s.io",
@@ -255,7 +256,7 @@ class TestFeatureGates:
 
 
 class TestReaders:
-    @pytest.mark.parametrize(
+    @each_row(
         ("field", "rule"),
         [
             ("ResourceClaim.spec.devices.requests.exactly.count", "count-for-mode  at spec.devices.requests.exactly"),
@@ -294,7 +295,7 @@ class TestRules:
             "    ResourceClaim.status.allocation.resourceHandles  (since 1.30)",
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("rule", "place"),
         [
             ("required", "ResourceClass.driverName"),
@@ -319,7 +320,7 @@ class TestRules:
         for rule in RULES:
             assert re.search(r"DESCRIPTION:\n    \S", of_rule(rule, RULES[rule])), rule
 
-    @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.stem}")
+    @each_row("case", CASES)
     def test_every_finding_of_the_cases_has_a_rule_that_can_be_explained(self, case: Path) -> None:
         text = case.read_text(encoding="utf-8")
         stated = re.match(r"# kubernetes: (\S+)", text)
@@ -512,7 +513,7 @@ ANSWERS = [
 
 
 class TestAnswers:
-    @pytest.mark.parametrize(("answer", "about"), ANSWERS)
+    @each_row(("answer", "about"), ANSWERS)
     def test_what_a_refusal_is_about_is_described(self, answer: str, about: list[str]) -> None:
         done = draguard("explain", answer)
         lines = done.out.splitlines()
@@ -520,7 +521,7 @@ class TestAnswers:
         assert lines[-1] == "`draguard validate` shows where a manifest is wrong, and what was probably meant"
         assert done.code == 0
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("kind", "version", "options", "meaning", "others"),
         [
             (
@@ -575,7 +576,7 @@ class TestAnswers:
     def test_a_part_of_an_answer_is_about_the_only_kind_with_its_fields(self, answer: str, about: str) -> None:
         assert about in draguard("explain", answer).out
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("answer", "said_by"),
         [
             (
@@ -594,7 +595,7 @@ class TestAnswers:
             ("error no-such-rule: default is more than max", ["capacity-for-requests"]),
         ],
     )
-    @pytest.mark.parametrize("quotes", ["{}", '"{}"', "'{}'", "`{}`"])
+    @each_row("quotes", ["{}", '"{}"', "'{}'", "`{}`"])
     def test_a_message_without_a_path_is_said_by_rules(self, answer: str, said_by: list[str], quotes: str) -> None:
         lines = explain_answer(quotes.format(answer)).splitlines()
         found = [lines[0].removeprefix("RULE:").strip()] if lines[0].startswith("RULE:") else rules_in(lines)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.manifests import CLAIM
+from tests.rows import each_row
 from webhook.documents import Document, parse
 from webhook.documents.compose import compose
 from webhook.documents.outline import yaml_outline
@@ -71,7 +72,7 @@ def check(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("driver", built_in())
+@each_row("driver", built_in())
 def test_profiles_of_drivers_are_simple(driver: str) -> None:
     assert check(text_of(driver))
 
@@ -80,7 +81,7 @@ def test_manifests_are_read_alike() -> None:
     assert sum(map(check, MANIFESTS)) > len(MANIFESTS) / 10
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "a:\n- b\n- 1\n- 'c d'\ne: f\n",
@@ -116,7 +117,7 @@ def test_texts_that_differ_in_few_lines_are_read_alike() -> None:
     assert sum(map(check, texts)) > len(texts) / 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -210,7 +211,7 @@ def test_findings_know_their_lines() -> None:
     assert document.position(("a", 0, "e", 0)).line == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "a: " + "b " * 50_000,

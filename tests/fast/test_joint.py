@@ -8,6 +8,7 @@ import pytest
 
 from tests.cel import EXTENSIONS
 from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
+from tests.rows import each_row
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import with_variables
@@ -117,7 +118,7 @@ def test_conditions_that_may_not_be_left_out_are_evaluated() -> None:
     assert costs[0] < costs[1] < costs[2]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("conditions", "checks"),
     [
         ([], ["false"]),
@@ -143,7 +144,7 @@ def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: 
         joint.compiled()(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 
-@pytest.mark.parametrize("text", [each for each in NASTY if each != "\ud800"])
+@each_row("text", [each for each in NASTY if each != "\ud800"])
 def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
     conditions, checks, variables = compiled(
         [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from benchmarks.reviews import POLICIES, reviews
 from tests.mutilation import mutilated
 from tests.policy.examples import CLAIM, PODS, binding, mutating, policy
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.documents import Document, read
@@ -97,7 +98,7 @@ def several(request: pytest.FixtureRequest) -> tuple[PolicySet, dict[str, QuickP
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(review=st.sampled_from(REVIEWED).flatmap(mutilated))
 def test_all_policies_cost_the_same_when_evaluated_quickly(
     several: tuple[PolicySet, dict[str, QuickPolicies]], review: dict[str, Any]
@@ -148,7 +149,7 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
     assert allowed > known, "one policy more was evaluated"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         "request.operation == 'CREATE' && request.userInfo.username == 'admin'",
@@ -278,7 +279,7 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     assert not quick._in_namespaces
 
 
-@pytest.mark.parametrize("field", ["kind", "resource"])
-@pytest.mark.parametrize("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
+@each_row("field", ["kind", "resource"])
+@each_row("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
 def test_malformed_requests_are_left_to_the_plain_way(field: str, value: Any) -> None:
     assert passed(load(LIBRARY), POD | {field: value}) is None

@@ -17,6 +17,7 @@ from benchmarks.reviews import POLICIES, reviews
 from tests.mutilation import paths, with_value
 from tests.policy.examples import PODS, binding, mutating, policy
 from tests.reviews import recorded
+from tests.rows import each_row
 from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import ALLOWED
 from webhook.documents import Document, read
@@ -52,6 +53,8 @@ CLAIM["request"]["object"]["metadata"] |= {
     "finalizers": ["example.com/a", "example.com/b"],
 }
 BODY = json.dumps(POD).encode()
+WORKLOADS = {str(each.review["request"]["kind"]): json.dumps(each.review).encode() for each in recorded()}
+"""A review of each kind."""
 ENDPOINTS: tuple[Endpoint, ...] = ("validate", "mutate")
 LOGGED = ("decision", "cost", "found", "patched", "warnings", "message", "uid", "kind", "resource", "namespace", "name")
 UNREAD = ("request", "object", "spec", "containers", 0, "env", 0, "value")
@@ -65,10 +68,9 @@ def changed(*path: Any, to: Any) -> bytes:
     return bytes_of(with_value(POD, path, to))
 
 
-def practised(options: ReviewOptions) -> ReviewOptions:
+def practised(options: ReviewOptions, *more: bytes) -> ReviewOptions:
     """Answer as many usual requests as it takes for the shortcut, in each place."""
-    workloads = [bytes_of(each.review) for each in recorded() if each.endpoint == "validate"]
-    for body, endpoint in product([BODY, bytes_of(DEPLOYMENT), *workloads], ENDPOINTS):
+    for body, endpoint in product([BODY, bytes_of(DEPLOYMENT), *more], ENDPOINTS):
         for _ in range(OFTEN + 1):
             done = answer(body, Call(endpoint), options)
             if is_short(body, options, endpoint) or not done.record or done.record.decision != ALLOWED:
@@ -98,12 +100,12 @@ def logged(record: Record | None) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def rules() -> ReviewOptions:
-    return practised(ReviewOptions())
+    return practised(ReviewOptions(), *WORKLOADS.values())
 
 
 @pytest.fixture(scope="module")
 def policies() -> ReviewOptions:
-    return practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])))
+    return practised(ReviewOptions(policies=load([*LIBRARY, *IMAGES])), *WORKLOADS.values())
 
 
 @pytest.mark.no_cover
@@ -213,7 +215,7 @@ def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: An
     compare(body, merges)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "fields"),
     [
         ("Object{}", {"reinvocationPolicy": "IfNeeded"}),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.formats import canonical_cidr, cidr
 from webhook.release import Release
 
@@ -13,14 +13,12 @@ NO_ADDRESS = ("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:d
 NO_CIDR = ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
 
 
-@pytest.mark.parametrize(
-    "value", ["10.9.8.7/24", "0.0.0.0/0", "2001:db8::1/64", "::/0", "fe80::1/128", "1:2:3:4:5:6:7:0/64"]
-)
+@each_row("value", ["10.9.8.7/24", "0.0.0.0/0", "2001:db8::1/64", "::/0", "fe80::1/128", "1:2:3:4:5:6:7:0/64"])
 def test_the_canonical_spelling_is_fine_everywhere(value: str) -> None:
     assert cidr(value, Release(32)) == cidr(value, Release(33)) == cidr(value, Release(36)) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "canonical"),
     [
         ("010.009.8.7/24", "10.9.8.7/24"),
@@ -43,7 +41,7 @@ def test_1_32_compares_without_shortening_the_prefix_length() -> None:
     assert canonical_cidr("::ffff:192.168.0.1/120", Release(32)) == "192.168.0.1/120"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         *(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.formats import semver, uuid
 
 GOOD = "123e4567-e89b-12d3-a456-426614174000"
@@ -18,7 +18,7 @@ NOT_NORMALIZED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "0.0.0",
@@ -35,7 +35,7 @@ def test_a_semantic_version_has_three_numbers(value: str) -> None:
     assert semver(value, 36) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         "",
@@ -56,14 +56,12 @@ def test_other_versions_are_refused(value: str) -> None:
     assert semver(value, 30) == semver(value, 36) == NO_SEMVER
 
 
-@pytest.mark.parametrize(
-    "value", [GOOD.upper(), "{" + GOOD + "}", "urn:uuid:" + GOOD, "URN:UUID:" + GOOD, GOOD.replace("-", "")]
-)
+@each_row("value", [GOOD.upper(), "{" + GOOD + "}", "urn:uuid:" + GOOD, "URN:UUID:" + GOOD, GOOD.replace("-", "")])
 def test_a_uuid_must_be_in_its_normal_form(value: str) -> None:
     assert uuid(value, 34) == (NOT_NORMALIZED,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "wrong"),
     [
         ("", "invalid UUID length: 0"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.rows import each_row
 from webhook.formats.images import tag_of
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "tag"),
     [
         ("ubuntu", "latest"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook import formats
 from webhook.release import Release
 
@@ -51,7 +51,7 @@ LONG = "a" * 64
 LONGER = ".".join(["a" * 61] * 5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "messages"),
     [
         ("gpu-0", ()),
@@ -77,7 +77,7 @@ def test_a_label_is_short_lower_case_and_without_dots(value: str, messages: tupl
         assert formats.short_name(value, release) == tuple(m.replace("63 characters", "63 bytes") for m in messages)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "messages"),
     [
         ("gpu.example.com", ()),
@@ -120,9 +120,7 @@ def test_a_driver_may_be_spelled_in_upper_case() -> None:
     assert formats.driver_name("", Release(34)) == (SUBDOMAIN,)
 
 
-@pytest.mark.parametrize(
-    ("value", "masked"), [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")]
-)
+@each_row(("value", "masked"), [("gpu-", "gpa"), ("gpu", "gpu"), ("-", "-"), ("--", "a"), ("", ""), ("a.-", "aa")])
 def test_a_trailing_dash_is_masked_with_the_byte_before_it(value: str, masked: str) -> None:
     assert formats.mask_trailing_dash(value) == masked
     assert formats.name_prefix(value, Release(36)) == formats.dns_subdomain(masked, 36)
@@ -133,7 +131,7 @@ def test_half_a_character_before_the_dash_is_not_a_name() -> None:
     assert formats.name_prefix("a\ud800-", Release(36)) == (SUBDOMAIN,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "messages"),
     [
         ("zone", ()),
@@ -168,7 +166,7 @@ def test_an_annotation_key_may_have_upper_case_in_its_prefix() -> None:
     assert formats.annotation_key("a b", Release(36)) == (f"name part {KEY}",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "messages"),
     [
         ("", ()),
@@ -230,7 +228,7 @@ def test_a_format_answers_texts_that_are_nearly_valid(value: str, release: int) 
         function(value, release)
 
 
-@pytest.mark.parametrize("unit", ["a", "a.", "a-", "0", "1.", "a/", ":0", "A,", "é", "\ud800", "e", " "])
+@each_row("unit", ["a", "a.", "a-", "0", "1.", "a/", ":0", "A,", "é", "\ud800", "e", " "])
 def test_time_is_linear_in_the_text(unit: str) -> None:
     # A quadratic format would take minutes.
     for function in FORMATS.values():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.formats import Quantity, decode_quantity, parse_quantity, quantity
 from webhook.formats.quantities import near_quantity
 
@@ -48,7 +49,7 @@ def exact(value: Quantity) -> Fraction:
     return value.sign * int(f"0{value.digits}") * Fraction(10) ** value.power
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "written"),
     [
         # As it was given, where that has a suffix of its own and no zeros to spare.
@@ -107,7 +108,7 @@ def test_a_quantity_is_written_as_the_api_server_does(text: str, written: str) -
     assert quantity(text, 36) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         *(
@@ -130,7 +131,7 @@ def test_an_invalid_quantity_has_the_decoders_message(text: str, message: str) -
     assert quantity(text, 27) == quantity(text, 36) == (message,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "written"),
     [
         (None, "0"),
@@ -157,7 +158,7 @@ def test_a_number_of_many_digits_is_fine() -> None:
     assert decode_quantity(10**5000).power == 5000
 
 
-@pytest.mark.parametrize("value", [True, False, {}, [], ["1"], float("inf"), float("nan"), "null", "\n1", b"1"])
+@each_row("value", [True, False, {}, [], ["1"], float("inf"), float("nan"), "null", "\n1", b"1"])
 def test_other_json_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="quantities must match") as refusal:
         decode_quantity(value)
@@ -192,7 +193,7 @@ def test_quantities_compare_by_value() -> None:
     assert parse_quantity("1") != "1"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "total"),
     [
         ("1Gi", "1Gi", "2Gi"),
@@ -213,7 +214,7 @@ def test_a_sum_has_the_notation_of_its_first_summand(one: str, other: str, total
     assert str(parse_quantity(one) + parse_quantity(other)) == total
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         *(("0", 0), ("100m", 1), ("900m", 1), ("-100m", -1), ("1.5Ki", 1536), ("1.1", 2), ("-1.1", -2), ("1n", 1)),
@@ -235,7 +236,7 @@ def test_a_value_is_rounded_away_from_zero_to_64_bits(text: str, value: int) -> 
     assert parse_quantity(text).value() == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "written"),
     [("1500m", "1.500"), ("-12e3", "-12000"), ("1e600", f"1{'0' * 600}"), ("-12e2147483647", "-12e2147483647")],
 )
@@ -281,7 +282,7 @@ def test_a_float_is_read_as_its_shortest_text(number: float) -> None:
     assert exact(decode_quantity(number)) == exact(parse_quantity(repr(number)))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "resource", "meant", "is_certain"),
     [
         ("10GB", "", "10G", True),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.formats import parse_timestamp, timestamp
 
 SECOND = 10**9
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "nanoseconds"),
     [
         ("0001-01-01T00:00:00Z", 0),
@@ -33,7 +33,7 @@ def test_times_are_read_as_leniently_as_by_go(value: str, nanoseconds: int) -> N
     assert parse_timestamp(value) == nanoseconds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "rest", "sample"),
     [
         ("", "", "2006"),
@@ -63,7 +63,7 @@ def test_a_time_that_ends_or_goes_astray_is_refused_there(value: str, rest: str,
     assert timestamp(value, 36) == (message.replace("é", r"\xc3\xa9"),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "what"),
     [
         ("2024-13-01T00:00:00Z", "month out of range"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.allocation.nodes import term_selects
 from webhook.inventory.affinity import as_int64, unmatched
 
@@ -44,9 +44,7 @@ def test_nothing_is_said_without_affinity() -> None:
     assert unmatched({"nodeSelector": {"a": "b"}}) == []
 
 
-@pytest.mark.parametrize(
-    "requirement", [None, {"operator": "Gt", "values": ["1", "2"]}, {"operator": "In"}, {"operator": "Equals"}]
-)
+@each_row("requirement", [None, {"operator": "Gt", "values": ["1", "2"]}, {"operator": "In"}, {"operator": "Equals"}])
 def test_what_the_api_server_refuses_counts_as_met(requirement: Any) -> None:
     assert unmatched(spec({"matchExpressions": [requirement]})) == []
 
@@ -66,7 +64,7 @@ def test_of_many_values_and_conditions_only_some_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "number"),
     [("+5", 5), ("007", 7), (str(2**63 - 1), 2**63 - 1), (str(2**63), None), ("9" * 5000, None), ("1.5", None)],
 )

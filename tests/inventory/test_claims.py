@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook.inventory import Inventory
 from webhook.inventory.claims import Blocked, claims_of
 
@@ -25,7 +24,7 @@ ANOTHERS = {**OF_POD, "name": "other", "uid": "3"}
 NO_OWNER = "ResourceClaim default/c was not created for Pod default/p"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("owner", "groups", "blocked"),
     [
         (OF_POD, True, ""),

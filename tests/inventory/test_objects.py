@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.inventory import Inventory, MalformedError
 from webhook.objects import free_of_nulls, without_nulls
 
@@ -26,7 +27,7 @@ def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
     assert all(each and each["spec"]["devices"]["requests"][0]["exactly"] == exactly for each in found)
 
 
-@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+@each_row("version", ["v1", "v1beta2", "v1beta1"])
 def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
     """They stay in a cluster that is upgraded, although later API servers reject such slices."""
     counters = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook.inventory.plugins import plugins, trouble_of
 from webhook.objects import JSONObject
 
@@ -25,7 +24,7 @@ def pod(owner: str, node: str, **status: Any) -> JSONObject:
 OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("daemon_sets", "pods", "served", "drivers", "expected"),
     [
         ([OWN, daemon_set("b")], [], {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
@@ -63,7 +62,7 @@ def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
     assert {each.workload["metadata"]["name"]: list(each.drivers) for each in found} == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "expected"),
     [
         ({"phase": "Running"}, ""),

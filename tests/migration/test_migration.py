@@ -7,13 +7,13 @@ import re
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.api.bases import BASES, CLAIM, Base, named, pairs, plain
+from tests.api.bases import BASES, CLAIM, Base, pairs, plain
 from tests.examples import examples
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted, migrated
+from tests.rows import each_row
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.configuration.options import TARGETS
@@ -113,7 +113,7 @@ spec:
     assert objects(converted(wanted, "v1alpha3")) == [convert(objects(wanted)[0], f"{GROUP}/v1alpha3")]
 
 
-@pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
+@each_row("indent", [None, 2, 4, "\t"])
 def test_json_stays_json_in_its_layout(indent: int | str | None) -> None:
     claim = CLAIM | {"metadata": {"name": "é\U0001f600"}, "b": [], "c": {}}
     older = claim | OLDER
@@ -301,7 +301,7 @@ def test_what_is_classic_is_converted_as_far_as_it_goes() -> None:
     assert objects(converted(CLASSIC, "v1beta1"))[2]["spec"]["devices"]["requests"][0]["deviceClassName"] == "gpu"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "kind: ResourceClass\nmetadata: {}",
@@ -332,7 +332,7 @@ def comments(text: str) -> set[str]:
     return {line.strip() for line in re.findall(r"(?<!\S)#.*", text)}
 
 
-@pytest.mark.parametrize(("one", "other"), pairs(), ids=named)
+@each_row(("one", "other"), pairs())
 def test_a_converted_text_reads_as_what_the_server_stores(one: Base, other: Base) -> None:
     for ours, theirs in zip(one.stored, other.stored, strict=True):
         wanted = convert(ours, f"{GROUP}/{other.version}")
@@ -382,7 +382,7 @@ def lines_but_for_moves(text: str) -> set[str]:
     return {line for line in lines if not line.startswith(GROUP)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("device", "becomes"),
     [
         ({"basic": {"attributes": {}}}, {"basic": {"attributes": {}}}),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.rows import each_row
 from webhook import validate
 from webhook.migration.classic import Parameters, from_classic
 
@@ -50,7 +51,7 @@ def class_parameters(selector: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("selector", "expression"), CASES)
+@each_row(("selector", "expression"), CASES)
 def test_suggested_parameters_fit_claims_and_classes_of_v1(selector: str, expression: str) -> None:
     devices = result(claim_parameters(selector, vendorParameters={"kind": "All"}))
     whole = f'device.driver == "gpu.example.com" && {expression}'
@@ -69,7 +70,7 @@ def test_a_request_for_anything_is_one_for_any_device_of_the_driver() -> None:
     assert request["exactly"]["selectors"] == [{"cel": {"expression": 'device.driver == "gpu.example.com"'}}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "selector",
     ['attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3],
 )
@@ -121,14 +122,13 @@ class TestClaimsWithTheirParameters:
         (problem,) = from_classic(given, known)[1]
         assert problem.hint.startswith(f"its content is part of {claim['kind']} gpu now: delete the object")
 
-    @pytest.mark.parametrize(
+    @each_row(
         "given",
         [
             parameters(namespace="b", **MADE),
             parameters(),
             parameters(selector="attributes.string[model]", **MADE),
         ],
-        ids=["another namespace", "others", "unclear"],
     )
     def test_unclear_parameters_are_not_converted(self, given: dict[str, Any]) -> None:
         known = Parameters([self.CLAIM, given])

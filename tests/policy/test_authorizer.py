@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.policy.evaluation.authorizer import AuthorizerError, Permission, authorizer_of
 
@@ -24,7 +25,7 @@ def allows(question: PathCheck | ResourceCheck = GET_POD, **fields: Any) -> bool
     return Permission(**{name: frozenset(values) for name, values in (RULE | fields).items()}).allows(question)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "allowed"),
     [
         ({}, True),
@@ -65,7 +66,7 @@ def test_paths_are_named_whole_or_by_their_start() -> None:
     assert not allows(question, paths=["/healthz"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("document", "text"),
     [
         ([], "an authorizer's file has a list of rules: {rules: "),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, binding, mutating, policy
+from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.manifest.kinds import Kinds
@@ -40,7 +41,7 @@ def test_what_the_api_server_refuses_does_not_pass() -> None:
     assert "Syntax error" in result.findings[0].problem.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "hint"),
     [
         ("params.max > 1", "only a policy with a paramKind has parameters: add spec.paramKind"),
@@ -56,7 +57,7 @@ def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) ->
 RULE = "spec.matchConstraints.resourceRules[0]"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "finding"),
     [
         (
@@ -105,7 +106,7 @@ def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: tuple
     assert found(rules=[PODS | rule]) == [finding]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rule",
     [
         {"apiGroups": ["*"]},
@@ -119,7 +120,7 @@ def test_rules_of_unknown_groups_are_left_alone(rule: dict[str, Any]) -> None:
     assert found(rules=[PODS | rule]) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("versions", "match_policy", "others"),
     [
         (["v1"], "Equivalent", "v1beta2, v1beta1"),
@@ -149,7 +150,7 @@ def test_conditions_that_never_change_are_found() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("message", "reason"),
     [
         ("'first\\nsecond'", "the message has a line break"),
@@ -158,7 +159,7 @@ def test_conditions_that_never_change_are_found() -> None:
         ("'no'", ""),
     ],
 )
-@pytest.mark.parametrize("beside", ["", "no"])
+@each_row("beside", ["", "no"])
 def test_messages_that_are_never_used_are_found(message: str, reason: str, beside: str) -> None:
     validation = {"expression": "object.metadata.name != 'a'", "messageExpression": message}
     stated = policy(validations=[validation | ({"message": beside} if beside else {})])
@@ -198,7 +199,7 @@ IMPOSSIBLE = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "expression", "meant"), IMPOSSIBLE)
+@each_row(("rule", "expression", "meant"), IMPOSSIBLE)
 def test_constants_that_a_field_never_has_are_found(rule: dict[str, Any], expression: str, meant: str) -> None:
     conditions = [{"name": "a", "expression": f"  {expression}"}]
     validations = [{"expression": "object.metadata.name == 'p'"}]
@@ -226,7 +227,7 @@ def test_variables_stand_for_the_fields_that_they_name() -> None:
     assert problem.message == 'request.operation is never "Create": the policy\'s rules match only "CREATE"'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "expression"),
     [
         ({}, "object.kind == 'Pod' && request.operation in ['CREATE', string(oldObject.kind)]"),
@@ -285,7 +286,7 @@ def test_costs_are_estimated_for_every_expression() -> None:
     assert all(each.least <= each.most for each in result.costs)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "hint"),
     [
         ("object.spec.devices.requests.all(r, r.count == 1)", 'did you mean "exactly.count"?'),
@@ -310,7 +311,7 @@ def test_a_misspelt_field_is_found_by_its_type() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "rules", "fields"),
     [
         ("object.spec.priority == 'high'", [PODS], {}),
@@ -325,7 +326,7 @@ def test_types_are_checked(expression: str, rules: list[dict[str, Any]], fields:
     assert "type-check" in kinds
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "rules", "fields"),
     [
         ("object.spec.nodename == 'a'", [PODS | {"apiVersions": ["*"]}], {}),
@@ -346,7 +347,7 @@ def test_what_may_be_right_is_not_found(expression: str, rules: list[dict[str, A
     assert "type-check" not in [rule for rule, _, _ in found(expression, rules=rules, **fields)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "text"),
     [
         ("object.spec.containers[0].resources.limits.cpu == '1'", "undefined field 'limits'"),
@@ -365,7 +366,7 @@ def test_what_the_api_server_states_of_a_policy_that_works_is_a_note(expression:
     assert text in finding.problem.message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "rules", "text"),
     [
         (
@@ -382,7 +383,7 @@ def test_types_have_the_names_of_their_paths(expression: str, rules: dict[str, A
     assert (rule, text in message) == ("type-check", True), message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rules", "kinds"),
     [
         ([PODS | {"resources": ["events"]}], ["/v1, Kind=Event", "events.k8s.io/v1, Kind=Event"]),
@@ -426,7 +427,7 @@ def test_a_variable_may_depend_on_the_kind(expression: str) -> None:
 SCALES = DEPLOYMENTS | {"resources": ["deployments/scale"]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "rules", "problem"),
     [
         (
@@ -451,7 +452,7 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
     assert [message.startswith(problem or "nothing") for message in messages] == [True] * bool(problem)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "message"),
     [
         ("!has(object.spec.device)", "no version of ResourceClaim has device there"),
@@ -472,7 +473,7 @@ def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message
     assert [text.startswith(message) for text in messages] == [True] * bool(message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "found"),
     [
         ("filter(c, c.name != 'a').map(c, Object.spec.containers{name: c.name})", True),
@@ -523,7 +524,7 @@ def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, s
     return [(each.rule, each.hint) for each in problems]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "hint"),
     [
         ("Object{metadata: Object.metadata{labls: {'a': 'b'}}}", 'did you mean "labels"?'),
@@ -537,7 +538,7 @@ def test_a_misspelt_field_of_a_change_is_found(expression: str, hint: str) -> No
     assert changed(expression, rules=[PODS]) == [("mistyped", hint)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "rules"),
     [
         ("Object{metadata: Object.metadata{labels: Object.metadata.labels{any: 'b'}}}", [PODS]),
@@ -575,7 +576,7 @@ def test_a_path_that_does_not_exist_is_found() -> None:
     assert rest.startswith(f'"{path}"')
 
 
-@pytest.mark.parametrize("rest", ['"a"', "object.metadata.name", '"a/" + string(1) + "/b"'])
+@each_row("rest", ['"a"', "object.metadata.name", '"a/" + string(1) + "/b"'])
 def test_the_constant_start_of_a_path_is_looked_at(rest: str) -> None:
     ((message, hint, shown),) = patched(f'op: "add", path: "/spec/devces/requests/" + {rest}, value: []')
     assert 'the path "/spec/devces/requests" cannot work' in message
@@ -583,7 +584,7 @@ def test_the_constant_start_of_a_path_is_looked_at(rest: str) -> None:
     assert shown.startswith('"/spec/devces/requests/" + ')
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         '"/spec/devic" + "es/requests"',
@@ -606,7 +607,7 @@ def requested(field: str) -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "hint"),
     [
         ('count: "2"', "write 2, without quotation marks"),
@@ -620,9 +621,7 @@ def test_a_constant_of_a_wrong_type_is_found(field: str, hint: str) -> None:
     assert requested(field) == [("mistyped", hint)]
 
 
-@pytest.mark.parametrize(
-    "field", ["count: 2", "count: 2.0", "?count: optional.of(2)", "count: dyn('2')", "adminAccess: true"]
-)
+@each_row("field", ["count: 2", "count: 2.0", "?count: optional.of(2)", "count: dyn('2')", "adminAccess: true"])
 def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
     assert requested(field) == []
 

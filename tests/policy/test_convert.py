@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
+from tests.rows import each_row
 from webhook.policy.evaluation.params import ConfigurationError
 from webhook.policy.evaluation.session import convert
 from webhook.policy.manifest.kinds import Kind
@@ -82,7 +83,7 @@ def test_what_is_not_known_is_said(obj: dict[str, Any]) -> None:
         to(obj, "v1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spec", [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, {"exactly": 1}]}}]
 )
 def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.rows import each_row
 from webhook.budget import DeadlineExceededError
 from webhook.engine import mutation
 from webhook.engine.offline import evaluate
@@ -40,7 +41,7 @@ def soon() -> float:
     return time.monotonic() + 0.002
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fields",
     [
         {},

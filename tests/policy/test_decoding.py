@@ -6,10 +6,9 @@ import gc
 import tracemalloc
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, QUOTA, made
+from tests.rows import each_row
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.decoding import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
@@ -26,7 +25,7 @@ CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
 OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "path", "value", "refusal"),
     [
         (TEMPLATED, "/spec/replicas", "2", ""),
@@ -83,7 +82,7 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
     assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "path", "said"),
     [
         (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
@@ -128,7 +127,7 @@ def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "path", "value"),
     [
         (CONFIG | {"metadata": {"labels": {"team": None}}}, "metadata.labels", {"team": ""}),
@@ -155,7 +154,7 @@ def test_null_in_a_container_is_an_empty_value() -> None:
     assert (container["command"], container["env"], "args" in container) == (["sh", ""], [{"name": ""}], False)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changed", "messages"),
     [
         ({}, []),
@@ -176,7 +175,7 @@ def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: lis
     assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("port", "got"),
     [
         (80, ""),

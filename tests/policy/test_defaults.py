@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.rows import each_row
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
 from webhook.engine.offline import evaluate
@@ -76,7 +77,7 @@ def test_the_metadata_of_unknown_kinds_has_no_empty_fields() -> None:
     assert with_defaults(other | {"metadata": metadata}) == other | {"metadata": {"name": "q"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("image", "pull"),
     [
         ("busybox", "Always"),
@@ -139,7 +140,7 @@ def test_a_claim_has_devices_even_if_it_states_none() -> None:
     assert with_defaults(CLAIM | {"spec": {}})["spec"] == {"devices": {"requests": None}}
 
 
-@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+@each_row("version", ["v1", "v1beta1", "v1beta2"])
 def test_a_claim_without_requests_has_null(version: str) -> None:
     claim = CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}
     empty: list[dict[str, Any]] = [{}, {"devices": {}}, {"devices": {"requests": []}}]
@@ -202,7 +203,7 @@ SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"na
 SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("patch", "expected"),
     [
         ("{op: 'add', path: '/data/b', value: 'Yg=='}", {"stringData": {"a": "1", "c": "2"}, "data": {"b": "Yg=="}}),
@@ -286,7 +287,7 @@ def test_what_go_writes_even_if_empty_is_there() -> None:
     assert device["capacity"]["memory"]["requestPolicy"] == {"default": None}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api_version", "kind", "fields", "added"),
     [
         ("v1", "Secret", {"stringData": {"a": "b"}}, {"data": {"a": "Yg=="}, "type": "Opaque"}),
@@ -406,7 +407,7 @@ CONTAINERS = [
 MORE = [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "first", "limits", "requests"),
     [
         ({}, [], None, None),
@@ -432,7 +433,7 @@ def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests
     assert (resources.get("limits"), resources.get("requests")) == (limits, requests)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stated", "qos"),
     [
         ({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2"}}, "Guaranteed"),
@@ -454,7 +455,7 @@ DEFINED: dict[str, Any] = {
 FILE = {"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("api_version", "kind", "fields", "path", "value"),
     [
         ("v1", "Node", {"status": {"capacity": {"cpu": "1000m"}}}, "status allocatable", {"cpu": "1"}),
@@ -531,7 +532,7 @@ def test_a_field_has_its_default(api_version: str, kind: str, fields: dict[str, 
     assert found == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("behavior", "windows"),
     [(None, None), ({"scaleUp": {"stabilizationWindowSeconds": 9}}, (9, None)), ({}, (0, None))],
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
 
@@ -20,7 +21,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(KEYS, JSON, max_size=4)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after", "operations"),
     [
         ({"a": 1}, {"a": 1}, []),
@@ -40,7 +41,7 @@ def test_only_what_differs_is_changed(before: Any, after: Any, operations: list[
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(OBJECTS, OBJECTS)
 def test_the_patch_makes_the_one_of_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     made = apply_patch(before, difference(before, after))

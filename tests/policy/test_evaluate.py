@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
+from tests.rows import each_row
 from webhook.policy.evaluation.audit import VALIDATION_FAILURE
 from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
 from webhook.policy.evaluation.request import request_of
@@ -47,7 +46,7 @@ def test_an_object_that_meets_every_validation_is_allowed() -> None:
     assert [decision.denied for decision in verdict.decisions] == [False, False]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("validation", "message"),
     [
         ({}, "failed expression: false"),
@@ -149,7 +148,7 @@ def test_messages_are_paid_from_what_validations_leave() -> None:
     assert judged(*dear[:20]).allowed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("conditions", "applies"),
     [
         (["true"], True),

@@ -10,6 +10,7 @@ import yaml
 
 from tests.command import draguard
 from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
+from tests.rows import each_row
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
 from webhook.policy.evaluation.policyset import Given
@@ -161,7 +162,7 @@ class TestCommand:
         can, server = listed.index("container-claims"), listed.index("the API server itself enforces them")
         assert can < listed.index("  template-not-found") < server < listed.index("  dns-label")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "message"),
         [
             ([], "--from-rules [RULE ...] or --limit NAME=NUMBER"),

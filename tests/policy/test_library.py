@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
 from webhook.engine.offline import evaluate
@@ -37,7 +38,7 @@ def test_there_are_policies() -> None:
     assert len(NAMES) >= 12
 
 
-@pytest.mark.no_cover
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_policy_checks_without_a_finding_in_every_release_that_it_is_for(name: str) -> None:
     for release in range(SINCE.get(name, 32), NEWEST + 1):
@@ -53,7 +54,7 @@ def test_its_tests_pass_and_see_all_of_it(name: str) -> None:
     assert [(str(each.path), each.missing) for each in result.coverage if each.missing] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_row("name", NAMES)
 def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> None:
     objects = [each.object for each in manifests(name)]
     named = [each["metadata"]["name"] for each in objects if each["kind"].endswith(("Policy", "PolicyBinding"))]

@@ -28,9 +28,9 @@ DIFFERING: Final[Mapping[str, str]] = {
 
 
 def sampled() -> Iterator[Any]:
-    """Yield all cases; the quick lane takes every fifth."""
+    """Yield all cases; the quick lane takes every tenth."""
     for number, case in enumerate(cases()):
-        yield pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if number % 5 else [])
+        yield pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if number % 10 else [])
 
 
 @pytest.mark.parametrize("case", [*sampled()])
@@ -47,12 +47,12 @@ OPENSHIFT: Final = {
 """What only the ServiceAccount plugin of the recorded server, one of OpenShift, adds to a token's volume."""
 
 
-def created() -> Iterator[Any]:
+def created() -> Iterator[Case]:
     """Yield the cases in which a new object was stored as its sender left it, but for the server's defaults."""
     for case in cases():
         is_mutated = "kind: MutatingAdmissionPolicy\n" in case["policies"]
         if case["operation"] == "CREATE" and not is_mutated and case.get("verdict", {}).get("stored"):
-            yield pytest.param(case, id=case["id"])
+            yield case
 
 
 def comparable(obj: dict[str, Any]) -> Any:
@@ -65,8 +65,7 @@ def comparable(obj: dict[str, Any]) -> Any:
     return json.loads(text.replace(obj["metadata"]["uid"], "UID").replace("10.96.0.10", "CLUSTER-IP"))
 
 
-@pytest.mark.parametrize("case", [*created()])
-def test_validating_policies_see_what_is_stored(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validating_policies_see_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[Any]()
 
     def noting(request: Request, *rest: Any) -> Any:
@@ -74,7 +73,9 @@ def test_validating_policies_see_what_is_stored(case: Case, monkeypatch: pytest.
         return validate(request, *rest)
 
     monkeypatch.setattr("webhook.engine.offline.validate", noting)
-    policies = load([*yaml.safe_load_all(case["policies"]), *case["setup"]], release_of("1.36"))
-    obj = next(parse(case["manifest"].encode())).data  # type: ignore[union-attr]
-    evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
-    assert [comparable(each) for each in seen] == [comparable(case["verdict"]["stored"])]
+    for case in created():
+        policies = load([*yaml.safe_load_all(case["policies"]), *case["setup"]], release_of("1.36"))
+        obj = next(parse(case["manifest"].encode())).data  # type: ignore[union-attr]
+        seen.clear()
+        evaluate(obj, policies=policies, namespace=case["namespace"] or "default")
+        assert [comparable(each) for each in seen] == [comparable(case["verdict"]["stored"])], case["id"]

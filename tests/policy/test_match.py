@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
+from tests.rows import each_row
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
@@ -42,7 +41,7 @@ def about(obj: dict[str, Any] | None = POD, old: dict[str, Any] | None = None, *
     return request_of(obj, old, kinds=Kinds(), **options)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "matches"),
     [
         ({}, True),
@@ -67,7 +66,7 @@ def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:
     assert refuses(about(), PODS | rule) is matches
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resources", "matches"),
     [("pods", False), ("pods/status", True), ("pods/*", True), ("*/*", True), ("*", False), ("*/status", True)],
 )
@@ -92,7 +91,7 @@ def test_excluded_requests_are_not_judged() -> None:
     assert refuses(about(), PODS, excludeResourceRules=[PODS | {"resourceNames": ["q"]}])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("selector", "matches"),
     [
         ({"matchLabels": {"env": "prod"}}, True),
@@ -179,7 +178,7 @@ def test_policies_do_not_judge_policies_nor_questions_of_access() -> None:
     assert refuses(about(), everything)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "resource"),
     [
         ("Pod", "pods"),
@@ -243,7 +242,7 @@ def test_events_of_both_groups_are_versions_of_each_other() -> None:
     assert not refuses(about(EVENT | {"apiVersion": "apps/v1"}), NEW_EVENTS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "version", "resource", "kind", "releases"),
     [
         ("resource.k8s.io", "v1alpha2", "resourceclaimparameters", "ResourceClaimParameters", (30, 30)),

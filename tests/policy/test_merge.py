@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
+from tests.rows import each_row
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS
 from webhook.cel.types.values import UInt
@@ -53,7 +54,7 @@ def names(old: str, new: str) -> str:
     return "".join(each["name"] for each in containers["containers"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "result"),
     [
         ("", "ab", "ab"),
@@ -83,7 +84,7 @@ def test_finalizers_are_a_set() -> None:
     assert merged(old, {"metadata": {"finalizers": ["e/f", "a/b"]}})["metadata"]["finalizers"] == ["e/f", "a/b", "c/d"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("configuration", "places"),
     [
         ({"spec": {"tolerations": []}}, ".spec.tolerations"),
@@ -106,7 +107,7 @@ def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, A
     assert str(caught.value) == (f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {places}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("configuration", "text"),
     [
         ({"spec": {"priority": "x"}}, ".spec.priority: expected numeric (int or float), got string"),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
 from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
+from tests.rows import each_row
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.engine.offline import evaluate
 from webhook.policy.change.decoding import with_identity
@@ -43,7 +44,7 @@ def test_nothing_is_changed_in_a_delete() -> None:
 NO_JSON = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mutation", "text"),
     [
         (label("x", "object.spec.nope"), "expression '{}' resulted in error: no such key: nope"),
@@ -129,7 +130,7 @@ def test_an_error_is_what_the_failure_policy_says(mutation: str, text: str) -> N
     assert labels(ignored) == {"app": "a", "after": "1"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("patch", "text"),
     [
         ("{op: 'add', path: '/spec/nope', value: 1}", 'strict decoding error: unknown field "spec.nope"'),
@@ -179,7 +180,7 @@ CONTAINER = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 
 GOT = "expected string, got &value.valueUnstructured{Value:{}}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mutation", "text"),
     [
         ("Object{spec: null}", ".spec: expected map, got &{NULL_VALUE}"),
@@ -291,7 +292,7 @@ def test_values_of_patches_become_json() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "message", "number"),
     [
         ("double('NaN')", "Value", "NaN"),
@@ -387,7 +388,7 @@ CLAIMS = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "mutation",
     [
         label("a", "'1'"),
@@ -476,7 +477,7 @@ def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "old", "code", "message"),
     [
         ("namespace", "other", False, 400, "the namespace of the provided object does not match the namespace sent"),
@@ -511,7 +512,7 @@ def test_an_old_object_may_have_a_name_of_any_type() -> None:
     assert verdict.message.startswith('metadata.name: Invalid value: "p": field is immutable')
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "kind", "message"),
     [
         (

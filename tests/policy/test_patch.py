@@ -9,6 +9,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tests.rows import each_row
 from webhook.policy.change import patch as patching
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 
@@ -20,7 +21,7 @@ def patched(**operation: Any) -> dict[str, Any]:
     return apply_patch(DOCUMENT, [operation])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "changed"),
     [
         ({"op": "add", "path": "/b", "value": 1}, {"b": 1}),
@@ -48,7 +49,7 @@ def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
     assert patched(**operation) == DOCUMENT | changed
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "text"),
     [
         ({"op": "merge", "path": "/a"}, "Unexpected kind: merge"),
@@ -147,7 +148,7 @@ def test_what_cannot_be_applied_is_said_as_the_api_server_says_it(operation: dic
     assert str(caught.value) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value"),
     [
         ("/a", [1, 2]),
@@ -178,7 +179,7 @@ def test_copies_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None
         apply_patch(DOCUMENT, doubling)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "operations",
     [
         [{"op": "add", "path": "/m/n/0/a", "value": 2}, {"op": "remove", "path": "/m/n/0/a"}],

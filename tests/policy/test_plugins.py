@@ -5,9 +5,8 @@ from __future__ import annotations
 from time import process_time
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import binding, mutating, policy
+from tests.rows import each_row
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
@@ -71,7 +70,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "given", "expression"),
     [
         (pod(), [], f"{ADDED} == [true] && object.spec.containers.all(c, {MOUNTED})"),
@@ -192,7 +191,7 @@ def test_policies_see_what_plugins_add(obj: dict[str, Any], given: list[Any], ex
     assert verdict(obj, stored, *given, old=obj).message == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "given", "message"),
     [
         (pod(priorityClassName="nope"), [priority()], "no PriorityClass with name nope was found"),
@@ -235,7 +234,7 @@ def sized(*amounts: dict[str, dict[str, str]], first: Any = (), **spec: Any) -> 
     return pod(containers=containers, initContainers=starting, **spec)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "given", "refusal"),
     [
         ({}, [], "set without corresponding RuntimeClass defined Overhead"),
@@ -259,7 +258,7 @@ def test_a_policy_cannot_change_the_overhead() -> None:
 CPU = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "given", "message"),
     [
         (sized(CPU), limits(min={"cpu": "1500m"}), "minimum cpu usage per Container is 1500m, but request is 1"),

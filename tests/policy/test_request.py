@@ -6,10 +6,9 @@ import importlib
 import pkgutil
 from typing import Any
 
-import pytest
-
 import webhook
 from tests.policy.examples import binding, policy
+from tests.rows import each_row
 from webhook.configuration.options import Default
 from webhook.engine.offline import evaluate
 from webhook.objects import plain
@@ -20,7 +19,7 @@ from webhook.policy.manifest.kinds import Kinds
 DELETED = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "phase", "seconds"),
     [
         ({"nodeName": "n"}, "Running", 30),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import POLICY, spec
+from tests.rows import each_row
 from webhook.policy.manifest.selectors import selector_of
 from webhook.policy.manifest.versions import validate_policy
 
 LABELS = {"app": "a", "empty": ""}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("selector", "selects"),
     [
         (None, True),
@@ -47,7 +46,7 @@ def said(selector: dict[str, Any]) -> list[str]:
     return [str(each).removeprefix(path) for each in validate_policy(spec(POLICY, matchConstraints=constraints))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("selector", "start"),
     [
         ({"matchLabels": {"a b": "x"}}, 'matchLabels: Invalid value: "a b": name part must consist of alphanumeric'),

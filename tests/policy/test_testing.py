@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.rows import each_row
 from webhook.engine.cases import SuiteError
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.release import Release
@@ -35,7 +36,7 @@ def failures(expect: dict[str, Any], **case: Any) -> tuple[str, ...]:
 REFUSAL = "pods \"bad\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: bad name"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expect", "patch"),
     [
         ({"allowed": True}, []),
@@ -49,7 +50,7 @@ def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str
     assert failures(expect, patch=patch) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expect", "patch", "failure"),
     [
         ({"allowed": False}, [], "was allowed"),
@@ -197,7 +198,7 @@ def test_coverage_of_mutations_is_a_change() -> None:
     assert [each.missing for each in result.coverage] == [()]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("case", "failure"),
     [
         ({"object": "other"}, "cases[0].object: the suite's objects have no 'other'; they have pod"),
@@ -241,15 +242,13 @@ def test_a_name_in_a_suite_without_objects_has_a_hint() -> None:
     assert failure.endswith("the suite's objects have no 'other'; write the object here, or add objects")
 
 
-@pytest.mark.parametrize(
-    ("name", "shown"), [("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]")]
-)
+@each_row(("name", "shown"), [("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]")])
 def test_a_case_has_the_name_that_is_written(name: Any, shown: str) -> None:
     (case,) = run({"name": name, "expect": {"allowed": True}}).cases
     assert case.name == shown
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("suite", "text"),
     [
         ([], "must be a map with kubernetes, policies, context, objects, cases"),
@@ -275,7 +274,7 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
     assert failure.text.endswith("in YAML, y, n, yes, no, on and off are booleans, too")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text"),
     [
         (("v1", "Pods"), 'Pods of v1 is not served by any release; did you mean "Pod"?'),
@@ -295,9 +294,7 @@ def test_an_object_that_no_client_can_send_fails(kind: tuple[str, str], text: st
     assert [each.removeprefix("cases[0].object: ")[: len(text)] for each in failures] == ([text] if text else [])
 
 
-@pytest.mark.parametrize(
-    ("stated", "shown", "meant"), [(1.30, "1.3", "1.30"), (1.36, "1.36", "1.36"), (2, "2", "1.37")]
-)
+@each_row(("stated", "shown", "meant"), [(1.30, "1.3", "1.30"), (1.36, "1.36", "1.36"), (2, "2", "1.37")])
 def test_a_release_is_a_text(stated: float, shown: str, meant: str) -> None:
     text = f'kubernetes: {shown} is not a string; write the Kubernetes version as "{meant}"'
     with pytest.raises(SuiteError, match=re.escape(text)):
@@ -357,7 +354,7 @@ def of_subresource(obj: dict[str, Any], *resources: str, group: str = "", **case
     return run({"object": obj, **case}, manifests=manifests).cases[0].failures
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "resources", "case", "message"),
     [
         (SCALE, ["deployments/scale"], {}, "deployments/scale UPDATE default"),
@@ -371,7 +368,7 @@ def test_a_scale_is_sent_to_a_resource(obj: dict[str, Any], resources: list[str]
     assert of_subresource(obj, *resources, group="apps", expect=expect, **case) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "subresource", "operation"),
     [(EXEC, "exec", "CONNECT"), (EVICTION, "eviction", "CREATE"), (BIND, "binding", "CREATE")],
 )
@@ -381,7 +378,7 @@ def test_some_kinds_belong_to_subresources_of_pods(obj: dict[str, Any], subresou
         assert of_subresource(obj, f"pods/{subresource}", expect=expect, **stated) == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "case", "text"),
     [
         (SCALE, {"subresource": "scale"}, "objects of kind Scale are sent to one of deployments/scale, "),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
+from tests.rows import each_row
 from webhook.policy.manifest.versions import GROUP, is_policy, served, validate_policy
 from webhook.release import Release
 
@@ -17,7 +18,7 @@ def said(manifest: dict[str, Any], release: int = 36) -> list[str]:
     return [str(problem) for problem in validate_policy(manifest, Release(release))]
 
 
-@pytest.mark.parametrize("manifest", [POLICY, BINDING, MUTATING, MUTATING_BINDING])
+@each_row("manifest", [POLICY, BINDING, MUTATING, MUTATING_BINDING])
 def test_what_is_well_formed_is_taken(manifest: dict[str, Any]) -> None:
     assert said(manifest) == []
 
@@ -190,7 +191,7 @@ SPECS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "text"), SPECS)
+@each_row(("fields", "text"), SPECS)
 def test_a_validating_policy_is_refused(fields: dict[str, Any], text: str) -> None:
     base = spec(
         POLICY, matchConditions=None, variables=None, auditAnnotations=None, validations=[{"expression": "true"}]
@@ -200,7 +201,7 @@ def test_a_validating_policy_is_refused(fields: dict[str, Any], text: str) -> No
     assert found[0].startswith(text) if text.endswith(": ") else found[0] == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metadata", "fields"),
     [
         ({"finalizers": ["example"]}, {}),
@@ -304,7 +305,7 @@ BINDINGS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "text"), BINDINGS)
+@each_row(("fields", "text"), BINDINGS)
 def test_a_binding_is_refused(fields: dict[str, Any], text: str) -> None:
     assert said(spec(BINDING, **fields)) == [text]
 
@@ -384,7 +385,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "text"), MUTATIONS)
+@each_row(("fields", "text"), MUTATIONS)
 def test_a_mutating_policy_is_refused(fields: dict[str, Any], text: str) -> None:
     assert said(spec(MUTATING, **fields)) == [text]
 
@@ -424,7 +425,7 @@ def test_a_misspelt_field_is_named() -> None:
     assert problem.hint == 'did you mean "failurePolicy"?'
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "release", "versions"),
     [
         ("ValidatingAdmissionPolicy", 27, ["v1alpha1"]),
@@ -459,7 +460,7 @@ def test_1_27_has_no_variables() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "obj", [None, [], {}, {"apiVersion": 1, "kind": "ValidatingAdmissionPolicy"}, {"apiVersion": GROUP, "kind": []}]
 )
 def test_other_objects_are_distinguished_from_policies(obj: object) -> None:

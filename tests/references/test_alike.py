@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.command import findings
+from tests.rows import each_row
 from webhook.api.gates import enabled
 from webhook.api.templates import pod_template
 from webhook.api.versions import NEWEST
@@ -55,7 +56,7 @@ def test_what_differs_by_name_is_looked_at_once() -> None:
     assert looks(Alike(), claim("a"), claim("b"), claim("c")) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         claim("b", count=2),
@@ -93,7 +94,7 @@ def test_pods_of_a_template_that_differ_by_name_are_looked_at_once() -> None:
     assert looks(Alike(), pod("a"), pod("b"), pod("c")) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         (pod("a"), pod("b", nodeName="node-1")),
@@ -143,7 +144,7 @@ class _Metadata(dict[str, Any]):
         return super().__getitem__(key)
 
 
-@pytest.mark.parametrize("rule", [name for name, each in every_rule().items() if set(CLAIMS) & set(each.kinds)])
+@each_row("rule", [name for name, each in every_rule().items() if set(CLAIMS) & set(each.kinds)])
 def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
     context = Context(Inventory(), NEWEST, enabled(NEWEST))
     selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
@@ -165,7 +166,7 @@ def view_of(pod: JSONObject) -> JSONObject:
     return pod_view(pod, value_at(pod, steps))
 
 
-@pytest.mark.parametrize("rule", [name for name, each in every_rule().items() if "Pod" in each.kinds])
+@each_row("rule", [name for name, each in every_rule().items() if "Pod" in each.kinds])
 def test_rules_about_pods_of_templates_do_not_depend_on_their_names(rule: str) -> None:
     shown = example(rule)
     assert shown

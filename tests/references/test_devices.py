@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.references.manifests import claim_of, device_class, found_in, resource_slice
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "hint"),
     [
         ('.index == "0"', "index is not a string: compare it with a value without quotes"),
@@ -27,7 +28,7 @@ def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> No
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("condition", "message", "hint"),
     [
         ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
@@ -61,7 +62,7 @@ def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str
     assert found["hint"] == hint
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "is_found"),
     [
         (("A", "B"), True),
@@ -107,7 +108,7 @@ def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:
         assert found["hint"] == (f'did you mean semver("{meant}")?' if meant else "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attribute", "meant"),
     [
         ("resource.kubernetes.io/pcieroot", "resource.kubernetes.io/pcieRoot"),

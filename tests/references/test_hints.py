@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.command import draguard, findings
+from tests.rows import each_row
 
 POD = """
 apiVersion: v1
@@ -76,7 +75,7 @@ SERVED = "Kubernetes 1.37 serves ResourceClaim in resource.k8s.io/v1, resource.k
 WITHOUT_KIND = "leave it out: the driver takes parameters without apiVersion and kind"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("manifest", "hints"),
     [
         (POD + "  resourceClaims: [{name: gpu, resourceClaimName: infra/shared}]", [ALONE]),
@@ -260,7 +259,7 @@ def test_a_unit_is_meant_of_which_devices_have_as_much() -> None:
     assert hints == ['did you mean "40Mi"?', 'did you mean "40G"?', 'did you mean "2Mi"?']
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("policy", "wanted", "hints"),
     [
         ("{default: '1', validValues: ['1', '2']}", "2", []),
@@ -276,7 +275,7 @@ def test_no_unit_is_missing_where_a_device_admits_the_number(policy: str, wanted
     assert hints_on_amounts(f"{{shares: {{value: 100M, requestPolicy: {policy}}}}}", f"{{shares: {wanted}}}") == hints
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "hints"),
     [
         ("40", ["write a unit, too, as in 40Gi"]),
@@ -312,7 +311,7 @@ spec:
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "rules"),
     [("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"])],
 )

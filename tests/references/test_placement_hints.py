@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from webhook import validate
 
 TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -26,7 +27,7 @@ def advice(obj: dict[str, Any], kubernetes: str = "1.36") -> tuple[str, object]:
     return problem.hint, problem.fix and problem.fix.value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("toleration", "hint"),
     [
         (
@@ -72,15 +73,13 @@ def test_a_number_to_compare_has_no_hint() -> None:
     assert {problem.hint for problem in problems} == {""}
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"), [("Equals", "Equal"), ("==", "Equal"), ("In", "Equal"), ("exists", "Exists")]
-)
+@each_row(("written", "meant"), [("Equals", "Equal"), ("==", "Equal"), ("In", "Equal"), ("exists", "Exists")])
 def test_an_operator_of_something_else_is_replaced_in_tolerations(written: str, meant: str) -> None:
     tolerations = [{"key": "a", "operator": written, "value": ""}]
     assert advice(pod(tolerations=tolerations)) == (f'did you mean "{meant}"?', meant)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written", "meant"),
     [("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt")],
 )
@@ -106,9 +105,7 @@ def test_a_term_has_conditions_in_place_of_labels() -> None:
     assert advice(selecting(matchLabels={"a": "b"})) == (hint, None)
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"), [("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure")]
-)
+@each_row(("written", "meant"), [("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure")])
 def test_a_restart_policy_of_docker_compose_is_replaced(written: str, meant: str) -> None:
     assert advice(pod(restartPolicy=written)) == (f'did you mean "{meant}"?', meant)
 

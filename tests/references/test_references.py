@@ -10,6 +10,7 @@ import pytest
 
 from tests.command import draguard, findings
 from tests.references.manifests import POD, UNITS_FOLLOW, claim_of, device_class, found_in, resource_slice
+from tests.rows import each_row
 from webhook.references import every_rule, lookup
 
 RULES = every_rule()
@@ -27,7 +28,7 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
     assert rules_of("ResourceClaim", len(RULES), has_devices=True) == ordered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "count"),
     [
         (
@@ -57,9 +58,7 @@ def test_what_cannot_be_looked_up_is_counted() -> None:
     assert f"{named}the manifests have no such objects without errors: add them" in done.out
 
 
-@pytest.mark.parametrize(
-    ("field", "found"), [("count: 1", ""), ("count: -1", "warnings"), ("count: many", "errors and warnings")]
-)
+@each_row(("field", "found"), [("count: 1", ""), ("count: -1", "warnings"), ("count: many", "errors and warnings")])
 def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> None:
     claim = claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]")
     done = draguard("validate", "-", stdin=claim.encode())
@@ -217,7 +216,7 @@ spec: {}
     assert found["line"] == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "hint"),
     [
         ("constraints: [{requests: [gpus], matchAttribute: a.b/c}]", 'did you mean "gpu"?'),
@@ -263,7 +262,7 @@ spec:
     assert hint in [each["hint"] for each in found_in(manifest)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "hint"),
     [
         ("gpux", 'did you mean "gpu" or "gpu/x"? the claim\'s requests: gpu, gpu/x, gpu/large'),
@@ -308,7 +307,7 @@ def test_references_to_a_refused_name_have_its_hint() -> None:
     assert [each["hint"] for each in found_in(claim)] == ['did you mean "gpu"?'] * 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resource", "meant"),
     [
         ("deviceclass.resource.k8s.io/gpu", "deviceclass.resource.kubernetes.io/gpu"),
@@ -369,7 +368,7 @@ def test_a_role_is_as_it_was_before_the_gate() -> None:
         assert len(findings("validate", "-", *options, stdin=UPDATER)) == count
 
 
-@pytest.mark.parametrize("rules", ["null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"])
+@each_row("rules", ["null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"])
 def test_a_malformed_role_is_not_looked_at(rules: str) -> None:
     assert findings("validate", "-", stdin=UPDATER.partition("rules:")[0] + f"rules: {rules}\n") == []
 

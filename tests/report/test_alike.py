@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.report.findings import finding, report
+from tests.rows import each_row
 from webhook.findings import Finding, Identity
 from webhook.problem import Path
 from webhook.report import Style, make
@@ -25,7 +24,7 @@ def test_the_last_one_that_is_shown_tells_how_many_more_there_are() -> None:
     assert [(each.line, more) for each, more in shown] == [(number, 5 * (number == 9)) for number in range(MAX_ALIKE)]
 
 
-@pytest.mark.parametrize(("message", "count"), [("Pod p{}: m", MAX_ALIKE), ("{}", MANY), ("m of p{}", MANY)])
+@each_row(("message", "count"), [("Pod p{}: m", MAX_ALIKE), ("{}", MANY), ("m of p{}", MANY)])
 def test_findings_that_differ_but_for_their_object_are_all_shown(message: str, count: int) -> None:
     assert len(list(first_ones([of(number, message.format(number)) for number in range(MANY)]))) == count
 

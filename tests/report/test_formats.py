@@ -20,6 +20,7 @@ from markdown_it import MarkdownIt
 from tests.command import ROOT, draguard, reported
 from tests.report.findings import finding, report
 from tests.report.hostile import SARIF, hostile, shown
+from tests.rows import each_row
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Problem
 from webhook.report import FORMATS
@@ -121,7 +122,7 @@ class TestOutputs:
         assert all(case.is_passed for case in cases)
         assert "no problems" in (tmp_path / "html").read_text()
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("outputs", "complaint"),
         [
             (["jsn"], "argument -o/--output: unsupported format 'jsn': did you mean json?"),
@@ -271,7 +272,7 @@ class TestJUnit:
         assert sum(suite.failures for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))) == 1
 
 
-@pytest.mark.parametrize("name", ["sarif", "junit", "github", "gitlab"])
+@each_row("name", ["sarif", "junit", "github", "gitlab"])
 def test_policies_and_releases_are_named(name: str) -> None:
     origin = Origin(
         "ValidatingAdmissionPolicy", "few", field="spec.validations[0]", file="policy.yaml", line=7, column=5

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.report.findings import finding, report
+from tests.rows import each_row
 from webhook.problem import Fix
 from webhook.report.matrix import merged
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hints", "said"),
     [
         (("a", "a", "a"), "a"),

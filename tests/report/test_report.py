@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
@@ -64,7 +64,7 @@ class TestText:
         warning = shown(finding._replace(problem=Problem(WARNING, "r", "R", Path(), "m")), color=True)
         assert "\x1b[1;33mwarning\x1b[0m" in warning[0]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("line", "column", "caret"),
         [
             ("\tname: A", 2, "  |  ^^^^"),
@@ -76,12 +76,11 @@ class TestText:
             ("a: [ ]", 4, "  |    ^"),
             ("a:", 9, "  |   ^"),
         ],
-        ids=["tab", "wide", "after wide", "combining", "quotes", "quote", "bracket", "beyond the end"],
     )
     def test_the_caret_stands_below_what_it_means(self, line: str, column: int, caret: str) -> None:
         assert shown(Finding(PROBLEM, "a.yaml", 1, column, line, 1))[2] == caret
 
-    @pytest.mark.parametrize("column", [1, 200, 100_000])
+    @each_row("column", [1, 200, 100_000])
     def test_of_a_long_line_only_what_is_near_is_shown(self, column: int) -> None:
         line = "x" * 100_000
         _, text, caret, _ = shown(Finding(PROBLEM, "a.json", 1, column, line, 1))
@@ -127,7 +126,7 @@ class TestFound:
         finding = found(required(Path() / "spec" / "name"), document("kind: A\nspec:\n  other: A\n"))
         assert (finding.line, finding.text) == (2, "spec:")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("obj", "expected"),
         [
             (None, Identity()),
@@ -151,7 +150,7 @@ class TestSummary:
         report.findings = [Finding(Problem(level, "r", "R", Path(), "m"), "0.yaml", 1, 1, "", 1) for level in levels]
         return report
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("report", "expected"),
         [
             ((), "2 documents in 1 file: no problems"),
@@ -163,7 +162,7 @@ class TestSummary:
     def test_it_counts_what_was_found(self, report: tuple[str, ...], expected: str) -> None:
         assert summary(self.report(*report)) == expected
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("fixes", "expected"),
         [
             ([True, True, None], "fixable: 2 with --fix"),

@@ -11,6 +11,7 @@ import pytest
 from tests.command import draguard
 from tests.report.findings import finding, report
 from tests.report.hostile import SARIF, hostile, shown
+from tests.rows import each_row
 from tests.structured import CLAIM
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Fix
@@ -53,9 +54,7 @@ class TestSarif:
         assert prints == [each["partialFingerprints"]["primaryLocationLineHash"] for each in after]
         assert len(set(prints)) == 2
 
-    @pytest.mark.parametrize(
-        ("kind", "expected"), [("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external")]
-    )
+    @each_row(("kind", "expected"), [("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external")])
     def test_suppressed_findings_are_results_that_say_so(self, kind: str, expected: str) -> None:
         (result,) = self.results(report(suppressed=(finding(suppression=Suppression(kind, "why")),)))
         assert result["suppressions"] == [{"kind": expected, "status": "accepted", "justification": "why"}]
@@ -65,7 +64,7 @@ class TestSarif:
         (result,) = self.results(report(finding(origin=origin)))
         assert result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "p.yaml"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("file", "uri"),
         [
             ("a b/ü%.yaml", "a%20b/%C3%BC%25.yaml"),
@@ -143,7 +142,7 @@ class TestSarifFixes:
         (tmp_path / "a.yaml").unlink()
         assert "fixes" not in json.loads(shown("sarif", report(made)))["runs"][0]["results"][0]
 
-    @pytest.mark.parametrize("output", ["markdown", "html", "junit"])
+    @each_row("output", ["markdown", "html", "junit"])
     def test_others_say_which_option_fixes_it(self, output: str) -> None:
         made = finding("m", hint="did you mean x?")
         safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))

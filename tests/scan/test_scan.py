@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard
+from tests.rows import each_row
 from tests.scan.clusters import (
     DRIVER,
     HEALTHY,
@@ -622,13 +623,13 @@ LOOK_ALIKES: dict[str, list[Object]] = {
 """Clusters that look as if they had a fault, and have none."""
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@each_row("name", FAULTS)
 def test_the_neighbours_of_faults_are_found(name: str) -> None:
     expected, objects = FAULTS[name]
     assert rules(*objects) == {*expected.split()}
 
 
-@pytest.mark.parametrize("name", LOOK_ALIKES)
+@each_row("name", LOOK_ALIKES)
 def test_what_only_looks_like_a_fault_is_none(name: str) -> None:
     assert rules(*LOOK_ALIKES[name]) <= _EXPECTED.get(name, set())
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.rows import each_row
 from webhook.problem import Problem, forbidden, invalid
 from webhook.release import Release
 from webhook.schema import (
@@ -160,7 +161,7 @@ def test_a_good_object_is_fine() -> None:
     assert checked() == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("spec", "says"),
     [
         ([], ("spec", "array into Go struct field Bicycle.spec of type v2.BicycleSpec")),
@@ -344,7 +345,7 @@ def test_a_transition_sees_both_states() -> None:
     assert changed({"gears": [1, 2, 3]}, {"gears": [1, 2]}) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({}, {"colour": "Red"}),
@@ -361,7 +362,7 @@ def test_what_means_the_same_is_equal(one: dict[str, Any], other: dict[str, Any]
     assert struct.view(one) == struct.view(other)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({"colour": "Blue"}, {}),

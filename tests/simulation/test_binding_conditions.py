@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod
 from webhook import simulate
 from webhook.cli.simulate import gets_devices
@@ -37,7 +38,7 @@ def answer(used: JSONObject, now: str, count: int = 1, elsewhere: int = 0) -> JS
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used", "now", "reason", "runs"),
     [
         (claim(), "00:00:00", WAITS.format("600 s"), True),
@@ -45,7 +46,6 @@ def answer(used: JSONObject, now: str, count: int = 1, elsewhere: int = 0) -> JS
         (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
         (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
     ],
-    ids=["fresh", "waiting", "timed out", "failed"],
 )
 def test_the_states_of_a_device_differ(used: JSONObject, now: str, reason: str, runs: bool) -> None:
     found = answer(used, f"2026-01-01T{now}Z")
@@ -108,6 +108,6 @@ def test_a_device_that_is_not_the_only_one_is_given_again_as_it_comes_first() ->
     assert reason.endswith("tries again; it gets d0 again")
 
 
-@pytest.mark.parametrize("now", ["soon", "2026-01-01T00:10:00", ""])
+@each_row("now", ["soon", "2026-01-01T00:10:00", ""])
 def test_what_is_no_time_is_left_out(now: str) -> None:
     assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]

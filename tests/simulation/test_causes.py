@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation import clusters
 from webhook import simulate
 
@@ -45,7 +46,7 @@ def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
     assert found == f"no node has a free device for request r: held by claim default/of-x and {text}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("objects", "text"),
     [
         ((clusters.node("a"), asking()), "no node has a device for request r: no ResourceSlice has devices"),
@@ -77,7 +78,7 @@ def test_devices(objects: tuple[dict[str, Any], ...], text: str) -> None:
     assert reason(*(objects or [asking()])).startswith(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pod", "text"),
     [
         ({"requests": {"cpu": "9"}}, "all 2 nodes have too little cpu: cpu 9 wanted, 8 of 8 free"),
@@ -300,7 +301,7 @@ def test_all_devices_are_those_with_enough_capacity() -> None:
     assert reason(clusters.node("a"), made, claim) == f"no node has a suitable device for request r: {lack}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("constraint", "values", "text"),
     [
         ("matchAttribute", (["a", "b"], ["b", "c"], ["c", "a"]), "3 devices with the same {} for request r: at most 2"),

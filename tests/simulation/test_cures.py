@@ -7,8 +7,7 @@ from copy import deepcopy
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-import pytest
-
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -509,7 +508,7 @@ STORIES: Final = {
 }
 
 
-@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+@each_row("story", STORIES.values())
 def test_the_first_cure_cures(story: Story) -> None:
     found = {each["metadata"]["name"]: deepcopy(each) for each in story.objects}
     found["p"] = deepcopy(story.wanted)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -158,11 +159,11 @@ class TestClassesWithTheSameResource:
         (answer,) = simulate([*classes, devices("a"), node("a")], [pod(requests={resource: "1"})])
         return bool(answer["node"])
 
-    @pytest.mark.parametrize("ages", [(), ("1", "1"), ("1", "2"), ("2", "1")])
+    @each_row("ages", [(), ("1", "1"), ("1", "2"), ("2", "1")])
     def test_share_it(self, ages: tuple[str, ...]) -> None:
         assert self.bound(GPU, *ages)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "ages", "expected"),
         [
             ("gpu", (), True),

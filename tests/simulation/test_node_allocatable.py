@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -23,7 +24,7 @@ def answer(resources: JSONObject, *objects: JSONObject, wanted: JSONObject | Non
 SHARED: JSONObject = {"allowMultipleAllocations": True, "capacity": {"cores": {"value": "10"}}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resources", "device", "most"),
     [
         ({"cpu": {"mapping": {"deviceMultiplier": "3"}}}, {}, 3000),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import claim, node, pod
 from tests.simulation.scheduling import NODES, NOT_HELPFUL, message, nodes
 from tests.steps import counting
@@ -14,7 +15,7 @@ from webhook.objects import JSONObject
 
 
 class TestNodes:
-    @pytest.mark.parametrize(
+    @each_row(
         ("spec", "reason"),
         [
             ({"nodeSelector": {"zone": "b"}}, "node(s) didn't match Pod's node affinity/selector"),
@@ -29,7 +30,7 @@ class TestNodes:
         expected = f"0/1 nodes are available: 1 {reason}. no new claims to deallocate, {NOT_HELPFUL.format(1)}"
         assert message([one], pod(**spec)) == expected
 
-    @pytest.mark.parametrize(
+    @each_row(
         "toleration",
         [
             {"operator": "Exists"},
@@ -55,7 +56,7 @@ class TestNodes:
         assert "1 node(s) had untolerated taint {k: v}" in message([one], pod(), kubernetes="1.33")
         assert "1 node(s) had untolerated taint(s)" in message([one], pod(), kubernetes="1.34")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("operator", "values", "fits"),
         [
             ("In", ["3"], True),
@@ -121,7 +122,7 @@ class TestResources:
             "1 No preemption victims found for incoming pod."
         )
 
-    @pytest.mark.parametrize("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
+    @each_row("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
     def test_no_node_has_more_than_can_be_counted(self, cpu: str) -> None:
         assert "1 Insufficient cpu" in message([node("a")], pod(requests={"cpu": cpu}))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -53,9 +54,7 @@ def test_claims_of_which_the_scheduler_takes_either_back(holders: tuple[str, ...
     assert any(note in each for each in answer["why"]["notes"]) is is_noted
 
 
-@pytest.mark.parametrize(
-    ("asked", "shared", "is_noted"), [(True, False, True), (True, True, False), (False, False, False)]
-)
+@each_row(("asked", "shared", "is_noted"), [(True, False, True), (True, True, False), (False, False, False)])
 def test_devices_in_use_that_cannot_be_shared(*, asked: bool, shared: bool, is_noted: bool) -> None:
     capacity = {"memory": {"value": "8Gi"}}
     made = devices("a", capacity=capacity, **({"allowMultipleAllocations": True} if shared else {}))

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.cli.simulating import simulated
 from tests.command import draguard, findings
+from tests.rows import each_row
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
 from webhook import simulate
 from webhook.objects import JSONObject, name_of
@@ -39,7 +38,7 @@ def exceeded(key: str, requested: int, used: int, limited: str, claim_name: str 
     return f"the API server refuses its claim default/{claim_name}-XXXXX: exceeded quota: q, {amounts}"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asks", "counted"),
     [
         ({}, 1),
@@ -100,7 +99,7 @@ def test_a_quota_without_status_limits_what_its_spec_says() -> None:
     assert waiting(cluster(new)) == [exceeded(DEVICES, 2, 0, "1")]
 
 
-@pytest.mark.parametrize("hard", [None, [], {DEVICES: None}, {DEVICES: {}}, {DEVICES: "many"}, {1: 1}])
+@each_row("hard", [None, [], {DEVICES: None}, {DEVICES: {}}, {DEVICES: "many"}, {1: 1}])
 def test_a_malformed_quota_does_no_harm(hard: Any) -> None:
     made = simulate(cluster(quota(hard=hard)), [pod(claims={"g": "t"})])
     assert len(made) == 1
@@ -176,7 +175,7 @@ def refused(of: JSONObject, *pods: JSONObject) -> list[str]:
     return [each["why"]["reason"].removeprefix("the API server refuses it: ") for each in answers]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hard", "pod_fields", "said"),
     [
         ({"pods": "0"}, {}, "requested: pods=1, used: pods=0, limited: pods=0"),
@@ -213,7 +212,7 @@ def test_pods_before_it_count_and_those_of_the_cluster_were_accepted() -> None:
     assert "quota" not in answer["why"]["reason"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("scope", "pod_fields", "is_in"),
     [
         ({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 60}, True),

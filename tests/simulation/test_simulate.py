@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
 from tests.simulation.scheduling import GPU, NODES, message, nodes
 from webhook import simulate
@@ -144,7 +145,7 @@ class TestClaims:
         first, _ = simulate(objects, large, feature_gates=gates)
         assert first["why"]["notes"] == ["not simulated for this pod: gang scheduling of PodGroup g"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("release", "gates", "note"),
         [
             (
@@ -183,7 +184,7 @@ class TestClaims:
         ignored = f"the scheduler of Kubernetes {release} does not apply DeviceTaintRules"
         assert answer["why"]["notes"] == ([] if note is None else [f"{ignored}{note}"])
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("selector", "count", "is_noted"),
         [
             ({"driver": "gpu.example.com", "pool": "a", "device": "d0"}, 1, True),
@@ -205,7 +206,7 @@ class TestClaims:
 
 
 class TestLeftOut:
-    @pytest.mark.parametrize(
+    @each_row(
         ("kubernetes", "asks", "noted"),
         [
             ("1.34", {"count": 2}, True),
@@ -226,7 +227,7 @@ class TestLeftOut:
 
     """The parts of a pod that are not simulated."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("spec", "note"),
         [
             (
@@ -252,7 +253,7 @@ class TestLeftOut:
         (answer,) = simulate(NODES, [pod(**spec)])
         assert answer["why"]["notes"] == [f"not simulated for this pod: {note}"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         "spec",
         [
             {"schedulerName": "default-scheduler"},
@@ -271,7 +272,7 @@ class TestLeftOut:
             "another scheduler decides about this pod: volcano; this is what kube-scheduler would do"
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("mine", "others", "policy", "noted"),
         [(1, 0, None, True), (0, 0, None, False), (1, 0, "Never", False), (9, 5, None, True)],
     )
@@ -308,7 +309,7 @@ class TestOrder:
 
 
 class TestClaimsNamedTwice:
-    @pytest.mark.parametrize(("kubernetes", "place"), [("1.34", "[1].uid"), ("1.35", "[1]"), ("1.36", "[1]")])
+    @each_row(("kubernetes", "place"), [("1.34", "[1].uid"), ("1.35", "[1]"), ("1.36", "[1]")])
     def test_cannot_be_reserved_twice(self, kubernetes: str, place: str) -> None:
         reason = (
             'running PreBind plugin "DynamicResources": add reservation to claim default/c: '
@@ -318,7 +319,7 @@ class TestClaimsNamedTwice:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
+    @each_row(
         ("objects", "text"),
         [
             ([{"kind": "Node"}], "Node without metadata"),
@@ -351,7 +352,7 @@ class TestBadInput:
         assert nodes([*GPU, *NODES, old], pod(claims={"gpu": "c"})) == ["a"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("with_counters", "expression", "is_placed", "is_mixed_up"),
     [
         (["gpu", "nic"], "true", True, True),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
@@ -130,10 +131,6 @@ def _model(name: str) -> JSONObject:
 class TestMissingNames:
     AROUND = (node("a"), device_class(), devices("a"))
 
-    def test_the_class(self) -> None:
-        (answer,) = simulate([*self.AROUND, claim(deviceClassName="gpus")], [pod(claims={"gpu": "c"})])
-        assert cures(answer) == {"with deviceClassName: gpu in place of gpus in request r": 1}
-
     def test_the_template_that_is_the_only_one(self) -> None:
         (answer,) = simulate([*self.AROUND, template("small")], [pod(claims={"gpu": "t"})])
         assert cures(answer) == {"with resourceClaimTemplateName: small in place of t": 1}
@@ -211,16 +208,6 @@ class TestReplicas:
         given.write_text(json.dumps(deployment(3)))
         done = draguard("simulate", given, "--cluster", cluster)
         assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending: "), done.err
-
-
-class TestSizes:
-    def test_a_claim_of_several_devices(self) -> None:
-        held = allocated("held", "a")
-        results = held["status"]["allocation"]["devices"]["results"]
-        results.append({**results[0], "device": "d1"})
-        objects = [node("a"), device_class(), devices("a", 2), claim(), held]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}
 
 
 class TestHolders:
@@ -329,7 +316,7 @@ class TestScheduledAllTheSame:
 
 
 class TestLabels:
-    @pytest.mark.parametrize(
+    @each_row(
         ("selector_", "detail"),
         [
             ({"zone": "z3"}, "nodeSelector zone: z3, and the label is z1, z2"),
@@ -343,7 +330,7 @@ class TestLabels:
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == detail
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("expression", "detail"),
         [
             ({"key": "zone", "operator": "In", "values": ["z3"]}, "zone In z3, and the label is z1, z2"),
@@ -359,7 +346,7 @@ class TestLabels:
         ((only,),) = (group["details"] for group in answer["why"]["nodes"])
         assert only == f"node affinity {detail}"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("term", "reason"),
         [
             (
@@ -416,7 +403,7 @@ class TestExtendedResources:
         assert (answer["node"], answer["why"]["notes"]) == ("a", [])
 
 
-@pytest.mark.parametrize("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
+@each_row("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
 def test_amounts_are_written_as_people_do(amount: str) -> None:
     assert quantity_text(decode_amount(amount)) == amount
 

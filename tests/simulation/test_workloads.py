@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import node
 from webhook.inventory import MalformedError
 from webhook.objects import JSONObject
@@ -24,7 +25,7 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
     return [each["metadata"]["name"] for each in pods_of(obj, [node(name) for name in nodes])]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "expected"),
     [
         (workload("apps/v1", "Deployment"), ["w-XXXXX"]),
@@ -77,7 +78,7 @@ def test_pods_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
     assert on_nodes(tainted("k"), tolerations=[{"key": "k", "operator": "Exists"}]) == ["a"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "effect", "is_tolerated"),
     [
         ("not-ready", "NoExecute", True),
@@ -103,7 +104,7 @@ def test_a_pod_is_a_workload() -> None:
     assert not is_workload({"apiVersion": "v1", "kind": "Node"})
 
 
-@pytest.mark.parametrize("template", [1, None, {"spec": 5}, {}])
+@each_row("template", [1, None, {"spec": 5}, {}])
 def test_pods_are_not_made_from_malformed_templates(template: object) -> None:
     obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
@@ -117,7 +118,7 @@ def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: An
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": node_name}}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("obj", "pod", "expected"),
     [
         (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.command import draguard
 from tests.examples import examples
+from tests.rows import each_row
 from tests.sources.programs import chart
 from webhook.sources.origins import TemplatePlace, locate
 
@@ -58,7 +59,7 @@ spec:
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "column", "place"),
     [
         (3, 1, (4, 1)),
@@ -82,7 +83,7 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("template", "word", "place"),
     [
         ("a: {n: {{ .Values.n }}, foo: 1}", "foo", "foo: 1}"),
@@ -102,7 +103,7 @@ def test_places_among_and_behind_actions_are_found(template: str, word: str, pla
     assert found == TemplatePlace(1, template.index(place) + 1, template)
 
 
-@pytest.mark.parametrize(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
+@each_row(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
 def test_an_unknown_cause_is_not_reported(line: int, template: str) -> None:
     assert locate(template, RENDERED, line, 1) is None
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.rows import each_row
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
 from webhook.structural.definition import decoded, defaulted
@@ -74,7 +75,7 @@ KEYWORDS = [
 ]
 
 
-@pytest.mark.parametrize(("stated", "value", "expected"), KEYWORDS)
+@each_row(("stated", "value", "expected"), KEYWORDS)
 def test_a_keyword_refuses_what_the_api_server_refuses(stated: str, value: str, expected: str) -> None:
     found = errors(f"{{type: object, properties: {{a: {stated}}}}}", f"{{a: {value}}}")
     assert any(expected in each for each in found) if expected else not found, found
@@ -105,7 +106,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@each_row("name", FORMATS)
 def test_a_format_tells_texts_apart(name: str) -> None:
     stated = schema(f"{{type: string, format: {name}}}")
     good, bad = FORMATS[name]
@@ -148,7 +149,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.parametrize(("stated", "value", "expected"), LISTS)
+@each_row(("stated", "value", "expected"), LISTS)
 def test_items_that_repeat_others_are_found(stated: str, value: str, expected: list[str]) -> None:
     assert errors(stated, value) == expected
 
@@ -201,7 +202,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("value", "old", "expected"), RULES)
+@each_row(("value", "old", "expected"), RULES)
 def test_rules_are_evaluated_wherever_they_stand(value: str, old: str, expected: list[str]) -> None:
     found = errors(RULED, value, old)
     assert len(found) == len(expected)
@@ -227,7 +228,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "expected"), BROKEN)
+@each_row(("rule", "expected"), BROKEN)
 def test_a_rule_that_does_not_compile_is_an_error(rule: str, expected: str) -> None:
     stated = {"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}
     found = [str(each) for each in validate({"a": 1}, Structural(stated), RELEASE)]
@@ -290,7 +291,7 @@ DECODED: list[tuple[str, dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("submitted", "stored", "unknown"), DECODED)
+@each_row(("submitted", "stored", "unknown"), DECODED)
 def test_an_object_is_pruned_and_completed(submitted: str, stored: dict[str, Any], unknown: list[str]) -> None:
     stated, value = schema(STORED), yaml.safe_load(submitted)
     kept, paths = decoded(value, stated)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tests.rows import each_row
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates, pods_in
 
@@ -145,7 +144,7 @@ def workload(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "w", "namespace": "n"}, "spec": spec}
 
 
-@pytest.mark.parametrize(("group", "kind", "spec", "expected"), CASES)
+@each_row(("group", "kind", "spec", "expected"), CASES)
 def test_pods_are_counted_as_their_controllers_do(
     group: str, kind: str, spec: dict[str, Any], expected: list[int]
 ) -> None:
@@ -154,7 +153,7 @@ def test_pods_are_counted_as_their_controllers_do(
     assert not any(each.unsure for each in made)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "kind", "spec", "expected"),
     [
         (

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.problem import Problem
@@ -44,7 +45,7 @@ def problems_of(api_version: str, kind: str, body: Any) -> list[Problem]:
     return review(workload(api_version, kind, body), kubernetes="1.36").problems
 
 
-@pytest.mark.parametrize(("group", "kind", "path"), CASES)
+@each_row(("group", "kind", "path"), CASES)
 def test_pods_are_judged_where_their_kind_keeps_them(group: str, kind: str, path: str) -> None:
     is_spec = path.endswith("podSpec") or group in PARTIAL
     (problem,) = problems_of(f"{group}/v1", kind, around(path, SPEC if is_spec else {"spec": SPEC}))
@@ -78,7 +79,7 @@ class TestUnknownKinds:
     def test_without_claims_nothing_is_said(self) -> None:
         assert problems_of("example.com/v1", "Trainer", around("spec.pod", {"containers": [{"name": "A"}]})) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("item", "field"),
         [
             (
@@ -94,7 +95,7 @@ class TestUnknownKinds:
         (problem,) = problems_of("example.com/v1", "Model", body)
         assert (problem.level, problem.field) == ("warning", field)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "claims",
         [
             [{"name": "a"}],
@@ -119,7 +120,7 @@ class TestVirtualMachines:
     }
     NETWORKS: ClassVar[list[Any]] = [{"name": "n", "resourceClaim": {"claimName": "net", "requestName": "vf"}}]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("kind", "at"),
         [
             ("VirtualMachine", "spec.template.spec"),
@@ -201,7 +202,7 @@ class TestArgoWorkflows:
         (problem,) = problems_of("argoproj.io/v1alpha1", "WorkflowTemplate", body)
         assert problem.field == f"{where}.resourceClaims[0].resourceClaimName"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "more",
         [
             {"podSpecPatch": "resourceClaims: [{name: gpu, resourceClaimName: gpus}]"},
@@ -256,14 +257,12 @@ class TestClaimsThatAreLost:
         assert problems_of("apps.nvidia.com/v1alpha1", "NIMService", body) == []
 
 
-@pytest.mark.parametrize(
-    "obj", [{}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"}]
-)
+@each_row("obj", [{}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"}])
 def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
     assert list(pods_in(obj)) == []
 
 
-@pytest.mark.parametrize("value", [1, "a", [], [1], {}, {"spec": 1}, None])
+@each_row("value", [1, "a", [], [1], {}, {"spec": 1}, None])
 def test_malformed_pods_raise_nothing(value: Any) -> None:
     for group, kind, path in CASES:
         problems_of(f"{group}/v1", kind, around(path, value))
@@ -280,7 +279,7 @@ class TestPathsThatUsersAdd:
         done = draguard("validate", "--pod-template", self.PATH, "-", stdin=self.MANIFEST)
         assert (done.code, "error container-claims: spec.pods[0].template.spec" in done.out) == (1, True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("path", "body"),
         [
             ("spec.parts.*.extra", {"parts": {"a": {"extra": {"resourceClaims": [{"name": "gpu"}]}}}}),
@@ -311,9 +310,7 @@ class TestPathsThatUsersAdd:
         configuration.write_text('podTemplates: {example.com/Trainer: ["spec.pods[].template"]}', encoding="utf-8")
         assert draguard("validate", "--config", configuration, "-", stdin=self.MANIFEST).code == 1
 
-    @pytest.mark.parametrize(
-        "text", ["Trainer=spec", "example.com/Trainer", "example.com/Trainer=spec..a", "a.b/T=a[0]"]
-    )
+    @each_row("text", ["Trainer=spec", "example.com/Trainer", "example.com/Trainer=spec..a", "a.b/T=a[0]"])
     def test_a_malformed_path_is_refused(self, text: str) -> None:
         done = draguard("validate", "--pod-template", text, "-", stdin=self.MANIFEST)
         assert (done.code, "give GROUP/KIND=PATH" in done.err) == (2, True)

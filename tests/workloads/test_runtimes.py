@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.rows import each_row
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates
 from webhook.workloads.locations import TEMPLATES
@@ -148,7 +149,7 @@ def test_an_llm_service_has_the_pods_of_its_configurations() -> None:
     assert (workload["spec"]["replicas"], container(workload)["name"]) == (3, "main")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "kind", "spec", "missing"),
     [
         ("trainer.kubeflow.org", "TrainJob", {"runtimeRef": {"name": "a"}}, "ClusterTrainingRuntime a"),
@@ -172,7 +173,7 @@ def test_a_note_names_what_is_missing(group: str, kind: str, spec: dict[str, Any
     assert found == ([], [f"no pods are simulated: {missing} is not among the manifests"])
 
 
-@pytest.mark.parametrize("value", [1, "a", [], {}, None])
+@each_row("value", [1, "a", [], {}, None])
 def test_wrong_types_make_no_pods(value: Any) -> None:
     fields = ("runtimeRef", "trainer", "predictor", "workflowTemplateRef", "baseRefs", "template", "mlPolicy")
     for group, kind in (*TEMPLATES, ("trainer.kubeflow.org", "TrainJob"), ("serving.kserve.io", "InferenceService")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from webhook.allocation.state import Pick
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.usage import Available, Usage, available, full_name
 from webhook.allocation.view import NodeView
-from webhook.objects import JSONObject, mapping
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -148,7 +148,7 @@ class Allocator:
     def view(self, node: JSONObject) -> NodeView:
         """Return the devices that a node can use."""
         metadata = node["metadata"]
-        name, labels = metadata["name"], mapping(metadata, "labels")
+        name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
         if view is None or not (self._is_local or view.labels == labels):
             view = self._views[name] = self._view(name, labels)
@@ -216,7 +216,11 @@ class Allocator:
                 raise Stop(check)
             if isinstance(check, Ask):
                 if check.is_all:
-                    every[check] = self._all_devices(check, self._chooser_of_all(check, last), view)
+                    # Until 1.35 the second alternative of a request was cached under the index of the first.
+                    is_second = check.alternative == 1 and last is not None and last.is_all
+                    mixes_up = last is not None and is_second and self.variant.mixes_up_alternatives
+                    chooser = last.chooser if last is not None and mixes_up else check.chooser
+                    every[check] = self._all_devices(check, chooser, view)
                 last = check
                 wanted = len(every[check]) if check.is_all else check.count
                 least = totals.setdefault(check.claim, {})
@@ -226,14 +230,6 @@ class Allocator:
                 if total > LIMIT:
                     text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
                     raise Stop(Complaint(check, text))
-
-    def _chooser_of_all(self, ask: Ask, last: Ask | None) -> Chooser:
-        """Return the chooser of the devices that a request for all devices wants.
-
-        Until 1.35 the second alternative of a request was cached under the index of the first.
-        """
-        is_second = ask.alternative == 1 and last is not None and last.is_all
-        return last.chooser if last is not None and is_second and self.variant.mixes_up_alternatives else ask.chooser
 
     def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
         """Return the devices that a request for all devices gets.
@@ -505,19 +501,14 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
     """
     if not view.consumes:
         return {}
-    names = dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1)
-    tried = {
-        name: [each for each in catalog.drivers_of(name) if _tries(demand, catalog, (each, name))] for name in names
-    }
+    tried: dict[str, list[str]] = {}
+    for name in dict.fromkeys(pool.name for pool in view.pools if len(catalog.drivers_of(pool.name)) > 1):
+        for driver in catalog.drivers_of(name):
+            devices = (device.content for each in catalog.by_pool[driver, name] for device in each.devices)
+            drawing = [content for content in devices if content.consumes]
+            if any(ask.chooser.choose(content) is not False for ask in demand.asks for content in drawing):
+                tried.setdefault(name, []).append(driver)
     return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
-
-
-def _tries(demand: Demand, catalog: Catalog, pool: tuple[str, str]) -> bool:
-    """Tell whether a request may get a device of a pool, of any node, that consumes counters."""
-    contents = [
-        device.content for slice_ in catalog.by_pool[pool] for device in slice_.devices if device.content.consumes
-    ]
-    return any(ask.chooser.choose(content) is not False for ask in demand.asks for content in contents)
 
 
 class UnsupportedSelectorError(Exception):
@@ -646,17 +637,12 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
             given = selector.get("nodeSelectorTerms") or ()
             if len(given) > 1:
                 raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
-            for term in given:
-                _merge(term, terms)
+            for name, known in terms.items():
+                for each in (one for term in given for one in term.get(name) or ()):
+                    if not any(_is_same(each, other) for other in known):
+                        known.append(each)
     term = {name: found for name, found in terms.items() if found}
     return {"nodeSelectorTerms": [term]} if term else None
-
-
-def _merge(term: Mapping[str, Any], into: Mapping[str, list[JSONObject]]) -> None:
-    for name, known in into.items():
-        for each in term.get(name) or ():
-            if not any(_is_same(each, other) for other in known):
-                known.append(each)
 
 
 def _is_same(one: JSONObject, other: JSONObject) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from itertools import accumulate, chain
 from typing import Any, Final
 
-from webhook.allocation.capacity import Lack, Take, lack_of_capacity
+from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.compatibility import Common
 from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
 from webhook.allocation.counters import Key, connected
@@ -173,7 +173,17 @@ class Funnel:
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
     def _find_stages(self) -> list[int]:
-        tests = (self._is_of_class, self._is_selected, self._is_free, self._is_tolerated, self._is_enough)
+        tests: tuple[Callable[[int], bool], ...] = (
+            lambda index: self.ask.chooser.is_of_class(self.content(index)) is True,
+            # A request for all devices does not want those with too little capacity.
+            lambda index: (
+                not (self.ask.is_all and self._lacks_capacity(index))
+                and self.ask.chooser.choose(self.content(index)) is True
+            ),
+            self._is_free,
+            self._is_tolerated,
+            lambda index: not self._lacks_capacity(index) and not self._lacks_counters(index),
+        )
         matches = self.view.matches
         stage = (1 << len(self.view.devices)) - 1
         if matches is not None:  # slices that state the node of each device
@@ -223,10 +233,8 @@ class Funnel:
             {(view.pool_of[index], *key): amount for key, amount in self.content(index).consumes.items()}
             for index in places
         ]
-        return together(len(places) if self.wanted is None else self.wanted, drawing, self._free)
-
-    def _free(self, counter: Key) -> int | None:
-        return self.left(counter[0]).counters.get(counter[1:])
+        wanted = len(places) if self.wanted is None else self.wanted
+        return together(wanted, drawing, lambda counter: self.left(counter[0]).counters.get(counter[1:]))
 
     @cached_property
     def unused(self) -> list[Unused]:
@@ -252,7 +260,9 @@ class Funnel:
             stage, text = self._reason(index)
             driver, pool = device.slice.driver, device.slice.pool
             holders = self._holders(index, stage)
-            lacks = self._lacks(index, stage)
+            lacks = self._lacks_counters(index) if stage == COUNTERS else ()
+            if stage == CAPACITY and (lack := self._lacks_capacity(index)):
+                lacks = (lack,)
             taints = tuple(self.ask.untolerated(device.content)) if stage == TAINT else ()
             found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks, taints))
         return found
@@ -263,13 +273,6 @@ class Funnel:
             device = self.view.devices[index]
             holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
             yield DeviceReason(device.slice.driver, device.slice.pool, device.name, COUNTERS, "", tuple(holders))
-
-    def _lacks(self, index: int, stage: str) -> tuple[Lack, ...]:
-        """Return the capacity or counters that rule out a device."""
-        if stage == COUNTERS:
-            return self._lacks_counters(index)
-        lack = self._lacks_capacity(index) if stage == CAPACITY else None
-        return (lack,) if lack else ()
 
     def _holders(self, index: int, stage: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
@@ -290,22 +293,11 @@ class Funnel:
 
     # -- the stages
 
-    def _is_of_class(self, index: int) -> bool:
-        return self.ask.chooser.is_of_class(self.content(index)) is True
-
-    def _is_selected(self, index: int) -> bool:
-        # A request for all devices does not want those with too little capacity.
-        is_wanted = not self.ask.is_all or not self._lacks_capacity(index)
-        return is_wanted and self.ask.chooser.choose(self.content(index)) is True
-
     def _is_free(self, index: int) -> bool:
         return self.ask.is_admin or not self.view.taken >> index & 1
 
     def _is_tolerated(self, index: int) -> bool:
         return not self.view.variant.features.DeviceTaints or self.ask.tolerates(self.content(index))
-
-    def _is_enough(self, index: int) -> bool:
-        return not self._lacks_capacity(index) and not self._lacks_counters(index)
 
     def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> Lack | None:
         content, view = self.content(index), self.view
@@ -402,7 +394,9 @@ class Funnel:
     def _tainted(self, index: int) -> str:
         if self._is_tolerated(index):
             return ""
-        taints = [_shown(each) for each in self.ask.untolerated(self.content(index))]
+        untolerated = self.ask.untolerated(self.content(index))
+        values = [(each, f"={each['value']}" if each.get("value") else "") for each in untolerated]
+        taints = [f"{each['key']}{value}:{each['effect']}" for each, value in values]
         return (
             f"taint {taints[0]} is not tolerated"
             if len(taints) == 1
@@ -419,11 +413,6 @@ class Funnel:
 
 def _counter_sets(device: Device) -> set[str]:
     return {counter_set for counter_set, _ in device.content.consumes}
-
-
-def _shown(taint: Mapping[str, Any]) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint['effect']}"
 
 
 def _places(devices: int) -> Iterator[int]:
@@ -603,8 +592,14 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
     taking: dict[str, dict[Funnel, int]] = {}
     left: dict[str, dict[int, int]] = {}
     for each in funnels:
-        takes = _shares(each)
-        for name in _names_of_all(takes.values()):
+        contents = {index: each.content(index) for index in each.places}
+        if each.ask.is_admin or not all(content.is_shared for content in contents.values()):
+            continue
+        takes = {index: take for index, content in contents.items() if (take := each.ask.takes(content))}
+        first, *others = [take.amounts for take in takes.values()] or [{}]
+        for name in first:
+            if not all(name in other for other in others):
+                continue
             taking.setdefault(name, {})[each] = min(take.amounts[name] for take in takes.values()) * each.least
             for index, take in takes.items():
                 used = (each.view.capacity_used(index) or {}).get(name, 0)
@@ -614,20 +609,6 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
         if len(amounts) > 1 and needed > remains:
             much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
             yield f"{_joined([*amounts], title)} take at least {much}"
-
-
-def _shares(funnel: Funnel) -> dict[int, Take]:
-    """Return what a request takes of the devices left for it; nothing unless all of these may be shared."""
-    contents = {index: funnel.content(index) for index in funnel.places}
-    if funnel.ask.is_admin or not all(each.is_shared for each in contents.values()):
-        return {}
-    return {index: take for index, each in contents.items() if (take := funnel.ask.takes(each))}
-
-
-def _names_of_all(takes: Iterable[Take]) -> list[str]:
-    """Return the capacities that a request takes of each device, in their order."""
-    first, *others = [each.amounts for each in takes] or [{}]
-    return [name for name in first if all(name in each for each in others)]
 
 
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:

@@ -195,7 +195,10 @@ class Memories:
                     and (
                         choice,
                         ask.tolerates(content),
-                        ask.takes(content) is not None and self._values(ask, index),
+                        ask.takes(content) is not None
+                        and tuple(
+                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
+                        ),
                     )
                     for ask, choice in zip(asks, choices, strict=True)
                 ]
@@ -211,11 +214,6 @@ class Memories:
             tuple(sorted((view.capacity_used(index) or {}).items())),
         )
         return self._numbers.setdefault(parts, len(self._numbers))
-
-    def _values(self, ask: Ask, index: int) -> Hashable:
-        content = self._view.devices[index].content
-        constraints = self._state.constraints[ask.claim]
-        return tuple([constraints[number].attribute.of(content) for number in ask.constraints])
 
 
 def _parts(value: Any) -> int:

@@ -98,7 +98,9 @@ def gather(
     if catalog.with_counters and variant.features.PartitionableDevices and variant.sees_all_counters:
         seen += [each for pool in {each.id for each in seen} for each in catalog.with_counters.get(pool, ())]
     if variant.is_sorted:
-        seen.sort(key=lambda each: (_is_of_no_node(each, variant), each.order))
+        # Slices with counters come after those of nodes, if all nodes look at them.
+        are_last = variant.sees_all_counters
+        seen.sort(key=lambda each: (not each.node_name or (are_last and bool(each.counter_sets)), each.order))
     else:
         seen.sort(key=lambda each: (_comes_last(each, variant), each.order))
     found: dict[PoolId, list[Slice]] = {}
@@ -112,11 +114,6 @@ def gather(
     elif variant.knows_capacity:
         pools.sort(key=lambda pool: pool.has_binding_conditions)
     return pools
-
-
-def _is_of_no_node(each: Slice, variant: Implementation) -> bool:
-    """Tell whether a slice comes after those of nodes; so do slices with counters, if all nodes look at them."""
-    return not each.node_name or (variant.sees_all_counters and bool(each.counter_sets))
 
 
 def _comes_last(each: Slice, variant: Implementation) -> bool:

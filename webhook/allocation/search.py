@@ -96,7 +96,9 @@ class Bounds:
             if self._counters.is_too_much(self._picked, wanted):
                 return True
         return any(
-            self._is_unmatched(claim, number, needs) for claim in claims for number in range(self._constraints(claim))
+            self._is_unmatched(claim, number, needs)
+            for claim in claims
+            for number in range(len(self._state.constraints[claim]))
         )
 
     @property
@@ -113,9 +115,6 @@ class Bounds:
         if found is None:
             found = self._costs[ask] = {} if self._counters is None else self._counters.least_cost(self._eligible[ask])
         return found
-
-    def _constraints(self, claim: int) -> int:
-        return len(self._state.constraints[claim])
 
     def _later(self, position: int) -> Iterator[_Need]:
         """Return the needs of the requests from a position on; requests with alternatives are left out."""

@@ -67,7 +67,12 @@ def unused_on(
         known = seen if is_outdated else unusable
         if each.id not in known and _serves(each, node, labels):
             by_reason.setdefault((each.id, why), []).append(each)
-    return [_of(id_, slices, why) for (id_, why), slices in by_reason.items() if any(each.devices for each in slices)]
+    found = []
+    for (id_, why), slices in by_reason.items():
+        if devices := [device for each in slices for device in each.devices]:
+            contents = {id(device.content): device.content for device in devices}
+            found.append(Unused("/".join(id_), why, tuple(contents.values()), len(devices)))
+    return found
 
 
 def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
@@ -103,9 +108,3 @@ def _contradictory(slices: Sequence[Slice]) -> str:
     """List the numbers of slices that the slices of a pool state; empty if they agree."""
     counts = sorted({each.count for each in slices})
     return ", ".join(map(str, counts)) if len(counts) > 1 else ""
-
-
-def _of(id_: PoolId, slices: Sequence[Slice], why: str) -> Unused:
-    contents = {id(device.content): device.content for each in slices for device in each.devices}
-    devices = sum(len(each.devices) for each in slices)
-    return Unused("/".join(id_), why, tuple(contents.values()), devices)

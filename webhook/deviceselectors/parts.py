@@ -133,11 +133,9 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            program = self._programs[id(part)] = self._program(part)
+            checked = scope.Checked(self.text, part, BOOL, is_checked=True)
+            program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
-
-    def _program(self, part: Expression) -> Program:
-        return self._environment.program(scope.Checked(self.text, part, BOOL, is_checked=True))
 
     def first_false_part(self, bindings: Mapping[str, Any]) -> tuple[Expression | None, str]:
         """Return the part that made the selector false or fail for a device, with the error, if there is one.
@@ -275,7 +273,9 @@ def compared(node: Expression) -> tuple[Expression | None, str]:
         return None, ""
     if node.function == INDEX:
         return node, "false" if negated else "true"
-    return _ordered(node, negated=negated) or _named(node, negated=negated) or (None, "")
+    if found := ordering(node):
+        return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
+    return _named(node, negated=negated) or (None, "")
 
 
 class Ordering(NamedTuple):
@@ -309,13 +309,6 @@ def ordering(node: Expression) -> Ordering | None:
     if subject is None or _constant(wanted) is None:
         return None
     return Ordering(subject, operator, wanted)
-
-
-def _ordered(node: Call, *, negated: bool) -> tuple[Expression, str] | None:
-    found = ordering(node)
-    if found is None:
-        return None
-    return found.subject, f"{_NEGATED[found.operator] if negated else found.operator} {_constant(found.wanted)}"
 
 
 def _named(node: Call, *, negated: bool) -> tuple[Expression, str] | None:

@@ -372,7 +372,9 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         raise MalformedError(f"{kind} without metadata")
     served = find(version or _version_of(kind), kind)
     if served is None:
-        return _stored_node(obj) if kind == "Node" else obj
+        if kind == "Node" and (problem := refused(obj)):
+            raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
+        return obj
     obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
     try:
         known = conversion.to_v1(obj)
@@ -381,17 +383,6 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         ) from error
     return conversion.with_defaults(known) if kind in CLAIMS else known
-
-
-def _stored_node(node: JSONObject) -> JSONObject:
-    """Return a Node.
-
-    Raises:
-        MalformedError: No API server would have stored it.
-    """
-    if problem := refused(node):
-        raise MalformedError(f"Node {name_of(node)}: {problem.path}: {problem.message}")
-    return node
 
 
 def _version_of(kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
@@ -22,6 +23,8 @@ _LOCAL: Final = frozenset({"pcibusid", "pciaddress", "pciaddr", "deviceid"})
 """Those that tell it from others of its node."""
 _VAGUE: Final = "deviceid"
 """The name that some drivers give to the number of a model."""
+_ADDRESS: Final = re.compile("^[^:]*:[^:]*:[^:]*$")
+"""How PCI addresses look, such as ``0000:17:00.0``."""
 _PARENT: Final = "parent"
 """How attributes begin that name the hardware of which a device is a part."""
 
@@ -58,8 +61,9 @@ def hardware_twice(cluster: Cluster) -> Iterator[Found]:
                     continue
                 said.add(key)
                 what = "is a part of the same hardware as" if other.is_part else "is the same hardware as"
+                where = f"slice {first.device.slice.name}"
                 message = (
-                    f"device {other.device.name} {what} device {first.device.name} of {_home(first.device)}: both have "
+                    f"device {other.device.name} {what} device {first.device.name} of {where}: both have "
                     f"{other.name} {value[-1]}, and no shared counter keeps them from being allocated twice"
                 )
                 hint = "publish each piece of hardware once, or let both devices consume the same counters"
@@ -91,13 +95,9 @@ def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
     if own in _GLOBAL:
         return "uuid", value
     node = text(device.content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
-    if own not in _LOCAL or not node or (own == _VAGUE and not _is_address(value)):
+    if own not in _LOCAL or not node or (own == _VAGUE and not _ADDRESS.search(value)):
         return ()
     return "pci", node, value.lower()
-
-
-def _is_address(value: str) -> bool:
-    return value.count(":") == 2  # noqa: PLR2004 - as in 0000:17:00.0
 
 
 def _clash(first: Piece, other: Piece) -> bool:
@@ -116,15 +116,10 @@ def _clash(first: Piece, other: Piece) -> bool:
 def _parent(attributes: object) -> str:
     """Return the hardware of which a device is a part; empty if it is whole."""
     known = mapping({"of": attributes}, "of")
-    return next((text(each, "string") for name, each in known.items() if _is_parent(name)), "")
-
-
-def _is_parent(name: str) -> bool:
-    return name.rpartition("/")[2].lower().startswith(_PARENT)
-
-
-def _home(device: Device) -> str:
-    return f"slice {device.slice.name}"
+    return next(
+        (text(each, "string") for name, each in known.items() if name.rpartition("/")[2].lower().startswith(_PARENT)),
+        "",
+    )
 
 
 @rule("slice-without-node")

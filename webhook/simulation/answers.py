@@ -173,6 +173,7 @@ class Overlay(NamedTuple):
         helps: For each change of the answer's help, the nodes that it opens, and what the pod gets on the first.
     """
 
+    pod: JSONObject
     depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
@@ -193,16 +194,7 @@ class Answers:
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return {
-            "namespace": namespace_of(placement.pod),
-            "name": name_of(placement.pod),
-            "node": placement.node,
-            "condition": placement.condition,
-            "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
-            "candidates": list(placement.candidates[:NAMED_MAX]),
-            "candidateCount": len(placement.candidates),
-            "why": _why(_reason(placement, why["nodes"]), why, self._notes(placement)),
-        }
+        return _answer(placement, _why(_reason(placement, why["nodes"]), why, self._notes(placement)))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -215,7 +207,7 @@ class Answers:
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
         self._keep(verdicts)
-        return Overlay(depths, helps)
+        return Overlay(placement.pod, depths, helps)
 
     def _keep(self, verdicts: Verdicts | None) -> None:
         """Note that changes which were tried have left the cluster as it was, with a longer log."""
@@ -225,16 +217,7 @@ class Answers:
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
         """Return the result of a pod that was not simulated."""
-        return {
-            "namespace": namespace_of(pod),
-            "name": name_of(pod),
-            "node": None,
-            "condition": None,
-            "claims": {},
-            "candidates": [],
-            "candidateCount": 0,
-            "why": _why(reason, _nothing(), []),
-        }
+        return _answer(Placement(pod, None, None), _why(reason, _nothing(), []))
 
     def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
@@ -286,7 +269,8 @@ class Answers:
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"
                 for each in placement.claims
                 if (allocation := allocation_of(each)) and not allocation.get("allocationTimestamp")
-                if placement.candidates or _is_of_others(each, placement.pod)
+                if placement.candidates
+                or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
             ]
         notes += [*self._gone(placement), *self._ungated(placement)]
         assumed = map(self._cluster.assumed, placement.claims)
@@ -316,6 +300,19 @@ class Answers:
                 f"a DeviceClass provides the extended resource {name}, "
                 f"but the scheduler of Kubernetes {settings} does not look for it without the feature gate {EXTENDED}"
             )
+
+
+def _answer(placement: Placement, why: JSONObject) -> dict[str, Any]:
+    return {
+        "namespace": namespace_of(placement.pod),
+        "name": name_of(placement.pod),
+        "node": placement.node,
+        "condition": placement.condition,
+        "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
+        "candidates": list(placement.candidates[:NAMED_MAX]),
+        "candidateCount": len(placement.candidates),
+        "why": why,
+    }
 
 
 def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:
@@ -355,11 +352,6 @@ def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
         "tried": advice.tried,
         "allTried": advice.is_complete,
     }
-
-
-def _is_of_others(claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether others use a claim, so that the scheduler does not deallocate it for a pod."""
-    return any(text(each, "uid") != uid_of(pod) for each in items(claim, "status", "reservedFor"))
 
 
 def _renamed(why: JSONObject, names: Mapping[str, str]) -> JSONObject:
@@ -428,7 +420,9 @@ class _LeftOut:
         used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
-        if self._mistakes_devices and any(map(_wants_several, placement.claims)):
+        if self._mistakes_devices and any(
+            _wants_several(asks) for claim in placement.claims for _, asks in requests(claim)
+        ):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
                 "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
@@ -455,9 +449,8 @@ class _LeftOut:
         return self._lowest < priority(pod, self._inventory)
 
 
-def _wants_several(claim: JSONObject) -> bool:
-    """Tell whether a request or alternative of a claim may get more than one device."""
-    return any(text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for _, each in requests(claim))
+def _wants_several(asks: JSONObject) -> bool:
+    return text(asks, "allocationMode") == "All" or (number(asks, "count") or 1) > 1
 
 
 def _used(spec: JSONObject) -> Iterator[str]:

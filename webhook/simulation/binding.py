@@ -125,15 +125,18 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
         now: The time at which its status is looked at.
     """
     found = []
+    since = time_of(text(allocation_of(claim), "allocationTimestamp"))
+    left = _seconds(TIMEOUT if since is None else TIMEOUT - (now - since))
+    statuses = {device_of(each): each for each in reversed(items(claim, "status", "devices"))}
     for result in results_of(claim):
-        known = {text(each, "type"): each for each in _conditions(claim, result)}
+        known = {text(each, "type"): each for each in items(statuses.get(device_of(result)), "conditions")}
         true = {name for name, each in known.items() if text(each, "status") == "True"}
         missing = tuple(each for each in texts(result, "bindingConditions") if each not in true)
         failed = next((known[each] for each in texts(result, "bindingFailureConditions") if each in true), None)
         if missing or failed:
             reported = tuple(known[each] for each in missing if each in known)
             place = "/".join(device_of(result))
-            found.append(Awaited(text(result, "device"), place, missing, failed, reported, _left(claim, now)))
+            found.append(Awaited(text(result, "device"), place, missing, failed, reported, left))
     return found
 
 
@@ -164,12 +167,6 @@ def is_unavailable(claim: JSONObject, now: datetime) -> bool:
     return any(each.is_unavailable for each in awaited(claim, now))
 
 
-def _left(claim: JSONObject, now: datetime) -> int:
-    """Return the seconds that the scheduler still waits for the devices of a claim."""
-    since = time_of(text(allocation_of(claim), "allocationTimestamp"))
-    return _seconds(TIMEOUT if since is None else TIMEOUT - (now - since))
-
-
 def _seconds(time: timedelta) -> int:
     return math.floor(time.total_seconds())
 
@@ -178,13 +175,6 @@ def _said(condition: JSONObject) -> str:
     """Write a condition with what its driver says of it."""
     why = ": ".join(filter(None, (text(condition, "reason"), text(condition, "message"))))
     return f"{text(condition, 'type')} is {text(condition, 'status')}{why and f' ({why})'}"
-
-
-def _conditions(claim: JSONObject, result: JSONObject) -> list[JSONObject]:
-    for status in items(claim, "status", "devices"):
-        if device_of(status) == device_of(result):
-            return items(status, "conditions")
-    return []
 
 
 TIMED: Final = ("Node", "Pod", "ResourceClaim")

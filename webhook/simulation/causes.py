@@ -180,7 +180,8 @@ def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
     if group["reasons"] == [UNAVAILABLE] and group["details"]:
         return "; ".join(group["details"])
     texts = [_of_reason(each, nodes) for each in group["reasons"]]
-    return f"{', '.join(texts)}{_detailed(group)}"
+    details = f": {'; '.join(group['details'])}" if group["details"] else ""
+    return f"{', '.join(texts)}{details}{', and too few devices' if group['requests'] else ''}"
 
 
 def _of_reason(reason: str, nodes: str) -> str:
@@ -189,11 +190,6 @@ def _of_reason(reason: str, nodes: str) -> str:
     if nodes.startswith("1 "):
         reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
     return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
-
-
-def _detailed(group: JSONObject) -> str:
-    besides = ", and too few devices" if group["requests"] else ""
-    return (f": {'; '.join(group['details'])}" if group["details"] else "") + besides
 
 
 def _which_lack(count: int) -> str:

@@ -100,10 +100,11 @@ def _state(cluster: Cluster, claim: JSONObject | None) -> str:
 
 
 def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
-    if (namespace, text(consumer, "name")) in cluster.copies:
+    name = text(consumer, "name")
+    if (namespace, name) in cluster.copies:
         return COPY
-    pod = cluster.inventory.find("Pod", text(consumer, "name"), namespace)
-    if pod is None or (text(pod, "metadata", "uid") and text(pod, "metadata", "uid") != text(consumer, "uid")):
+    pod = cluster.inventory.find("Pod", name, namespace)
+    if pod is None or text(pod, "metadata", "uid") not in {"", text(consumer, "uid")}:
         return GONE if namespace in cluster.namespaces_of_pods else ""
     if has_ended(pod):
         return FINISHED

@@ -168,7 +168,7 @@ class Explainer:
         found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
         for node, verdict in verdicts.by_node.items():
             attempt = _attempt(node, verdict, round_)
-            for funnel in self._funnels(attempt, node) if attempt else ():
+            for funnel in attempt.explain(self._cluster.nodes[node].node) if attempt else ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
                     key = device.slice.driver, device.slice.pool, device.name
@@ -183,19 +183,22 @@ class Explainer:
         if attempt is None:
             taken = [(request, *each.items()) for request, each in verdict.taken.items()]
             return reasons, verdict.unavailable, tainted, *taken
-        funnels = self._funnels(attempt, node)
+        funnels = attempt.explain(self._cluster.nodes[node].node)
         return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
 
     def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         resolvable = verdict.refusal is not None and verdict.refusal.resolvable
-        resolvable = resolvable or _fits(round_.needs, verdict, self._cluster.nodes[nodes[0]])
+        if verdict.taken:  # the node has what the devices take of it, but for other pods
+            wanted = round_.needs.demand.with_more(total(verdict.taken)).requests
+            allocatable = self._cluster.nodes[nodes[0]].allocatable
+            resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
         details = [*self._details(nodes, verdict, round_.needs)]
         attempt = _attempt(nodes[0], verdict, round_)
         if attempt is None:
             return Group(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
-        funnels = self._funnels(attempt, nodes[0])
+        funnels = attempt.explain(self._cluster.nodes[nodes[0]].node)
         compete = _compete(funnels)
         requests = tuple(self._request(each, attempt, nodes, round_.needs, compete=compete) for each in funnels)
         details += filter(None, [_conflict(funnels, round_.needs)])
@@ -214,9 +217,6 @@ class Explainer:
             if shares and len(nodes) == 1:
                 yield from self._cluster.users(nodes[0], verdict.refusal.missing)
 
-    def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
-        return attempt.explain(self._cluster.nodes[node].node)
-
     def _request(
         self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs, *, compete: bool
     ) -> JSONObject:
@@ -229,7 +229,7 @@ class Explainer:
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
         for node in nodes[:_LOOKED_AT_MAX]:
-            for each in self._funnels(attempt, node):
+            for each in attempt.explain(self._cluster.nodes[node].node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
                     found.add(each, reasons)
@@ -360,7 +360,7 @@ def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:
     """Return the attempt to allocate devices that failed on a node, if only beside a lack of other resources."""
     if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
         verdict = round_.filter_devices(node)
-    return round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
+    return round_.on(node).attempt if verdict.by_devices and not verdict.error else None
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
@@ -414,14 +414,6 @@ def _subject(claim: str, request: str, needs: Needs) -> str:
         return f"request {request}"
     container, resource = resource_of(needs.pod, request)
     return f"extended resource {resource} of container {container}"
-
-
-def _fits(needs: Needs, verdict: Verdict, node: NodeState) -> bool:
-    """Tell whether a node has what a pod's devices take of it, but for other pods."""
-    if not verdict.taken:
-        return False
-    wanted = needs.demand.with_more(total(verdict.taken)).requests
-    return all(amount <= node.allocatable.get(name, 0) for name, amount in wanted.items())
 
 
 _SETS_MAX: Final = 3

@@ -52,7 +52,8 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
             placement = scheduler.schedule(copy)
         except DeadlineExceededError:
             return Fit(dict(nodes), None, is_cut=True)
-        node = placement.node or (placement.candidates[0] if placement.candidates and not _failed(placement) else None)
+        has_failed = placement.condition is not None and placement.condition["status"] == "False"
+        node = placement.node or (placement.candidates[0] if placement.candidates and not has_failed else None)
         if node is None:
             return Fit(dict(nodes), placement)
         nodes[node] += 1
@@ -67,10 +68,6 @@ def shared(pod: JSONObject) -> str:
         return ""
     claims = ", ".join(f"{namespace_of(pod)}/{name}" for name in names)
     return f"all these pods share claim {claims}: with a ResourceClaimTemplate, each has its own"
-
-
-def _failed(placement: Placement) -> bool:
-    return placement.condition is not None and placement.condition["status"] == "False"
 
 
 def _copy(pod: JSONObject, number: int) -> JSONObject:

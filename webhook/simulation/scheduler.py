@@ -124,11 +124,17 @@ class Scheduler:
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            notes = filter(None, [uses.note, *self._refused(pod)])
-            return Placement(pod, None, None, reason=uses.reason, notes=tuple(notes))
+            keys = (
+                (namespace_of(pod), source(each, "resourceClaimName")) for each in items(pod, "spec", "resourceClaims")
+            )
+            known = cluster.refused
+            refusals = [_REFUSED.format("/".join(key), known[key]) for key in keys if known.get(key)]
+            return Placement(pod, None, None, reason=uses.reason, notes=tuple(filter(None, [uses.note, *refusals])))
         for use in uses:
             if refused := cluster.refusal(use.claim):
-                return self._without_claim(pod, use.claim, refused)
+                cluster.delete(use.claim)
+                notes = (_REFUSED.format(full_name_of(use.claim), refused),)
+                return Placement(pod, None, None, reason=not_created(pod).reason, notes=notes)
         before = self._awaited([use.claim for use in uses])
         last: Placement | None = None
         for _ in range(len(uses) + 1):
@@ -184,31 +190,18 @@ class Scheduler:
         cluster = self.cluster
         if placement.needs is None or placement.verdicts is None:
             return False
-        needs = placement.needs._replace(claims=tuple(map(_without_devices, placement.needs.claims)))
+        claims = ({**claim, "status": {}} for claim in placement.needs.claims)
+        needs = placement.needs._replace(claims=tuple(claims))
         with ExitStack() as given_back:
             for claim in placement.claims:
                 given_back.enter_context(cluster.without(claim))
             round_ = Round(cluster, needs)
             suiting = (node for node in placement.verdicts.nodes if round_.filter(node).refusal is None)
             nodes = [*islice(suiting, _ASKED_MAX + 1)]
-            attempts = ((node, round_.attempt_on(node)) for node in nodes[:_ASKED_MAX])
+            attempts = ((node, round_.on(node).attempt) for node in nodes[:_ASKED_MAX])
             found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
             others = (str(funnel.view.devices[place]) not in places for funnel in found for place in funnel.places)
             return len(nodes) <= _ASKED_MAX and not any(others)
-
-    def _without_claim(self, pod: JSONObject, claim: JSONObject, why: str) -> Placement:
-        """Return the placement of a pod that waits for a claim which the API server rejects."""
-        self.cluster.delete(claim)
-        return Placement(
-            pod, None, None, reason=not_created(pod).reason, notes=(_REFUSED.format(full_name_of(claim), why),)
-        )
-
-    def _refused(self, pod: JSONObject) -> Iterator[str]:
-        """Report the claims of a pod that the API server has refused."""
-        for entry in items(pod, "spec", "resourceClaims"):
-            key = namespace_of(pod), source(entry, "resourceClaimName")
-            if why := self.cluster.refused.get(key):
-                yield _REFUSED.format("/".join(key), why)
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""
@@ -256,7 +249,8 @@ class Scheduler:
         verdicts, round_ = self.filter(pod, uses)
         left = round_.needs.leftover
         if left is not None and self._is_being_bound(pod, left):
-            home = next((each.name for each in cluster.nodes if _is_usable_on(each.node, left)), "")
+            selector = mapping(allocation_of(left), "nodeSelector")
+            home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
         uncertain = next(iter(verdicts.uncertain.values()), "")
         placement = Placement(pod, None, None, claims, verdicts=verdicts, needs=round_.needs, uncertain=uncertain)
@@ -312,7 +306,11 @@ class Scheduler:
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
-        if not needs.claims and needs.leftover is None and not self._has_extended(needs):
+        if (
+            not needs.claims
+            and needs.leftover is None
+            and not any(map(self.cluster.extended.has, needs.demand.requests))
+        ):
             return NOTHING_TO_DEALLOCATE, False
         if spare:
             self.cluster.deallocate(spare[0])
@@ -321,9 +319,6 @@ class Scheduler:
             self.cluster.delete(needs.leftover)
             return DELETED, False
         return STILL_NOT, False
-
-    def _has_extended(self, needs: Needs) -> bool:
-        return any(self.cluster.extended.has(name) for name in needs.demand.requests)
 
     def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
@@ -336,9 +331,9 @@ class Scheduler:
         uncertain = uncertain or self._elsewhere(best, round_)
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
-        pending = round_.claims_on(node)
+        pending = round_.on(node).claims
         made = []
-        if round_.made_on(node) is not None:
+        if round_.on(node).made is not None:
             made = [Use("", created(pending[-1]), _consumer(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
         allocations = result.allocations if isinstance(result, Result) else []
@@ -376,14 +371,14 @@ class Scheduler:
 
     def _elsewhere(self, best: Sequence[int], round_: Round) -> str:
         """Say what happens on another node that suits the pod as well, if the pod is bound on one of the two only."""
-        if round_.made_on(best[0]) is None:
+        if round_.on(best[0]).made is None:
             return ""
         pod, release = round_.needs.pod, self.cluster.settings.release
         ways = {round_.delegated(node): node for node in reversed(best)}
         errors = {
             node: binding.unmapped(pod, made, release)
             for node in sorted(ways.values())
-            if (made := round_.made_on(node)) is not None
+            if (made := round_.on(node).made) is not None
         }
         for node, error in errors.items():
             if error != errors[best[0]]:
@@ -428,15 +423,6 @@ def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:
 
 def _consumer(pod: JSONObject) -> Consumer:
     return Consumer(POD, name_of(pod), uid_of(pod))
-
-
-def _is_usable_on(node: JSONObject, claim: JSONObject) -> bool:
-    selector = mapping(allocation_of(claim), "nodeSelector")
-    return not selector or selects(selector, node)
-
-
-def _without_devices(claim: JSONObject) -> JSONObject:
-    return {name: value for name, value in claim.items() if name != "status"}
 
 
 def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:

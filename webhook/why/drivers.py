@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -204,7 +204,11 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     """Say which labels nodes lack that a DaemonSet selects."""
     spec = mapping(workload, "spec", "template", "spec")
     labels = [mapping(each, "metadata", "labels") for each in nodes]
-    lacking = [f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items() if not _any(labels, key, value)]
+    lacking = [
+        f"{key}={value}"
+        for key, value in mapping(spec, "nodeSelector").items()
+        if all(each.get(key) != value for each in labels)
+    ]
     affinity = required(mapping(spec, *REQUIRED))
     if lacking:
         wanted = " and ".join(lacking)
@@ -213,10 +217,6 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     else:
         wanted = " and ".join(f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items())
     return f"{'none has' if len(nodes) != 1 else 'the node lacks'} {wanted}"
-
-
-def _any(labels: Iterable[JSONObject], key: str, value: object) -> bool:
-    return any(each.get(key) == value for each in labels)
 
 
 # -- nodes

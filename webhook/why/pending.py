@@ -451,7 +451,8 @@ class _Pending:
         pinned = next(filter(allocation_of, needs.claims), None)
         if pinned is None and UNSELECTED in refusal.reasons:
             said = self._unselected(states, needs, has_devices=has_devices)
-            return Cause(said, (ref_of(self.pod), *_labels(needs), *nodes))
+            labels = (Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items())
+            return Cause(said, (ref_of(self.pod), *labels, *nodes))
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
@@ -572,10 +573,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
 def _vendor(resource: str) -> str:
     """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
     return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
-
-
-def _labels(needs: Needs) -> Iterator[Ref]:
-    return (Ref("Label", f"{key}={value}") for key, value in mapping(needs.demand.spec, "nodeSelector").items())
 
 
 def _is_of_taint(refusal: Refusal) -> bool:

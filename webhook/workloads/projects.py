@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from webhook.objects import JSONObject, number
+from webhook.objects import JSONObject, mapping, number
 from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
 
@@ -19,12 +19,6 @@ _PARAMETER: Final = "{{"
 """Begins what Argo replaces by a value once the workflow runs."""
 
 
-def _mapping(value: Any, *names: str) -> JSONObject:
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
 def _items(value: Any, name: str) -> list[Any]:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
@@ -33,10 +27,10 @@ def _items(value: Any, name: str) -> list[Any]:
 def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of each template of a workflow: ``resourceClaims`` since Argo Workflows 4.1 (workflow_types.go)."""
     at: Steps = ("spec", "workflowSpec") if obj.get("kind") == "CronWorkflow" else ("spec",)
-    spec = _mapping(obj, *map(str, at))
+    spec = mapping(obj, *map(str, at))
     for index, template in enumerate(_items(spec, "templates")):
         here = (*at, "templates", index)
-        stated = ((template, here), (_mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
+        stated = ((template, here), (mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
         found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
         claims, whose = next(found, ([], here))
         containers = list(_containers(template, here))
@@ -56,19 +50,19 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
 
 def _are_open(claims: list[Any], containers: Sequence[Container], holders: Iterable[Any]) -> bool:
     """Tell whether only a running workflow knows the resources of a pod: they come from a patch or parameters."""
-    patches = (_mapping(each).get("podSpecPatch") for each in holders)
+    patches = (mapping(each).get("podSpecPatch") for each in holders)
     if any(isinstance(each, str) and "resourceClaims" in each for each in patches):
         return True
-    stated = every_object([claims, *(_mapping(each, "resources") for _, each in containers)])
+    stated = every_object([claims, *(mapping(each, "resources") for _, each in containers)])
     return any(isinstance(value, str) and _PARAMETER in value for _, each in stated for value in each.values())
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:
     for name in ("container", "script"):
-        if found := _mapping(template, name):
+        if found := mapping(template, name):
             yield (*at, name), found
     for steps in (("containerSet", "containers"), ("initContainers",), ("sidecars",)):
-        holder = _mapping(template, *steps[:-1])
+        holder = mapping(template, *steps[:-1])
         for index, each in enumerate(_items(holder, steps[-1])):
             if isinstance(each, dict):
                 yield (*at, *steps, index), each
@@ -76,17 +70,17 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
 
 def _known(container: JSONObject) -> JSONObject:
     """Return the resources of a container without the fields that Argo adds."""
-    resources = _mapping(container, "resources")
+    resources = mapping(container, "resources")
     return {"image": "unknown", **({"resources": resources} if resources else {})}
 
 
 def _nim(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
     if obj.get("kind") == "NIMPipeline":
-        for index, each in enumerate(_items(_mapping(obj, "spec"), "services")):
-            yield from _nim_service(obj, _mapping(each, "spec"), ("spec", "services", index, "spec"))
+        for index, each in enumerate(_items(mapping(obj, "spec"), "services")):
+            yield from _nim_service(obj, mapping(each, "spec"), ("spec", "services", index, "spec"))
     else:
-        yield from _nim_service(obj, _mapping(obj, "spec"), ("spec",))
+        yield from _nim_service(obj, mapping(obj, "spec"), ("spec",))
 
 
 def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsIn]:
@@ -107,7 +101,7 @@ def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsI
     if claims:
         container = {"name": "nim", "image": "unknown", "resources": {"claims": uses}}
         template = {"spec": {"containers": [container], "resourceClaims": claims}}
-        scaled = _mapping(spec, "scale").get("enabled") is True
+        scaled = mapping(spec, "scale").get("enabled") is True
         unsure = "spec.scale lets an autoscaler change their number" if scaled else ""
         pod = manifest(obj, template)
         yield PodsIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
@@ -121,22 +115,22 @@ def _whole(value: JSONObject, name: str) -> int:
 def _dynamo(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of each service's ``extraPodSpec`` (dynamo, v1alpha1: ExtraPodSpec and Resources in common.go)."""
     if obj.get("kind") == "DynamoComponentDeployment":
-        yield from _service(obj, _mapping(obj, "spec"), ("spec",))
-    for name, each in _mapping(obj, "spec", "services").items():
+        yield from _service(obj, mapping(obj, "spec"), ("spec",))
+    for name, each in mapping(obj, "spec", "services").items():
         yield from _service(obj, each, ("spec", "services", name))
 
 
 def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     from webhook.api.core.podspec import PodSpec  # few kinds need it
 
-    extra = _mapping(service, "extraPodSpec")
+    extra = mapping(service, "extraPodSpec")
     if not extra.get("resourceClaims") and not extra.get("mainContainer"):
         return
     there = (*at, "extraPodSpec")
-    main = {"name": "main", "image": "unknown", **_mapping(extra, "mainContainer")}
+    main = {"name": "main", "image": "unknown", **mapping(extra, "mainContainer")}
     places: list[tuple[Steps, Steps]] = [((*_CONTAINERS, 0), (*there, "mainContainer"))]
-    if claims := _items(_mapping(service, "resources"), "claims"):
-        own = _mapping(main, "resources")
+    if claims := _items(mapping(service, "resources"), "claims"):
+        own = mapping(main, "resources")
         main["resources"] = {**own, "claims": [*_items(own, "claims"), *claims]}
         start = len(_items(own, "claims"))
         used = (*_CONTAINERS, 0, "resources", "claims")
@@ -148,7 +142,7 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     places += [((*_CONTAINERS, index + 1), (*there, "containers", index)) for index in range(len(others))]
     spec = {name: field for name, field in extra.items() if name in PodSpec.fields}
     pod = manifest(obj, {"spec": {**spec, "containers": [main, *others]}})
-    nodes = _whole(_mapping(service, "multinode"), "nodeCount")
+    nodes = _whole(mapping(service, "multinode"), "nodeCount")
     yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=_whole(service, "replicas") * nodes)
 
 
@@ -163,13 +157,13 @@ _MACHINES: Final[dict[str, Steps]] = {
 def _machine(obj: JSONObject) -> Iterator[PodsIn]:
     """Make the pod of a virtual machine; its devices and networks use claims (kubevirt, schema.go: ClaimRequest)."""
     at = _MACHINES.get(str(obj.get("kind")), ())
-    spec = _mapping(obj, *map(str, at))
+    spec = mapping(obj, *map(str, at))
     requests: list[tuple[Steps, Any]] = []
     for name in ("gpus", "hostDevices"):
-        devices = _items(_mapping(spec, "domain", "devices"), name)
+        devices = _items(mapping(spec, "domain", "devices"), name)
         requests += [((*at, "domain", "devices", name, index), each) for index, each in enumerate(devices)]
     for index, each in enumerate(_items(spec, "networks")):
-        requests.append(((*at, "networks", index, "resourceClaim"), _mapping(each, "resourceClaim")))
+        requests.append(((*at, "networks", index, "resourceClaim"), mapping(each, "resourceClaim")))
     uses: list[JSONObject] = []
     places: list[tuple[Steps, Steps]] = []
     for steps, each in requests:
@@ -184,7 +178,7 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
     if uses or claims:
         container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
         pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
-        count = _whole(_mapping(obj, "spec"), "replicas")
+        count = _whole(mapping(obj, "spec"), "replicas")
         yield PodsIn(pod, (*places, (_CLAIMS, (*at, "resourceClaims")), ((), at)), number=count)
 
 
@@ -210,7 +204,7 @@ def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Knative Serving allows only a part of a pod spec (pkg/apis/serving/fieldmask.go)."""
     at: Steps = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
     hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
-    for path in _uses(_mapping(obj, *map(str, at)), at):
+    for path in _uses(mapping(obj, *map(str, at)), at):
         yield path, "Knative Serving refuses resource claims", hint
 
 
@@ -220,9 +214,9 @@ def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     Of ``resourcesPerNode`` only limits and requests are used (trainer, pkg/runtime/core/trainingruntime.go).
     """
     trainer = ("spec", "trainer", "resourcesPerNode")
-    if _items(_mapping(obj, *trainer), "claims"):
+    if _items(mapping(obj, *trainer), "claims"):
         yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
-    for steps, value in every_object(_mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
+    for steps, value in every_object(mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
         if value.get("resourceClaims"):
             yield (*steps, "resourceClaims"), "a TrainJob cannot add resource claims", _RUNTIME
 
@@ -232,7 +226,7 @@ _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
 
 def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
-    if _items(_mapping(obj, "spec", "resources"), "claims"):
+    if _items(mapping(obj, "spec", "resources"), "claims"):
         yield (
             ("spec", "resources", "claims"),
             "the NIM operator ignores these claims",
@@ -244,7 +238,7 @@ def _uses(spec: JSONObject, at: Steps) -> Iterator[Steps]:
     if spec.get("resourceClaims"):
         yield (*at, "resourceClaims")
     for index, container in enumerate(_items(spec, "containers")):
-        if _items(_mapping(container, "resources"), "claims"):
+        if _items(mapping(container, "resources"), "claims"):
             yield (*at, "containers", index, "resources", "claims")
 
 
@@ -264,7 +258,7 @@ def made_templates(obj: JSONObject) -> Iterator[str]:
     while pending:
         value = pending.pop()
         if isinstance(value, dict):
-            name = _mapping(value, "resourceClaimTemplate").get("name")
+            name = mapping(value, "resourceClaimTemplate").get("name")
             if isinstance(name, str):
                 yield name
             pending += value.values()

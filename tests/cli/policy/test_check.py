@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE
-from tests.command import draguard, findings, process, reported
+from tests.command import draguard, findings, reported
 from tests.policy.examples import binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 
@@ -182,7 +182,7 @@ class TestCheck:
 
     def test_sound_policies_pass(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
-        done = process("policy", "check", folder)
+        done = draguard("policy", "check", folder)
         assert (done.code, done.err) == (0, "")
         assert (
             done.out
@@ -191,7 +191,7 @@ class TestCheck:
 
     def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
-        done = process("policy", "check", folder)
+        done = draguard("policy", "check", folder)
         assert (done.code, done.err) == (1, "")
         assert f"{folder}/p.yaml:10:35: error " in done.out
         assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out

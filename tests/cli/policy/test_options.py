@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS
-from tests.command import ROOT, draguard, findings, process
+from tests.command import ROOT, draguard, findings
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from webhook.documents.dump import dump
@@ -406,7 +406,7 @@ class TestValidate:
 
     def test_a_path_that_does_not_exist_is_wrong_use(self, write: Callable[..., Path]) -> None:
         folder = write(pod=[NODELESS])
-        done = process("validate", "--policies", folder / "gone", folder / "pod.yaml")
+        done = draguard("validate", "--policies", folder / "gone", folder / "pod.yaml")
         assert (done.code, done.err) == (2, "")
         assert done.out.startswith(f"{folder}/gone: error unreadable: no such file or directory")
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
-from tests.command import ROOT, draguard, findings, process, reported
+from tests.command import ROOT, draguard, findings, reported
 from tests.policy.examples import policy
 
 WHOLE = (
@@ -25,18 +25,18 @@ WHOLE = (
 
 class TestTest:
     def test_suites_that_pass_and_see_everything_pass(self, write: Callable[..., Path]) -> None:
-        done = process("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
+        done = draguard("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
         assert done == (0, "3 cases in 1 suite: 3 passed (Kubernetes 1.37); 2 of 2 expressions covered\n", "")
 
     def test_nothing_is_tested_if_the_api_server_refuses_a_policy(self, write: Callable[..., Path]) -> None:
         folder = write(policy=LIMITED.replace("containers)", "containers"), tests=WHOLE)
-        done = process("policy", "test", folder)
+        done = draguard("policy", "test", folder)
         assert (done.code, "error validating-expressions" in done.out, "error case" in done.out) == (1, True, False)
         assert f"note: not run: {folder}/tests.yaml, as the API server refuses what it tests\n" in done.out
 
     def test_what_fails_is_shown_where_it_was_expected(self, write: Callable[..., Path]) -> None:
         folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
-        done = process("policy", "test", folder)
+        done = draguard("policy", "test", folder)
         assert (done.code, done.err) == (1, "")
         assert done.out.splitlines() == [
             f'{folder}/tests.yaml:14:28: error case: {where}: a bad one: message: expected "worse", got "bad name"',

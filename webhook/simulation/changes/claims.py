@@ -21,7 +21,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, text, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import wanted_of
-from webhook.simulation.changes.change import Change, in_claim
+from webhook.simulation.changes.change import Change, in_claim, these
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
 from webhook.spelling import nearest
@@ -178,8 +178,13 @@ class _Request:
             self._change(f"with {each.text} in {self._title}", 1, expression, _with_selector(selector, each.expression))
             for each in (*lower, *others(parts, self._values))
         ]
-        without = self._change(what, 2, expression, _without_selector(selector))
-        yield without._replace(closer=lambda _: less, selects_less=True)
+        without = self._change(
+            what,
+            2,
+            expression,
+            _setting(selectors=[each for each in items(self._asks, "selectors") if each != selector]),
+        )
+        yield without._replace(closer=these(less), selects_less=True)
 
     def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
         """Correct a name that a selector reads, but no device publishes."""
@@ -204,7 +209,8 @@ class _Request:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
         yield from self._of_shares(asked)
-        known = _capacities(self._cluster) if asked else set()
+        devices = (device for each in self._cluster.allocator.catalog.slices if asked for device in each.devices)
+        known = {name for device in devices for name in device.content.capacity}
         for name, wanted in asked.items():
             if name not in known and (meant := _meant(name, known - set(asked))):
                 better = {meant if each == name else each: value for each, value in asked.items()}
@@ -216,15 +222,13 @@ class _Request:
             for each in _largest(self._lacking.get(name, ()), most):
                 yield self._with_amount(asked, name, each)
             if self._is_met:  # by itself, but others take of the same devices
-                yield self._with_half(asked, name, most)
+                # To a fraction, to half of it at most.
+                halves = [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
+                *larger, least = (self._with_amount(asked, name, each) for each in halves)
+                yield least._replace(closer=these(larger))
         if asked:
             what = f"without the capacity that {self._title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
-
-    def _with_half(self, asked: JSONObject, name: str, most: Quantity) -> Change:
-        """Lower a capacity to a fraction, to half of it at most."""
-        *larger, least = (self._with_amount(asked, name, each) for each in _halves(most))
-        return least._replace(closer=lambda _: larger)
 
     def _with_amount(self, asked: JSONObject, name: str, amount: str) -> Change:
         what = f"with {name} {amount} in place of {asked[name]} in {self._title}"
@@ -246,12 +250,12 @@ class _Request:
             fewer = [
                 self._with_count(self._most, each, instead) for each in sorted(self._had, reverse=True) if each > 1
             ]
-            yield self._with_count(self._most, 1, instead)._replace(closer=lambda _: fewer)
+            yield self._with_count(self._most, 1, instead)._replace(closer=these(fewer))
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
             counts = range(wanted) if wanted <= _COUNTS_MAX else {*self._had, wanted - 1, *halves}
             less = [self._with_count(wanted, each) for each in sorted(counts, reverse=True) if 1 < each < wanted]
-            yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
+            yield self._with_count(wanted, 1)._replace(closer=these(less))
 
     def _with_count(self, wanted: int, count: int, instead: str = "") -> Change:
         what = f"with count {count}{instead} in {self._title}"
@@ -279,12 +283,6 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
 
-def _capacities(cluster: Cluster) -> set[str]:
-    """Return the names of the capacities of devices, as they are published."""
-    slices = cluster.allocator.catalog.slices
-    return {name for each in slices for device in each.devices for name in device.content.capacity}
-
-
 def _meant(name: str, known: set[str]) -> str:
     """Return the capacity that a name probably means: one of the same name, but for the domain, or a similar one."""
     alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
@@ -295,11 +293,6 @@ def _largest(values: Iterable[str], below: Quantity | None = None) -> list[str]:
     """Return the largest of some amounts, or of those below another one."""
     known = {each for value in values if (each := readable_quantity(value)) and (below is None or each < below)}
     return [str(each) for each in sorted(known, reverse=True)[:_AMOUNTS_MAX]]
-
-
-def _halves(most: Quantity) -> list[str]:
-    """Return half, a quarter and so on of an amount."""
-    return [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
 
 
 def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
@@ -325,10 +318,6 @@ def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
 
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:
     return lambda asks: asks.update(fields)
-
-
-def _without_selector(selector: JSONObject) -> Callable[[JSONObject], object]:
-    return lambda asks: asks.update(selectors=[each for each in items(asks, "selectors") if each != selector])
 
 
 def _with_selector(selector: JSONObject, expression: str) -> Callable[[JSONObject], object]:

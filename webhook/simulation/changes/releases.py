@@ -37,14 +37,23 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     for name, index in own.items():
         if len(items(needs.claims[index], "status", "reservedFor")) >= CONSUMERS_MAX:
             what = f"once one of the {CONSUMERS_MAX} pods of claim {name} is gone"
-            yield Change(what, 3, f"claim {name}", in_claim(index, _leave), parts=_LEFT)
+            yield Change(
+                what,
+                3,
+                f"claim {name}",
+                in_claim(index, lambda claim: claim["status"]["reservedFor"].pop(0)),
+                parts=_LEFT,
+            )
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
-    on = dict.fromkeys(_on(cluster, {node for g in groups if g.resolvable for node in g.nodes}))
+    nodes = {node for g in groups if g.resolvable for node in g.nodes}
+    claims = cluster.inventory.all("ResourceClaim") if nodes else ()
+    on = dict.fromkeys(full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes))
     for name, claim in islice(_releasable(cluster, (*own, *held), on, needs.pod), _RELEASED_MAX):
-        is_same = _is_of_same(cluster, claim, needs.pod)
+        is_same, count = _is_of_same(cluster, claim, needs.pod), len(results_of(claim))
+        size = f" with {count} devices" if count > 1 else ""
         by = ", by fewer replicas" if is_same else ""
-        what = f"once claim {name}{_size(claim)} is released{used_by(holder(cluster, name, 0))}{by}"
-        edit = in_claim(own[name], _deallocate) if name in own else same
+        what = f"once claim {name}{size} is released{used_by(holder(cluster, name, 0))}{by}"
+        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
         yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
 
 
@@ -86,24 +95,3 @@ def _is_of_gang(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
         and namespace == namespace_of(pod)
         and any(at(each, "spec", "schedulingGroup") == group for each in pods)
     )
-
-
-def _size(claim: JSONObject) -> str:
-    """Write how many devices a claim has, if there are several."""
-    count = len(results_of(claim))
-    return f" with {count} devices" if count > 1 else ""
-
-
-def _leave(claim: JSONObject) -> None:
-    del claim["status"]["reservedFor"][0]
-
-
-def _deallocate(claim: JSONObject) -> None:
-    claim["status"] = {}
-
-
-def _on(cluster: Cluster, nodes: Collection[str]) -> Iterator[str]:
-    """Return the claims whose pods run on some nodes."""
-    for claim in cluster.inventory.all("ResourceClaim") if nodes else ():
-        if not cluster.nodes_of(claim).isdisjoint(nodes):
-            yield full_name_of(claim)

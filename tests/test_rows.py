@@ -1,0 +1,20 @@
+"""Tests of tables fail if a row fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rows import each_row
+
+
+def test_all_rows_that_fail_are_shown() -> None:
+    @each_row(("value", "expected"), [(1, 1), (2, 3), (4, 4), (5, 6)])
+    def check(value: int, expected: int) -> None:
+        assert value == expected
+
+    with pytest.raises(ExceptionGroup, match="2 of 4 rows fail") as raised:
+        check()
+    assert [each.__notes__ for each in raised.value.exceptions] == [
+        ["with {'value': 2, 'expected': 3}"],
+        ["with {'value': 5, 'expected': 6}"],
+    ]
