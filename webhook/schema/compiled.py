@@ -31,6 +31,8 @@ from webhook.schema.fields import (
     Default,
     Field,
     Recheck,
+    Spelled,
+    StructFields,
     Walk,
     decoding_later,
 )
@@ -156,7 +158,7 @@ class CompiledStruct:
     def spell(self, path: Path) -> Path:
         """Return a path as the API server spells it; names of unknown fields stay."""
         spelled: list[str | int] = []
-        struct: CompiledStruct | None = self
+        struct: StructFields | None = self
         for step in path:
             if struct is None or type(step) is not str:
                 spelled.append(step)
@@ -167,7 +169,7 @@ class CompiledStruct:
             spelled += steps
         return Path(spelled)
 
-    def spelling(self, name: str) -> tuple[tuple[str, ...], CompiledStruct | None]:
+    def spelling(self, name: str) -> Spelled:
         """Return the API server's spelling of a field of this struct, and the struct that the field holds."""
         if name in self.wire and name not in self.fields:
             for holder in self.inline:
@@ -298,7 +300,7 @@ class CompiledStruct:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
         return walks | dict.fromkeys(self.wire.keys() - walks.keys(), lambda _: NOTHING), inlined
 
-    def _inner(self) -> list[CompiledStruct]:
+    def _inner(self) -> list[StructFields]:
         """List the structs that are inlined."""
         return [inner for name in self.inline if (inner := self.fields[name].struct)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
 from webhook.records import NamedTuple
@@ -12,13 +12,11 @@ from webhook.release import Release
 from webhook.schema.decoding import Misfit, SchemaFinding
 from webhook.schema.target import OLDEST, Target
 
-if TYPE_CHECKING:
-    from webhook.schema.compiled import CompiledStruct
-
 Place = tuple[Any, ...]
 
 """A place: its parent and one step down; made into a path only when reported."""
 
+Spelled = tuple[tuple[str, ...], "StructFields | None"]
 
 Walk = Callable[[Any], Sequence[SchemaFinding]]
 
@@ -31,6 +29,59 @@ Change = Callable[[Any, Any], Sequence[Problem]]
 Recheck = str | Callable[[Any], bool]
 
 Format = Callable[[str, Release], Sequence[str]]
+
+
+class StructFields(Protocol):
+    """The fields of a struct, compiled for one target; :class:`webhook.schema.compiled.CompiledStruct` has them."""
+
+    type: Any
+    """The struct's class."""
+    target: Target
+
+    @property
+    def fields(self) -> dict[str, CompiledField]:
+        """The fields by their names in the class."""
+
+    @property
+    def wire(self) -> dict[str, CompiledField]:
+        """The fields by their names on the wire, including those of inlined structs."""
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """The positions of the fields in ``wire``."""
+
+    @property
+    def before(self) -> dict[str, str | None]:
+        """Where the findings of rules about several fields come, by the rule's name."""
+
+    @property
+    def stated(self) -> dict[str, Field]:
+        """The declarations, as of the target."""
+
+    @property
+    def gated(self) -> dict[str, list[str]]:
+        """The feature gates that are off, by the names of the fields that need them."""
+
+    @property
+    def inline(self) -> frozenset[str]:
+        """The fields that are inlined."""
+
+    @property
+    def conditional(self) -> dict[str, Default]:
+        """The defaults that depend on other fields."""
+
+    @property
+    def rechecks(self) -> bool:
+        """Whether an update validates any field in a special way."""
+
+    def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the value in the form for comparing old and new."""
+
+    def finds_declaratively(self, problem: Problem) -> bool:
+        """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
+
+    def spelling(self, name: str) -> Spelled:
+        """Return the API server's spelling of a field, and the struct that it holds."""
 
 
 NOTHING: tuple[Any, ...] = ()
@@ -99,7 +150,7 @@ class CompiledField(NamedTuple):
     view: Callable[[Any, Place], Any]
     passes: type | None = None
     seen_as_is: bool = False
-    struct: CompiledStruct | None = None
+    struct: StructFields | None = None
 
 
 class Field:

@@ -6,13 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.problem import DUPLICATE, Key, Problem
-
-if TYPE_CHECKING:
-    from webhook.schema.compiled import CompiledStruct
-
+from webhook.schema.fields import StructFields
 
 Place = list[tuple[float, str]]
 
@@ -20,7 +17,7 @@ _LAST: Final = (inf, "")
 
 
 def merged(
-    found: Sequence[Problem], of_rules: Sequence[Problem], struct: CompiledStruct, before: Mapping[str, str | None]
+    found: Sequence[Problem], of_rules: Sequence[Problem], struct: StructFields, before: Mapping[str, str | None]
 ) -> list[Problem]:
     """Return the findings in a struct in the API server's order.
 
@@ -42,7 +39,7 @@ def merged(
 
 
 def _inserted(
-    placed: Iterable[tuple[Place, Problem]], found: Iterable[Problem], struct: CompiledStruct
+    placed: Iterable[tuple[Place, Problem]], found: Iterable[Problem], struct: StructFields
 ) -> Iterator[Problem]:
     """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
     waiting = deque(placed)
@@ -56,7 +53,7 @@ def _inserted(
         yield problem
 
 
-def as_declared(problem: Problem, struct: CompiledStruct | None) -> Place:
+def as_declared(problem: Problem, struct: StructFields | None) -> Place:
     """Return the sort key of a declarative finding: a struct or list before its parts, what repeats before items."""
     path = problem.path
     items = [index for index, step in enumerate(path) if isinstance(step, int)]
@@ -71,7 +68,7 @@ def as_declared(problem: Problem, struct: CompiledStruct | None) -> Place:
     return place
 
 
-def _place(problem: Problem, struct: CompiledStruct | None, before: str | None = None) -> Place:
+def _place(problem: Problem, struct: StructFields | None, before: str | None = None) -> Place:
     """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items.
 
     Without ``before``, the finding comes where its rule says, in the struct that has the rule.
@@ -94,11 +91,11 @@ def _place(problem: Problem, struct: CompiledStruct | None, before: str | None =
     return _anchored(place, struct, _stated(problem, struct, before)) or anchored or [*place, _LAST]
 
 
-def _stated(problem: Problem, struct: CompiledStruct | None, before: str | None) -> str | None:
+def _stated(problem: Problem, struct: StructFields | None, before: str | None) -> str | None:
     return struct.before.get(problem.rule) if before is None and struct else before
 
 
-def _anchored(place: Place, struct: CompiledStruct | None, before: str | None) -> Place:
+def _anchored(place: Place, struct: StructFields | None, before: str | None) -> Place:
     """Return the sort key of what comes before a field of a struct, or of its box; empty if it has no such field."""
     if not before or not struct:
         return []
@@ -108,5 +105,5 @@ def _anchored(place: Place, struct: CompiledStruct | None, before: str | None) -
     return _anchored([*place, (_position(struct, struct.type.box), "")], box.struct, before) if box else []
 
 
-def _position(struct: CompiledStruct | None, name: str) -> float:
+def _position(struct: StructFields | None, name: str) -> float:
     return struct.positions.get(name, inf) if struct else inf

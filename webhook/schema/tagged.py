@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from webhook.problem import DUPLICATE, Key, Path, Problem
-from webhook.schema.fields import Field
-
-if TYPE_CHECKING:
-    from webhook.schema.compiled import CompiledStruct
+from webhook.schema.fields import Field, StructFields
 
 
-def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
+def is_declarative(problem: Problem, struct: StructFields) -> bool:
     """Tell whether a finding in a struct comes from a declarative rule."""
     holder, field = declaration(problem.path, struct)
     if problem.path and isinstance(problem.path[-1], int | Key):
@@ -22,9 +17,9 @@ def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
     return field is not None and field.declarative and field.states(problem)
 
 
-def declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | None, Field | None]:
+def declaration(path: Path, struct: StructFields) -> tuple[StructFields | None, Field | None]:
     """Return the struct that a path leads to, if any, and the last field on the path."""
-    holder: CompiledStruct | None = struct
+    holder: StructFields | None = struct
     field: Field | None = None
     for step in path:
         if isinstance(step, int | Key):
@@ -33,7 +28,7 @@ def declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | No
     return holder, field
 
 
-def member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
+def member(struct: StructFields, name: str) -> tuple[StructFields | None, Field | None]:
     """Return the struct that a field holds, if any, and the field's declaration."""
     for inline in struct.inline:
         inner = struct.fields[inline].struct

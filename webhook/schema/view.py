@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from webhook.problem import Path
 from webhook.release import Release
-from webhook.schema.fields import Place
+from webhook.schema.fields import Place, StructFields
 from webhook.schema.target import Target
-
-if TYPE_CHECKING:
-    from webhook.schema.compiled import CompiledStruct
 
 
 class View:
@@ -21,7 +18,7 @@ class View:
     """
 
     __slots__ = ("_place", "_value")
-    _struct: ClassVar[CompiledStruct]
+    _struct: ClassVar[StructFields]
     _boxes: ClassVar[Mapping[str, str]]
 
     def __init__(self, value: dict[str, Any] | None, place: Place = ()) -> None:
@@ -124,7 +121,7 @@ class View:
         return gate in self._struct.target.gates
 
 
-def view_of(struct: CompiledStruct) -> type[View]:
+def view_of(struct: StructFields) -> type[View]:
     """Make the view of one struct, in which every field is a property; that is three times as fast as ``__getattr__``.
 
     An absent struct is an empty view, an absent list an empty one.
@@ -134,7 +131,7 @@ def view_of(struct: CompiledStruct) -> type[View]:
     return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **fields})
 
 
-def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
+def _reader(struct: StructFields, name: str) -> Callable[[View], Any]:
     """Return the reader of a field."""
     see, default = struct.fields[name].view, struct.conditional.get(name)
 
