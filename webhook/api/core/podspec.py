@@ -64,8 +64,9 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
     else:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
     # The API server's internal types have no names for JSON.
-    in_go = {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in ("name", *SOURCES)}
-    yield invalid(claim.path, in_go if claim.release >= _AS_IN_GO_SINCE else claim.submitted, detail)
+    names = ("name", *SOURCES) if claim.release >= _AS_IN_GO_SINCE else ()
+    in_go = {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in names}
+    yield invalid(claim.path, in_go or claim.submitted, detail)
 
 
 # Groups of pods
