@@ -112,9 +112,7 @@ class Content:
         others: JSONObject,
         taints: Sequence[JSONObject],
     ) -> None:
-        self.index = index
-        self.driver = driver
-        self.attributes = attributes
+        self.index, self.driver, self.attributes = index, driver, attributes
         self.capacity_index, self.capacity = capacity
         self.others = others
         self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})

@@ -311,9 +311,7 @@ class Chooser:
     """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation."""
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
-        self._of_class = of_class
-        self._binds = binds
-        self._of_request = of_request
+        self._of_class, self._binds, self._of_request = of_class, binds, of_request
         self.known: list[Choice | None] = []
         """The results so far, by the contents' indexes."""
 

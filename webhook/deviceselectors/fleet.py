@@ -108,8 +108,7 @@ class Fleet:
     """
 
     def __init__(self, catalog: Catalog, release: Release, gates: frozenset[str]) -> None:
-        self.release = release
-        self.gates = gates
+        self.release, self.gates = release, gates
         features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
@@ -283,7 +282,6 @@ class Row(NamedTuple):
     """Devices for which selectors give the same result.
 
     Args:
-        outcome: ``true``, ``false`` or ``error``.
         unused: The reason why they cannot be used anyway; empty if they can.
     """
 

@@ -84,8 +84,7 @@ class Round:
     """One check of nodes for a pod, while the cluster does not change."""
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
-        self.cluster = cluster
-        self.needs = needs
+        self.cluster, self.needs = cluster, needs
         self._pending = [each for each in needs.claims if not allocation_of(each)]
         self._asked: dict[frozenset[str], _Asked] = {}
         self._selectors = [

@@ -50,7 +50,7 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
     Args:
         unread: Why the cluster was not read again.
     """
-    changed, complaint, made = Changed(snapshot.inventory, (), ()), "", ""
+    found, complaint, made = None, "", ""
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
@@ -62,10 +62,10 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
             if trial.make:
                 trial, made = found.with_change(snapshot, trial)
                 found = _Result(snapshot, snapshot.changed(trial), trial)
-            changed = found.changed
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-        found = _Result(snapshot, changed, Trial())
+    found = found or _Result(snapshot, Changed(snapshot.inventory, (), ()), Trial())
+    changed = found.changed
     picture = found.page.picture(found.answers)
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
     picture.numbers = {
@@ -111,7 +111,10 @@ class _Result:
         others = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
         pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in others]
         self.changed = changed._replace(changes=[*changed.changes, *snapshot.edits(documents)])
-        documents += [each for name in others for each in parse(dump([snapshot.chosen(name)]), name)]
+        pasted = {(text(each, "kind"), full_name_of(each)) for each in objects_of(documents)}
+        for obj in map(snapshot.chosen, others):
+            if (text(obj, "kind"), full_name_of(obj)) not in pasted:
+                documents += parse(dump([obj]), name_of(obj))
         given = [*objects_of(documents)]
         is_around = bool(given) and {text(each, "kind") for each in given} <= KINDS.keys() - {"Pod"}
         users = [*users_of(given)] if is_around and not (pods or trial.pending) else []
@@ -121,9 +124,8 @@ class _Result:
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if documents or pods or trial.pending:
-            report, pasted = Report(), {full_name_of(each) for each in given if text(each, "kind") == "Pod"}
-            found = (simulate.pod_of(each, inventory, None, "no pod") for each in pods)
-            named = [each for each in found if full_name_of(each) not in pasted]
+            report, found = Report(), (simulate.pod_of(each, inventory, None, "no pod") for each in pods)
+            named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
             ready = simulate.prepare(
                 arguments,
                 snapshot.settings,
@@ -224,7 +226,7 @@ def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterato
 
 
 def _area(name: str, label: str, rows: int, value: str) -> str:
-    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" spellcheck="false"'
+    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" placeholder="{label}" spellcheck="false"'
     return f"<textarea {stated}>\n{_text(value)}</textarea>"
 
 
@@ -234,4 +236,4 @@ def _check(name: str, value: str, label: str, *, is_on: bool) -> str:
 
 
 def _text(given: str) -> str:
-    return as_markup(printable_lines(given.replace("\r\n", "\n")))
+    return as_markup(printable_lines(given))

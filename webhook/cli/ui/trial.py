@@ -109,9 +109,10 @@ class Trial(NamedTuple):
                 raise UsageError(f"{name}: more than {_VALUES_MAX} values")
             return list(values)
 
-        texts = form.get("manifest", ""), form.get("selector", "")
+        manifest, selector = (form.get(name, "").replace("\r\n", "\n") for name in ("manifest", "selector"))
         lists: dict[str, Any] = {name: each(name) for name in (*CHANGES, "load")}
-        return cls(*texts, each("pods"), "pending" in form, "fit" in form, make=form.get("make", ""), **lists)
+        flags = "pending" in form, "fit" in form
+        return cls(manifest, selector, each("pods"), *flags, make=form.get("make", ""), **lists)
 
     @property
     def changes(self) -> Sequence[str]:
@@ -405,14 +406,15 @@ def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventor
     documents = [each for each in read if not isinstance(each, Unreadable)]
     objects = [each.data for each in documents]
     added: list[JSONObject] = []
+    find = snapshot.inventory.find
     for old, new in _edits(overlay.pod, made, inventory):
         owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
         wanted = [(text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, owner)]
         place = next((at for at, each in enumerate(objects) if _is_one(each, wanted, namespace_of(old))), None)
         if place is not None:
             objects[place] = _rewritten(objects[place], old, new)
-        elif snapshot.inventory.find(*wanted[0], namespace_of(old)) or snapshot.inventory.find(*wanted[0]):
-            added.append(snapshot.shown(new))
+        elif stored := next(filter(None, (find(*each, namespace_of(old)) or find(*each) for each in wanted)), None):
+            added.append(_rewritten(snapshot.shown(stored), old, new))
         else:
             raise UsageError(f"{' '.join(wanted[0])} is not in the manifest as it is: make this change by hand")
     text_ = with_objects(documents, objects)

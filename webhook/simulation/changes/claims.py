@@ -108,8 +108,7 @@ class _Request:
     ) -> None:
         self._cluster = cluster
         self._index, self._name = place
-        self._asks = asks
-        self._title = title
+        self._asks, self._title = asks, title
         self._taints = _taints(answers, items(asks, "tolerations"))
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
@@ -392,11 +391,7 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
 
 
 def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
-    """Return a selector with each other value that devices have, in place of one that it wants.
-
-    Args:
-        values: Returns the values that devices have of an attribute.
-    """
+    """Return a selector with each other value that devices have, in place of one that it wants."""
     for read, constant in _equalities(parts):
         known = values(read)
         if constant.value in known:
