@@ -31,11 +31,7 @@ def makes_pods(api_version: object, kind: object) -> bool:
 
 
 def template_of(group: str, kind: str) -> Steps | None:
-    """Return the steps to a kind's pod template, none for a pod; None for a kind that has none.
-
-    Args:
-        group: The kind's API group, empty for the core group.
-    """
+    """Return the steps to a kind's pod template, none for a pod; None for a kind that has none."""
     return _steps(group, kind) if (group, kind) in _BY_KIND else None
 
 
