@@ -83,6 +83,7 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook.configuration.options",
         "webhook.configuration.shapes",
         "webhook.report",
+        "webhook.usage",
     }
 
 

@@ -131,10 +131,6 @@ def _model(name: str) -> JSONObject:
 class TestMissingNames:
     AROUND = (node("a"), device_class(), devices("a"))
 
-    def test_the_class(self) -> None:
-        (answer,) = simulate([*self.AROUND, claim(deviceClassName="gpus")], [pod(claims={"gpu": "c"})])
-        assert cures(answer) == {"with deviceClassName: gpu in place of gpus in request r": 1}
-
     def test_the_template_that_is_the_only_one(self) -> None:
         (answer,) = simulate([*self.AROUND, template("small")], [pod(claims={"gpu": "t"})])
         assert cures(answer) == {"with resourceClaimTemplateName: small in place of t": 1}
@@ -212,16 +208,6 @@ class TestReplicas:
         given.write_text(json.dumps(deployment(3)))
         done = draguard("simulate", given, "--cluster", cluster)
         assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending: "), done.err
-
-
-class TestSizes:
-    def test_a_claim_of_several_devices(self) -> None:
-        held = allocated("held", "a")
-        results = held["status"]["allocation"]["devices"]["results"]
-        results.append({**results[0], "device": "d1"})
-        objects = [node("a"), device_class(), devices("a", 2), claim(), held]
-        (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-        assert cures(answer) == {"once claim default/held with 2 devices is released (used by no pod)": 1}
 
 
 class TestHolders:

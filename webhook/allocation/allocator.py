@@ -122,11 +122,7 @@ class Allocator:
         return Attempt(self, [full_name(claim) for claim in claims], *known)
 
     def allocate(self, node: JSONObject, claims: Sequence[JSONObject]) -> Result | Failure:
-        """Allocate claims on one node, without changing the state.
-
-        Args:
-            claims: ResourceClaims that are not allocated, in the order in which the pod names them.
-        """
+        """Allocate claims on one node, without changing the state."""
         return self.attempt(claims).on(node)
 
     def add(self, claim: JSONObject) -> None:

@@ -78,7 +78,6 @@ def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject]
 
     Args:
         requests: The amounts, by capacity.
-        capacity: The capacity of the device, as in the API.
 
     Raises:
         ValueError: A capacity is requested by both of its names.
@@ -225,8 +224,6 @@ def lack_of_capacity(
     """Return the capacity of a device that does not suffice for a request; None if all does.
 
     Args:
-        capacity: The capacity of the device, as in the API.
-        requests: The amounts that the request wants, by capacity.
         take: The capacity that the request takes of the device; None if the device has no capacity of some name.
         used: The amounts that others take, in nanos.
     """

@@ -28,8 +28,7 @@ class Attribute:
     """
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
-        self.name = name
-        self._with_lists = with_lists
+        self.name, self._with_lists = name, with_lists
         self.known: dict[int, Value | None] = {}
 
     def of(self, content: Content) -> Value | None:

@@ -135,7 +135,6 @@ class Counters:
         """Tell whether the wanted devices need more than is left in all groups together.
 
         Args:
-            devices: The places of all devices picked.
             wanted: The number of devices still wanted, and the least that each of them consumes.
         """
         needed: defaultdict[int, int] = defaultdict(int)
@@ -148,11 +147,7 @@ class Counters:
         return any(amount > self._totals[kind] for kind, amount in needed.items())
 
     def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Return the devices picked from each group, without groups that have none.
-
-        Args:
-            devices: The places of all devices picked.
-        """
+        """Return the devices picked from each group, without groups that have none."""
         found: defaultdict[int, list[int]] = defaultdict(list)
         for index in devices:
             group = self.group_of.get(index)

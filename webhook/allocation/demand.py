@@ -372,8 +372,7 @@ class Derived:
     """
 
     def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
-        self._compiled = compiled
-        self._values = values
+        self._compiled, self._values = compiled, values
         self._known: dict[int, JSONObject | str] = {}
 
     def of(self, content: Content) -> JSONObject | str:

@@ -112,9 +112,7 @@ class Content:
         others: JSONObject,
         taints: Sequence[JSONObject],
     ) -> None:
-        self.index = index
-        self.driver = driver
-        self.attributes = attributes
+        self.index, self.driver, self.attributes = index, driver, attributes
         self.capacity_index, self.capacity = capacity
         self.others = others
         self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})
@@ -286,12 +284,6 @@ class Catalog:
         """Return a number that identifies some parts; equal parts have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
-    def _capacity(self, capacity: JSONObject) -> tuple[int, JSONObject]:
-        """Return the number of a capacity, and the first of all that equal it."""
-        if not capacity:
-            return _NO_CAPACITY
-        return self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
-
     def drivers_of(self, pool: str) -> Collection[str]:
         """Return the drivers that have counters in pools of a name."""
         return self._drivers_of_pool.get(pool, ())
@@ -330,7 +322,9 @@ class Catalog:
             key = blake2b(_encode(parts), digest_size=16).digest()
             content = contents.get(key)
             if content is None:
-                shared = self._capacity(capacity)
+                shared = _NO_CAPACITY
+                if capacity:
+                    shared = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
                 content = Content(next(self._numbers), driver, attributes, shared, others=others, taints=taints)
                 contents[key] = content
             yield Device(name, slice_, content)

@@ -75,11 +75,7 @@ class _Drawers:
 
 
 def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
-    """Return how many devices their counters suffice for, and what they lack; None if there is enough of each counter.
-
-    Args:
-        free: Returns the amount that is left of a counter; None if it is not known.
-    """
+    """Return how many devices their counters suffice for, and what they lack; None if each counter suffices."""
     groups = connected({index: each.keys() for index, each in enumerate(devices) if each})
     drawers = [_Drawers([devices[index] for index in several], free) for several in groups]
     fits = sum(not each for each in devices) + sum(each.fits for each in drawers)

@@ -61,9 +61,7 @@ class Memories:
         self._counters = counters
         self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
         self._others: dict[int, bool] = {}
-        self._demand = demand
-        self._view = view
-        self._state = state
+        self._demand, self._view, self._state = demand, view, state
         self._known: dict[Hashable, Memory] = {}
         self._size = 0
         self._sought = 0

@@ -51,10 +51,7 @@ class Bounds:
         self._counters = counters
         self._costs: dict[Ask, Mapping[int, int]] = {}
         self._unfit = 0
-        self._demand = demand
-        self._view = view
-        self._every = every
-        self._state = state
+        self._demand, self._view, self._every, self._state = demand, view, every, state
         self._eligible: dict[Ask, int] = {}
         self._values: dict[tuple[int, int], dict[Value, int]] = {}
         """The devices that have a value, by the constraint's claim and place."""
@@ -251,10 +248,7 @@ class _Scan:
     __slots__ = ("ask", "index", "key", "next", "pick", "place", "position", "steps", "visits")
 
     def __init__(self, ask: Ask, position: int, place: int, index: int, start: int) -> None:
-        self.ask = ask
-        self.position = position
-        self.place = place
-        self.index = index
+        self.ask, self.position, self.place, self.index = ask, position, place, index
         self.next = start
         self.pick: Pick | None = None
         self.key: Hashable = None
@@ -288,7 +282,6 @@ class Search:
     """One search on one node.
 
     Args:
-        every: The devices of each request for all devices, by place.
         available: Returns what is left of the counters of a pool, by its place.
         counts: Whether to count upstream's steps, so that no branch is cut.
     """
@@ -302,9 +295,7 @@ class Search:
         *,
         counts: bool = False,
     ) -> None:
-        self._demand = demand
-        self._view = view
-        self._every = every
+        self._demand, self._view, self._every = demand, view, every
         self._ascending = view.variant.is_sorted
         self._state = State(demand, view, available)
         self._available = available

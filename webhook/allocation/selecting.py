@@ -5,7 +5,7 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from webhook.allocation.devices import Content, keep
@@ -73,6 +73,10 @@ class Fault(str):
 def missing_in(error: str) -> str:
     """Return the key that an expression did not find in a device; empty for other errors."""
     return error.missing if isinstance(error, Fault) else ""
+
+
+_FALSE: Final = Fault("")
+"""Stands for a selector that is just false."""
 
 
 class SelectorFault(NamedTuple):
@@ -222,6 +226,10 @@ _LISTS_SEEN_SINCE: Final = 37
 """From this release on, expressions see lists, whatever the gate says."""
 
 
+Named = tuple[tuple[str, str, str], JSONObject | None]
+"""A name as it is spelled, with its domain and without, and the value; None if a device has none of the name."""
+
+
 class Values:
     """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
@@ -243,7 +251,8 @@ class Values:
             EvaluationError: An attribute has no value of a supported type.
         """
         if content.index != self._index:
-            self._last = {"device": self._device(content)}
+            every = (_qualified(each, content.driver) for each in (content.attributes, content.capacity))
+            self._last = {"device": self._device(content, *every)}
             self._index = content.index
         return self._last
 
@@ -253,36 +262,26 @@ class Values:
         Args:
             content: The device; its attributes are plain.
         """
-        driver, known, quantities = content.driver, content.attributes, content.capacity
-        attributes: dict[str, dict[str, Any]] = DefaultingMap()
-        capacity: dict[str, dict[str, Any]] = DefaultingMap()
-        for read in reads.attributes:
-            found = named(known, driver, read)
-            if found is not None:
-                attributes.setdefault(read[1], {})[read[2]] = self._value(read[0], found)
-        for read in reads.capacity:
-            found = named(quantities, driver, read)
-            if found is not None:
-                capacity.setdefault(read[1], {})[read[2]] = quantity.parse(str(found.get("value", "0")))
-        return {"device": self._bound(content, attributes, capacity)}
+        driver = content.driver
+        attributes = ((read, named(content.attributes, driver, read)) for read in reads.attributes)
+        capacity = ((read, named(content.capacity, driver, read)) for read in reads.capacity)
+        return {"device": self._device(content, attributes, capacity)}
 
-    def _device(self, content: Content) -> Mapping[str, Any]:
-        attributes: dict[str, dict[str, Any]] = DefaultingMap()
-        for name, attribute in _qualified_last(content.attributes):
-            domain, id_ = _qualified(name, content.driver)
-            attributes.setdefault(domain, {})[id_] = self._value(name, attribute)
-        capacity: dict[str, dict[str, Any]] = DefaultingMap()
-        for name, each in _qualified_last(content.capacity):
-            domain, id_ = _qualified(name, content.driver)
-            capacity.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
-        return self._bound(content, attributes, capacity)
-
-    def _bound(self, content: Content, attributes: Mapping[str, Any], capacity: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _device(self, content: Content, attributes: Iterable[Named], capacity: Iterable[Named]) -> Mapping[str, Any]:
+        """Return a device with some attributes and capacity."""
+        values: dict[str, dict[str, Any]] = DefaultingMap()
+        for (name, domain, id_), attribute in attributes:
+            if attribute is not None:
+                values.setdefault(domain, {})[id_] = self._value(name, attribute)
+        amounts: dict[str, dict[str, Any]] = DefaultingMap()
+        for (_, domain, id_), each in capacity:
+            if each is not None:
+                amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
         return {
             "driver": content.driver,
             "allowMultipleAllocations": content.is_shared and self._shows_sharing,
-            "attributes": attributes,
-            "capacity": capacity,
+            "attributes": values,
+            "capacity": amounts,
         }
 
     def _value(self, name: str, attribute: JSONObject) -> Any:
@@ -301,22 +300,18 @@ class Values:
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
 
 
-def _qualified_last(values: Mapping[str, JSONObject]) -> list[tuple[str, JSONObject]]:
-    return sorted(values.items(), key=lambda item: "/" in item[0])
-
-
-def _qualified(name: str, default: str) -> tuple[str, str]:
-    domain, found, rest = name.partition("/")
-    return (domain, rest) if found else (default, name)
+def _qualified(values: Mapping[str, JSONObject], driver: str) -> Iterator[Named]:
+    """Yield values by their names; those that state their domain come last, and so count."""
+    for name, value in sorted(values.items(), key=lambda item: "/" in item[0]):
+        domain, found, rest = name.partition("/")
+        yield ((name, domain, rest) if found else (name, driver, name)), value
 
 
 class Chooser:
     """The selectors of a class, then those of a request; the first that is false or fails ends the evaluation."""
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
-        self._of_class = of_class
-        self._binds = binds
-        self._of_request = of_request
+        self._of_class, self._binds, self._of_request = of_class, binds, of_request
         self.known: list[Choice | None] = []
         """The results so far, by the contents' indexes."""
 
@@ -328,34 +323,33 @@ class Chooser:
     def choose(self, content: Content) -> Choice:
         """Tell whether the request wants a device."""
         found = self.known[content.index] if content.index < len(self.known) else None
-        return keep(self.known, content, self._choose(content)) if found is None else found
+        if found is not None:
+            return found
+        choice: Choice = False
+        if self._binds or not content.others.get("bindingConditions"):
+            choice = self._choice(self.first_false(content))
+        return keep(self.known, content, choice)
 
     def is_of_class(self, content: Content) -> Choice:
         """Tell whether a device belongs to the class, whatever the request wants."""
-        return _all(self._of_class, content, of_class=True)
+        return self._choice(self.first_false(content, of_class=True))
 
-    def first_false(self, content: Content) -> SelectorFault | None:
-        """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold."""
-        for of_class, selectors in ((True, self._of_class), (False, self._of_request)):
+    def first_false(self, content: Content, *, of_class: bool = False) -> SelectorFault | None:
+        """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold.
+
+        Args:
+            of_class: Whether only the selectors of the class count.
+        """
+        for is_class, selectors in ((True, self._of_class), (False, () if of_class else self._of_request)):
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return SelectorFault(of_class, place, found or Fault(""))
+                    return SelectorFault(is_class, place, found or _FALSE)
         return None
 
-    def _choose(self, content: Content) -> Choice:
-        if not self._binds and content.others.get("bindingConditions"):
-            return False
-        found = self.is_of_class(content)
-        return _all(self._of_request, content, of_class=False) if found is True else found
-
-
-def _all(selectors: Sequence[_Selector], content: Content, *, of_class: bool) -> Choice:
-    for index, selector in enumerate(selectors):
-        found = selector.holds(content)
-        if found is not True:
-            return SelectorFault(of_class, index, found) if isinstance(found, Fault) else False
-    return True
+    @staticmethod
+    def _choice(first: SelectorFault | None) -> Choice:
+        return True if first is None else first.detail is not _FALSE and first
 
 
 class Selectors:

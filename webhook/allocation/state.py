@@ -56,9 +56,7 @@ class State:
     """
 
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
-        self._demand = demand
-        self._view = view
-        self._available = available
+        self._demand, self._view, self._available = demand, view, available
         self._features = view.variant.features
         self._undoes_all = view.variant.undoes_all
         self.picks: list[list[Pick]] = [[] for _ in demand.claims]

@@ -29,9 +29,7 @@ class NodeView:
         variant: Implementation,
         elsewhere: Sequence[Pool],
     ) -> None:
-        self.node = node
-        self.variant = variant
-        self.labels = labels
+        self.node, self.variant, self.labels = node, variant, labels
         self.error = ""
         self.is_ambiguous = False
         self.pools: list[Pool] = []

@@ -786,7 +786,7 @@ class Page:
 
         self._cluster = Stored(inventory=inventory, settings=settings)
         self._rows = list(Table(self._cluster).rows())
-        self._pending: dict[Sequence[str], tuple[JSONObject, Overlay | None, list[str]]] = {}
+        self.pending: dict[Sequence[str], tuple[JSONObject, Overlay | None, list[str]]] = {}
         """The first of the pods that are pending for the same reason, and the names of all."""
         self._drawable = len(DRAWN)
         """The requests of which the picture can still draw how far they come."""
@@ -795,18 +795,18 @@ class Page:
         """Note what the picture shows of a pod, once for those that are pending for the same reason."""
         if not (likeness := _likeness(answer)):
             return
-        if likeness not in self._pending:
+        if likeness not in self.pending:
             overlay = tell.overlay(placement) if self._drawable > 0 else None
             self._drawable -= max(1, len(overlay.depths)) if overlay else 0
-            self._pending[likeness] = answer, overlay, []
-        self._pending[likeness][2].append(answer["name"])
+            self.pending[likeness] = answer, overlay, []
+        self.pending[likeness][2].append(answer["name"])
 
     def picture(self, answers: Sequence[JSONObject]) -> Picture:
         """Return the picture, with the pods that have answers."""
         from webhook.report.picture import Picture, Story
 
         stories, given = [], dict[tuple[str, str, str], list[str]]()
-        for first, overlay, names in self._pending.values():
+        for first, overlay, names in self.pending.values():
             several = f" … {names[-1]} ({counted(len(names), 'pod')})" if len(names) > 1 else ""
             stories.append(Story.of(f"{_name(first)}{several}", first, overlay))
         for answer in (each for each in answers if each["node"] is not None and not _ran_before(each)):

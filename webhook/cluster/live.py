@@ -234,7 +234,7 @@ class Where(NamedTuple):
 EVERYWHERE: Final = Where()
 
 
-class Part:
+class Part(NamedTuple):
     """The objects of a kind.
 
     Args:
@@ -244,8 +244,10 @@ class Part:
         is_missing: Whether they could not be read.
     """
 
-    def __init__(self, kind: str, objects: Sequence[Any] = (), note: str = "", *, is_missing: bool = False) -> None:
-        self.kind, self.objects, self.note, self.is_missing = kind, objects, note, is_missing
+    kind: str
+    objects: Sequence[Any] = ()
+    note: str = ""
+    is_missing: bool = False
 
 
 class Server:

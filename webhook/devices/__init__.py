@@ -233,7 +233,7 @@ class Table:
             capacity={name: _left(each, taken.get(name, 0)) for name, each in content.capacity.items()},
             counters=dict(sets),
             taints=[f"{text(each, 'key')}:{text(each, 'effect')}" for each in taints],
-            health=self._health(device, pool),
+            health=self._sick.get("/".join((*pool, device.name))) or published_health(device),
             attributes={
                 name: next((value for value in each.values() if value is not None), None)
                 for name, each in content.attributes.items()
@@ -282,11 +282,6 @@ class Table:
             for resource in items(each, "allocatedResourcesStatus")
             for one in items(resource, "resources")
         }
-
-    def _health(self, device: Device, pool: PoolId) -> str:
-        if told := self._sick.get("/".join((*pool, device.name))):
-            return told
-        return published_health(device)
 
 
 def _left(capacity: JSONObject, taken: int) -> tuple[str, str]:

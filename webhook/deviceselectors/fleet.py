@@ -108,8 +108,7 @@ class Fleet:
     """
 
     def __init__(self, catalog: Catalog, release: Release, gates: frozenset[str]) -> None:
-        self.release = release
-        self.gates = gates
+        self.release, self.gates = release, gates
         features = self._features = Features.of(gates, release)
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
@@ -198,7 +197,11 @@ class Fleet:
         for is_class, selectors in ((True, of_class), (False, own)):
             for index, selector in enumerate(selectors):
                 if self._selectors.chooser((selector,), ()).choose(content) is False:
-                    return Choice(FALSE, is_class, index, self._blame(selector, content))
+                    current().spend(_BLAME)
+                    parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
+                    bindings = self.bindings(content)
+                    blame = parts.blame(bindings) if parts and bindings else Blame("")
+                    return Choice(FALSE, is_class, index, blame)
         return Choice(FALSE)
 
     def lack(self, requests: Mapping[str, Any], content: Content) -> Lack | None:
@@ -216,12 +219,6 @@ class Fleet:
                 return Lack(str(error))
         found = take(content.capacity, requests, fractions=self._features.FractionalCapacityRange)
         return lack_of_capacity(content.capacity, requests, found)
-
-    def _blame(self, selector: JSONObject, content: Content) -> Blame:
-        current().spend(_BLAME)
-        parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-        bindings = self.bindings(content)
-        return parts.blame(bindings) if parts and bindings else Blame("")
 
     def bindings(self, content: Content) -> Mapping[str, Any] | None:
         """Return a device as expressions see it; None if the release does not know the type of an attribute."""
@@ -285,7 +282,6 @@ class Row(NamedTuple):
     """Devices for which selectors give the same result.
 
     Args:
-        outcome: ``true``, ``false`` or ``error``.
         unused: The reason why they cannot be used anyway; empty if they can.
     """
 

@@ -7,7 +7,6 @@ small numbers thus group contents, however many devices there are and however th
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import count
 from typing import Any, Final
 
 from webhook.allocation.devices import Content
@@ -100,19 +99,16 @@ class Groups:
         column = self._columns.get((holder, name))
         if column is None:
             numbers: dict[Hashable, int] = {}
-            next_number = count()
             column = self._columns[holder, name] = []
             for content in self._contents:
                 if holder == "attributes":
                     value: Hashable = _attribute(content, name)
                 elif holder:
-                    value = _capacity(content, name)
+                    capacity = named(content.capacity, content.driver, name)
+                    value = None if capacity is None else str(capacity.get("value"))
                 else:
                     value = (content.driver, content.is_shared, content.is_plain or content.index)
-                number = numbers.get(value)
-                if number is None:
-                    number = numbers[value] = next(next_number)
-                column.append(number)
+                column.append(numbers.setdefault(value, len(numbers)))
         return column
 
 
@@ -131,11 +127,6 @@ def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group
 
 def _attribute(content: Content, name: Named) -> tuple[tuple[str, Any], ...]:
     return tuple((named(content.attributes, content.driver, name) or {}).items())
-
-
-def _capacity(content: Content, name: Named) -> Hashable:
-    found = named(content.capacity, content.driver, name)
-    return None if found is None else str(found.get("value"))
 
 
 def _largest_first(groups: list[Group]) -> list[Group]:

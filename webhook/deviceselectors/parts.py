@@ -156,11 +156,7 @@ class Parts:
         return wrong, failed
 
     def blame(self, bindings: Mapping[str, Any]) -> Blame:
-        """Describe the part that made the selector false or fail for a device, with the value that it saw.
-
-        Args:
-            bindings: The device, as expressions see it.
-        """
+        """Describe the part that made the selector false or fail for a device, with the value that it saw."""
         part, failed = self.first_false_part(bindings)
         return Blame(failed) if part is None or failed else self._why_false(part, bindings)
 

@@ -82,11 +82,14 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
     """
     namespace = namespace_of(pod)
     me = Consumer(POD, name_of(pod), uid_of(pod))
-    group = _group_of(pod, inventory) if groups else None
+    group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
+    group = inventory.find("PodGroup", group_name, namespace) if group_name else None
+    fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
+    of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
         entry_name = text(entry, "name")
-        shared = group is not None and any(_same(entry, each) for each in items(group, "spec", "resourceClaims"))
+        shared = [text(entry, field) for field in fields] in of_group
         owner = group if shared and group is not None else pod
         name, is_owned = _named(entry, owner, inventory)
         if name is None and is_owned:
@@ -199,16 +202,6 @@ def _foreign(pod: JSONObject, claim: JSONObject, *, groups: bool) -> str:
 
 
 _GROUPS = "scheduling.k8s.io/"
-
-
-def _group_of(pod: JSONObject, inventory: Inventory) -> JSONObject | None:
-    name = text(pod, "spec", "schedulingGroup", "podGroupName")
-    return inventory.find("PodGroup", name, namespace_of(pod)) if name else None
-
-
-def _same(entry: JSONObject, other: JSONObject) -> bool:
-    fields = ("resourceClaimName", "resourceClaimTemplateName")
-    return text(entry, "name") == text(other, "name") and all(text(entry, f) == text(other, f) for f in fields)
 
 
 def allocation_of(claim: JSONObject | None) -> Any:

@@ -75,11 +75,7 @@ class Quotas:
         return next((why for _, why in self._refusals(namespace, wanted, pod, is_alone=is_alone)), "")
 
     def too_small(self, claim: JSONObject, *, extended: bool) -> Iterator[tuple[JSONObject, str]]:
-        """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason.
-
-        Args:
-            extended: Whether its devices count as extended resources, too.
-        """
+        """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason."""
         return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
 
     def _refusals(

@@ -51,10 +51,6 @@ def is_extended(name: str) -> bool:
     return name.startswith(IMPLICIT_PREFIX) or ("/" in name and "kubernetes.io/" not in name)
 
 
-def _is_scalar(name: str) -> bool:
-    return is_extended(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
-
-
 def container_requests(container: JSONObject) -> JSONObject:
     """Return what a container requests, with defaults: a limit without a request is also the request."""
     return {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
@@ -91,7 +87,12 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
     whole = amounts(of(spec))
     total |= {name: value for name, value in whole.items() if name in _POD_LEVEL or name.startswith("hugepages-")}
     total = _sum((total, amounts(mapping(spec, "overhead"))))
-    return {name: value for name, value in total.items() if value and (name in NATIVE or _is_scalar(name))}
+    scalars = ("hugepages-", "attachable-volumes-")
+    return {
+        name: value
+        for name, value in total.items()
+        if value and (name in NATIVE or is_extended(name) or name.startswith(scalars) or "kubernetes.io/" in name)
+    }
 
 
 def _sum(each: Iterable[Mapping[str, int]]) -> dict[str, int]:

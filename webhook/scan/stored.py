@@ -171,7 +171,7 @@ class Cluster:
             with suppress(ValueError, RecursionError):
                 writers.add((text(json.loads(applied), "apiVersion"), "kubectl apply"))
         if writers:
-            self.written_as[_key(obj)] |= writers
+            self.written_as[text(obj, "kind"), text(obj, "metadata", "namespace"), name_of(obj)] |= writers
         return {**obj, "metadata": metadata}
 
     def located(self, problem: Problem, obj: JSONObject) -> Finding:
@@ -337,10 +337,6 @@ class Cluster:
                 return obj
             obj = above
         return obj
-
-
-def _key(obj: JSONObject) -> tuple[str, str, str]:
-    return text(obj, "kind"), text(obj, "metadata", "namespace"), name_of(obj)
 
 
 def claims_named(pod: JSONObject) -> Iterator[str]:

@@ -173,6 +173,7 @@ class Overlay(NamedTuple):
         helps: For each change of the answer's help, the nodes that it opens, and what the pod gets on the first.
     """
 
+    pod: JSONObject
     depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
@@ -193,16 +194,7 @@ class Answers:
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return {
-            "namespace": namespace_of(placement.pod),
-            "name": name_of(placement.pod),
-            "node": placement.node,
-            "condition": placement.condition,
-            "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
-            "candidates": list(placement.candidates[:NAMED_MAX]),
-            "candidateCount": len(placement.candidates),
-            "why": _why(_reason(placement, why["nodes"]), why, self._notes(placement)),
-        }
+        return _answer(placement, _why(_reason(placement, why["nodes"]), why, self._notes(placement)))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -215,7 +207,7 @@ class Answers:
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
         self._keep(verdicts)
-        return Overlay(depths, helps)
+        return Overlay(placement.pod, depths, helps)
 
     def _keep(self, verdicts: Verdicts | None) -> None:
         """Note that changes which were tried have left the cluster as it was, with a longer log."""
@@ -225,16 +217,7 @@ class Answers:
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
         """Return the result of a pod that was not simulated."""
-        return {
-            "namespace": namespace_of(pod),
-            "name": name_of(pod),
-            "node": None,
-            "condition": None,
-            "claims": {},
-            "candidates": [],
-            "candidateCount": 0,
-            "why": _why(reason, _nothing(), []),
-        }
+        return _answer(Placement(pod, None, None), _why(reason, _nothing(), []))
 
     def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
@@ -317,6 +300,19 @@ class Answers:
                 f"a DeviceClass provides the extended resource {name}, "
                 f"but the scheduler of Kubernetes {settings} does not look for it without the feature gate {EXTENDED}"
             )
+
+
+def _answer(placement: Placement, why: JSONObject) -> dict[str, Any]:
+    return {
+        "namespace": namespace_of(placement.pod),
+        "name": name_of(placement.pod),
+        "node": placement.node,
+        "condition": placement.condition,
+        "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
+        "candidates": list(placement.candidates[:NAMED_MAX]),
+        "candidateCount": len(placement.candidates),
+        "why": why,
+    }
 
 
 def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:

@@ -159,11 +159,7 @@ def waits(claim: JSONObject) -> bool:
 
 
 def is_unavailable(claim: JSONObject, now: datetime) -> bool:
-    """Tell whether devices of an allocated claim have failed, or were not ready in time.
-
-    Args:
-        now: The time at which its status is looked at.
-    """
+    """Tell whether devices of an allocated claim have failed, or were not ready in time."""
     return any(each.is_unavailable for each in awaited(claim, now))
 
 
@@ -256,11 +252,7 @@ def _go(name: str) -> str:
 def are_reservable(
     claims: Sequence[JSONObject], consumers: Sequence[Consumer], release: Release, timestamp: str
 ) -> bool:
-    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind).
-
-    Args:
-        timestamp: The time of allocation that the scheduler adds where it is missing; empty if it adds none.
-    """
+    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
     return not any(
         refusal(claim, consumer, namespace_of(claim), release, timestamp)
         for claim, consumer in zip(claims, consumers, strict=False)

@@ -156,7 +156,7 @@ class Cluster:
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
-        self.progress: Callable[[], None] = _nothing
+        self.progress: Callable[[], None] = lambda: None
         """Called before each check of a node."""
         self.log: list[int] = []
         """The nodes that changed, one after another."""
@@ -410,10 +410,6 @@ class Cluster:
 
     def _touch(self, claim: JSONObject) -> None:
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
-
-
-def _nothing() -> None:
-    """Show no progress."""
 
 
 def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
-from webhook.inventory.claims import DeviceID, allocation_of, is_pod, named
+from webhook.inventory.claims import allocation_of, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
@@ -22,33 +21,6 @@ GONE: Final = "not found"
 COPY: Final = "counted here"
 """The state of pods that exist only to count how many fit."""
 UNUSED: Final = "used by no pod"
-
-
-class Held:
-    """Collects the claims that have devices which a pod wants."""
-
-    def __init__(self) -> None:
-        self._devices: defaultdict[str, set[DeviceID]] = defaultdict(set)
-        self._nodes: defaultdict[str, dict[str, None]] = defaultdict(dict)
-
-    def add(self, claim: str, devices: Iterable[DeviceID], node: str) -> None:
-        """Add the devices of a claim that a node could use.
-
-        Args:
-            claim: The claim, as namespace/name.
-        """
-        self._devices[claim].update(devices)
-        self._nodes[claim][node] = None
-
-    def as_json(self, cluster: Cluster, *, examined: int) -> list[JSONObject]:
-        """Describe the claims, the largest first, with their nodes unless these are all.
-
-        Args:
-            examined: The number of nodes that were looked at.
-        """
-        nodes = {name: [] if len(each) == examined else list(each) for name, each in self._nodes.items()}
-        largest = sorted(self._devices.items(), key=lambda each: -len(each[1]))
-        return [{**holder(cluster, name, len(devices)), "nodes": nodes[name]} for name, devices in largest]
 
 
 def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:

@@ -56,11 +56,7 @@ class NodeAllocatable:
             yield {}, items(allocation, "devices", "results"), 0
 
     def taken(self, pod: JSONObject, claims: Sequence[JSONObject], made: Iterable[JSONObject] = ()) -> Taken:
-        """Return the amounts that a pod's devices take of a node, by request and resource.
-
-        Args:
-            made: The allocations of those that have none yet, and that of its claim for extended resources.
-        """
+        """Return the amounts that a pod's devices take of a node, by request and resource."""
         found: Taken = {}
         for claim, results, containers in self.given(pod, claims, made):
             name = full_name_of(claim) if claim else ""

@@ -118,7 +118,10 @@ class NodeState:
             return Refusal(("node(s) were unschedulable",))
         for taint in self._taints:
             if not demand.tolerations.cover(taint):
-                return Refusal((_untolerated(taint, release),))
+                named = f" {{{text(taint, 'key')}: {text(taint, 'value')}}}"
+                return Refusal(
+                    (f"node(s) had untolerated taint{'(s)' if release >= _TAINTS_COUNTED_SINCE else named}",)
+                )
         if not wants(demand.spec, self.node):
             return Refusal((UNSELECTED,))
         if any(_conflicts(port, self.ports) for port in demand.ports):
@@ -139,12 +142,6 @@ class NodeState:
                 reasons.append(INSUFFICIENT + name)
                 resolvable = resolvable and wanted <= allocatable
         return Refusal(tuple(reasons), resolvable) if reasons else None
-
-
-def _untolerated(taint: JSONObject, release: Release) -> str:
-    if release >= _TAINTS_COUNTED_SINCE:
-        return "node(s) had untolerated taint(s)"
-    return f"node(s) had untolerated taint {{{text(taint, 'key')}: {text(taint, 'value')}}}"
 
 
 def _ports(spec: JSONObject) -> list[Port]:

@@ -7,7 +7,6 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any, Final
 
 from webhook.allocation import Attempt
-from webhook.allocation.capacity import Lack
 from webhook.allocation.explain import (
     CAPACITY,
     CLASS,
@@ -37,7 +36,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import Taint, named, requirement, selects, state_of, taint_of, untolerated
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import Held, elsewhere
+from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import (
     INSUFFICIENT,
@@ -86,10 +85,8 @@ class Group(NamedTuple):
     @property
     def closeness(self) -> int:
         """How close the nodes come: the devices that are left, else those that are selected, else all."""
-        for stage in ("enough", "selected", "seen"):
-            if total := sum(each[stage] for each in self.requests):
-                return int(total) * _WEIGHTS[stage]
-        return 0
+        counts = ((sum(each[stage] for each in self.requests), weight) for stage, weight in _WEIGHTS.items())
+        return next((count * weight for count, weight in counts if count), 0)
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -115,14 +112,18 @@ class _Obstacles:
     """What keeps the devices of some nodes from a request."""
 
     def __init__(self) -> None:
-        self.held = Held()
         self.blames: Counter[Blame] = Counter()
-        self.lacking = Shortages()
         self.stages: Counter[str] = Counter()
         """How many devices are ruled out at each stage."""
         self.tainted: Counter[frozenset[Taint]] = Counter()
         self.unused: dict[tuple[str, str], JSONObject] = {}
         self.elsewhere = 0
+        self.held: defaultdict[str, tuple[set[DeviceID], dict[str, None]]] = defaultdict(lambda: (set(), {}))
+        """The devices that claims have, and the nodes that could use them."""
+        self._counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        """What is left of counters that are short, and what devices consume, by counter set and counter."""
+        self._by_node: set[frozenset[tuple[str, str]]] = set()
+        """The counters that nodes lack, each combination once."""
 
     def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
         """Add the devices of a node, and why each is ruled out."""
@@ -133,7 +134,38 @@ class _Obstacles:
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused
         }
-        self.lacking.add(lack for each in reasons for lack in each.lacks)
+        counters = [lack for each in reasons for lack in each.lacks if lack.counter_set]
+        for each in counters:
+            left, wanted = self._counters[each.counter_set, each.name]
+            left.add(each.left)
+            wanted.add(each.wanted)
+        self._by_node.add(frozenset((each.counter_set, each.name) for each in counters))
+
+    def held_by(self, cluster: Cluster, *, examined: int) -> list[JSONObject]:
+        """Describe the claims that have devices, the largest first, with their nodes unless these are all examined."""
+        largest = sorted(self.held.items(), key=lambda each: -len(each[1][0]))
+        return [
+            {**holder(cluster, name, len(devices)), "nodes": [] if len(nodes) == examined else list(nodes)}
+            for name, (devices, nodes) in largest
+        ]
+
+    def counters(self) -> list[JSONObject]:
+        """Return the counters that are short, with what is left in pools, and what devices consume."""
+        return [
+            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
+            for (counter_set, name), (left, consumed) in self._counters.items()
+        ]
+
+    @property
+    def lacking(self) -> str:
+        """The counters that are short, in one line; empty if there are none."""
+        by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
+        for (counter_set, name), (left, consumed) in self._counters.items():
+            by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
+        lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
+        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
+        more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
+        return "; ".join([*texts, *more])
 
 
 class Explainer:
@@ -168,7 +200,7 @@ class Explainer:
         found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
         for node, verdict in verdicts.by_node.items():
             attempt = _attempt(node, verdict, round_)
-            for funnel in self._funnels(attempt, node) if attempt else ():
+            for funnel in attempt.explain(self._cluster.nodes[node].node) if attempt else ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
                     key = device.slice.driver, device.slice.pool, device.name
@@ -183,19 +215,22 @@ class Explainer:
         if attempt is None:
             taken = [(request, *each.items()) for request, each in verdict.taken.items()]
             return reasons, verdict.unavailable, tainted, *taken
-        funnels = self._funnels(attempt, node)
+        funnels = attempt.explain(self._cluster.nodes[node].node)
         return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
 
     def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
         names = tuple(self._cluster.nodes[each].name for each in nodes)
         reasons = verdict.refusal.reasons if verdict.refusal else ()
         resolvable = verdict.refusal is not None and verdict.refusal.resolvable
-        resolvable = resolvable or _fits(round_.needs, verdict, self._cluster.nodes[nodes[0]])
+        if verdict.taken:  # the node has what the devices take of it, but for other pods
+            wanted = round_.needs.demand.with_more(total(verdict.taken)).requests
+            allocatable = self._cluster.nodes[nodes[0]].allocatable
+            resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
         details = [*self._details(nodes, verdict, round_.needs)]
         attempt = _attempt(nodes[0], verdict, round_)
         if attempt is None:
             return Group(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
-        funnels = self._funnels(attempt, nodes[0])
+        funnels = attempt.explain(self._cluster.nodes[nodes[0]].node)
         compete = _compete(funnels)
         requests = tuple(self._request(each, attempt, nodes, round_.needs, compete=compete) for each in funnels)
         details += filter(None, [_conflict(funnels, round_.needs)])
@@ -214,9 +249,6 @@ class Explainer:
             if shares and len(nodes) == 1:
                 yield from self._cluster.users(nodes[0], verdict.refusal.missing)
 
-    def _funnels(self, attempt: Attempt, node: int) -> list[Funnel]:
-        return attempt.explain(self._cluster.nodes[node].node)
-
     def _request(
         self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs, *, compete: bool
     ) -> JSONObject:
@@ -229,7 +261,7 @@ class Explainer:
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
         for node in nodes[:_LOOKED_AT_MAX]:
-            for each in self._funnels(attempt, node):
+            for each in attempt.explain(self._cluster.nodes[node].node):
                 if (each.claim, each.request) == (funnel.claim, funnel.request):
                     reasons = each.reasons()
                     found.add(each, reasons)
@@ -237,10 +269,12 @@ class Explainer:
                     rivals = each.rivals() if compete or each.together is not None else ()
                     for reason in (*reasons, *rivals):
                         for name in reason.holders:
-                            found.held.add(name, self._held(name, reason), self._cluster.names[node])
+                            devices, on = found.held[name]
+                            devices |= self._held(name, reason)
+                            on[self._cluster.names[node]] = None
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = {COUNTERS: found.lacking.text, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
+        because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.seen:
             others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
             because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
@@ -258,7 +292,7 @@ class Explainer:
             "selecting": self._wish(self._selectors(funnel)),
             "because": because,
             "short": max((CAPACITY, COUNTERS), key=found.stages.__getitem__),
-            "counters": found.lacking.as_json(),
+            "counters": found.counters(),
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
                 for several, devices in found.tainted.items()
@@ -266,7 +300,7 @@ class Explainer:
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(found.unused.values()),
             "allExamined": len(nodes) <= _LOOKED_AT_MAX,
-            "heldBy": found.held.as_json(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
+            "heldBy": found.held_by(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:
@@ -360,7 +394,7 @@ def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:
     """Return the attempt to allocate devices that failed on a node, if only beside a lack of other resources."""
     if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
         verdict = round_.filter_devices(node)
-    return round_.attempt_on(node) if verdict.by_devices and not verdict.error else None
+    return round_.on(node).attempt if verdict.by_devices and not verdict.error else None
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
@@ -416,56 +450,10 @@ def _subject(claim: str, request: str, needs: Needs) -> str:
     return f"extended resource {resource} of container {container}"
 
 
-def _fits(needs: Needs, verdict: Verdict, node: NodeState) -> bool:
-    """Tell whether a node has what a pod's devices take of it, but for other pods."""
-    if not verdict.taken:
-        return False
-    wanted = needs.demand.with_more(total(verdict.taken)).requests
-    return all(amount <= node.allocatable.get(name, 0) for name, amount in wanted.items())
-
-
 _SETS_MAX: Final = 3
 """The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
 """The number of amounts of a set that are named, and of counters with the same amounts."""
-
-
-class Shortages:
-    """Collects the counters that rule out devices."""
-
-    def __init__(self) -> None:
-        self._found: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-        self._by_node: set[frozenset[tuple[str, str]]] = set()
-        """The counters that nodes lack, each combination once."""
-
-    def add(self, lacks: Iterable[Lack]) -> None:
-        """Add the counters that rule out the devices of a node."""
-        counters = set()
-        for each in lacks:
-            if each.counter_set:
-                counters.add((each.counter_set, each.name))
-                left, wanted = self._found[each.counter_set, each.name]
-                left.add(each.left)
-                wanted.add(each.wanted)
-        self._by_node.add(frozenset(counters))
-
-    def as_json(self) -> list[JSONObject]:
-        """Return each counter, with the amounts that are left in pools, and those that devices consume."""
-        return [
-            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
-            for (counter_set, name), (left, consumed) in self._found.items()
-        ]
-
-    @property
-    def text(self) -> str:
-        """All counters, in one line; empty if there are none."""
-        by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
-        for (counter_set, name), (left, consumed) in self._found.items():
-            by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
-        lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
-        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
-        more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
-        return "; ".join([*texts, *more])
 
 
 def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:

@@ -198,7 +198,7 @@ class Scheduler:
             round_ = Round(cluster, needs)
             suiting = (node for node in placement.verdicts.nodes if round_.filter(node).refusal is None)
             nodes = [*islice(suiting, _ASKED_MAX + 1)]
-            attempts = ((node, round_.attempt_on(node)) for node in nodes[:_ASKED_MAX])
+            attempts = ((node, round_.on(node).attempt) for node in nodes[:_ASKED_MAX])
             found = (f for node, attempt in attempts if attempt for f in attempt.explain(cluster.nodes[node].node))
             others = (str(funnel.view.devices[place]) not in places for funnel in found for place in funnel.places)
             return len(nodes) <= _ASKED_MAX and not any(others)
@@ -331,9 +331,9 @@ class Scheduler:
         uncertain = uncertain or self._elsewhere(best, round_)
         placement = placement._replace(candidates=names, uncertain=uncertain)
         result = round_.result_on(node)
-        pending = round_.claims_on(node)
+        pending = round_.on(node).claims
         made = []
-        if round_.made_on(node) is not None:
+        if round_.on(node).made is not None:
             made = [Use("", created(pending[-1]), _consumer(placement.pod))]
             pending = [*pending[:-1], made[0].claim]
         allocations = result.allocations if isinstance(result, Result) else []
@@ -371,14 +371,14 @@ class Scheduler:
 
     def _elsewhere(self, best: Sequence[int], round_: Round) -> str:
         """Say what happens on another node that suits the pod as well, if the pod is bound on one of the two only."""
-        if round_.made_on(best[0]) is None:
+        if round_.on(best[0]).made is None:
             return ""
         pod, release = round_.needs.pod, self.cluster.settings.release
         ways = {round_.delegated(node): node for node in reversed(best)}
         errors = {
             node: binding.unmapped(pod, made, release)
             for node in sorted(ways.values())
-            if (made := round_.made_on(node)) is not None
+            if (made := round_.on(node).made) is not None
         }
         for node, error in errors.items():
             if error != errors[best[0]]:

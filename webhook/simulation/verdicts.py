@@ -66,14 +66,27 @@ class Verdict(NamedTuple):
     taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
 
 
+class _Asked(NamedTuple):
+    """What a pod needs of the devices of nodes that leave the same extended resources to them.
+
+    Args:
+        made: The claim that the scheduler makes for these; None without.
+        claims: The claims that need devices, that one among them.
+        attempt: The attempt to allocate them; None if there are none.
+    """
+
+    made: JSONObject | None
+    claims: Sequence[JSONObject]
+    attempt: Attempt | None
+
+
 class Round:
     """One check of nodes for a pod, while the cluster does not change."""
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
-        self.cluster = cluster
-        self.needs = needs
+        self.cluster, self.needs = cluster, needs
         self._pending = [each for each in needs.claims if not allocation_of(each)]
-        self._attempts: dict[frozenset[str], Attempt] = {}
+        self._asked: dict[frozenset[str], _Asked] = {}
         self._selectors = [
             (index, mapping(allocation_of(each), "nodeSelector"), each)
             for index, each in enumerate(needs.claims)
@@ -92,33 +105,22 @@ class Round:
     def _is_delegated(self, name: str, allocatable: Mapping[str, int]) -> bool:
         return self.cluster.extended.is_delegated(name, allocatable, self.needs.demand.requests)
 
-    def made_on(self, node: int) -> JSONObject | None:
-        """Return the claim that the scheduler makes for extended resources if the pod runs on a node; None without.
-
-        It requests nothing if the node has the resources itself, but the pod has other claims.
-        """
+    def on(self, node: int) -> _Asked:
+        """Return what the pod needs of a node's devices."""
         delegated = self.delegated(node)
-        if not delegated and not (self._extended and self.needs.claims):
-            return None
-        return self.cluster.extended.claim_for(self.needs.pod, delegated)
-
-    def claims_on(self, node: int) -> list[JSONObject]:
-        """Return the claims that need devices if the pod runs on a node."""
-        made = self.made_on(node)
-        return self._pending if made is None else [*self._pending, made]
-
-    def attempt_on(self, node: int) -> Attempt | None:
-        """Return the attempt to allocate devices on a node; None if no claim needs any."""
-        delegated = self.delegated(node)
-        if delegated not in self._attempts:
-            if not self.claims_on(node):
-                return None
-            self._attempts[delegated] = self.cluster.allocator.attempt(self.claims_on(node))
-        return self._attempts[delegated]
+        if delegated not in self._asked:
+            made, claims = None, self._pending
+            # It requests nothing if the node has the resources itself, but the pod has other claims.
+            if delegated or (self._extended and self.needs.claims):
+                made = self.cluster.extended.claim_for(self.needs.pod, delegated)
+                claims = [*self._pending, made]
+            attempt = self.cluster.allocator.attempt(claims) if claims else None
+            self._asked[delegated] = _Asked(made, claims, attempt)
+        return self._asked[delegated]
 
     def result_on(self, node: int) -> Result | Failure | None:
         """Allocate the pod's devices on a node; None if it needs none."""
-        attempt = self.attempt_on(node)
+        attempt = self.on(node).attempt
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
 
     def filter(self, node: int) -> Verdict:
@@ -145,7 +147,7 @@ class Round:
             return shortage
         if result is None:
             return Verdict()
-        return Verdict(score=_score(self.claims_on(node), result.devices), uncertain=_uncertainty(result))
+        return Verdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
 
     def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
         """Return the claims whose devices the node cannot use, or that have failed."""

@@ -9,7 +9,7 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import Inventory, MalformedError
-from webhook.inventory.claims import MADE, uid_of
+from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, Tolerations, wants
@@ -145,15 +145,10 @@ def sample(obj: JSONObject) -> JSONObject | None:
             "namespace": namespace_of(obj),
             "labels": mapping(metadata, "labels"),
             "annotations": mapping(metadata, "annotations"),
-            "ownerReferences": [_controller(obj)],
+            "ownerReferences": [owner_reference(obj)],
         },
         "spec": template["spec"],
     }
-
-
-def _controller(workload: JSONObject) -> JSONObject:
-    owner = {"apiVersion": text(workload, "apiVersion"), "kind": text(workload, "kind"), "name": name_of(workload)}
-    return {**owner, "uid": uid_of(workload), "controller": True}
 
 
 def replicas_of(obj: JSONObject) -> int:

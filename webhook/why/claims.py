@@ -62,7 +62,9 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         None,
     )
     if template and made is None:
-        if scene.inventory.find(_TEMPLATE, template, namespace) is None and not _of_group(scene, pod, entry):
+        group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
+        is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
+        if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
             where = _elsewhere(scene, _TEMPLATE, template, namespace)
             ref = Ref(_TEMPLATE, template, namespace)
             yield Cause(
@@ -90,12 +92,6 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
             yield Cause(f"{ref} does not exist{where}{stale}", (ref, *_meant(scene, _CLAIM, claim_name, namespace)))
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
-
-
-def _of_group(scene: Scene, pod: JSONObject, entry: JSONObject) -> bool:
-    """Tell whether a claim is one of the pod's PodGroup."""
-    group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod))
-    return any(text(each, "name") == text(entry, "name") for each in items(group, "spec", "resourceClaims"))
 
 
 def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
@@ -154,7 +150,11 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     if why := scene.cluster.refusal(use.claim):
         if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
             about = (*refs, template)
-            return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, _quota_helps(refs[0]), NOT_CREATED)
+            helps = (
+                f"raise spec.hard of {refs[0]}, or delete claims that are not needed: they count whether they are used "
+                "or not"
+            )
+            return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, (helps,), NOT_CREATED)
         label = f"{admin_label(scene.settings.release)}=true"
         return Cause(
             f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
@@ -184,12 +184,6 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
         (template,),
         ("wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs",),
         NOT_CREATED,
-    )
-
-
-def _quota_helps(quota: Ref) -> tuple[str, ...]:
-    return (
-        f"raise spec.hard of {quota}, or delete claims that are not needed: they count whether they are used or not",
     )
 
 

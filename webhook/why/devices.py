@@ -11,7 +11,7 @@ from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.references.rules import listed
 from webhook.simulation.affinity import Taint, taint_of
-from webhook.simulation.causes import Shortfall, key_of, shortfall_of, wanted_of
+from webhook.simulation.causes import key_of, shortfall_of, wanted_of
 from webhook.simulation.holders import used_by
 from webhook.simulation.verdicts import Needs, Round
 from webhook.simulation.workloads import priority
@@ -213,13 +213,10 @@ class Lacks:
         held = {each["claim"]: each for request in asked.alike for each in request["heldBy"]}
         return [each for each in held.values() if not (each["pods"] and self._own.issuperset(each["pods"]))]
 
-    def _pods(self, held: Sequence[JSONObject]) -> list[JSONObject]:
-        names = [(name, each["claim"].partition("/")[0]) for each in held for name in each["pods"]]
-        return [pod for each in names if (pod := self._scene.inventory.find("Pod", *each)) is not None]
-
     def _not_free(self, asked: _Asked) -> Cause:
         held = self._holders(asked)
-        pods = self._pods(held)
+        names = [(name, each["claim"].partition("/")[0]) for each in held for name in each["pods"]]
+        pods = [pod for each in names if (pod := self._scene.inventory.find("Pod", *each)) is not None]
         if own := self._of_update(held, pods):
             return own
         total, most = asked.total("selected"), asked.most("free")
@@ -350,7 +347,11 @@ class Lacks:
     def _together(self) -> Cause:
         """Say why no node meets all requests, though each is met somewhere."""
         about = tuple(dict.fromkeys(ref for each in self._asked.values() for ref in each.about))
-        meeting = {key: [each for each in self._groups if _meets(each, keys)] for key, keys in self._whole.items()}
+        met = [{key_of(one) for one in each["requests"] if shortfall_of(one) is None} for each in self._groups]
+        meeting = {
+            key: [each for each, of in zip(self._groups, met, strict=True) if not of.isdisjoint(keys)]
+            for key, keys in self._whole.items()
+        }
         full = [each for each in self._groups if all(each in several for several in meeting.values())]
         if not full:
             return self._apart(meeting, about)
@@ -401,19 +402,13 @@ class Lacks:
     def _contested(self, group: JSONObject) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
         node = self._scene.cluster.index[group["nodes"][0]]
-        attempt = Round(self._scene.cluster, self._needs).attempt_on(node)
+        attempt = Round(self._scene.cluster, self._needs).on(node).attempt
         places = []
         for funnel in attempt.explain(self._scene.cluster.nodes[node].node) if attempt else ():
             found = [funnel.view.devices[index] for index in funnel.places]
             places.append([f"{each.slice.driver}/{each.slice.pool}/{each.name}" for each in found])
         is_same = all(each == places[0] for each in places)
         return places[0] if is_same and len(places[0]) < len(places) else []
-
-
-def _meets(group: JSONObject, keys: Sequence[Key]) -> bool:
-    """Tell whether the nodes of a group meet a request, or one of its alternatives, by itself."""
-    found: list[Shortfall | None] = [shortfall_of(each) for each in group["requests"] if key_of(each) in keys]
-    return None in found
 
 
 def _named(held: Sequence[JSONObject]) -> str:

@@ -71,10 +71,8 @@ def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> 
 def _rank(scene: Scene, workload: JSONObject, pod: JSONObject) -> tuple[bool, bool, bool, int, str]:
     """Put the pod first that holds a workload up: not ready, of the newest revision, the first of a StatefulSet."""
     owner = scene.owner(pod)
-    revision = text(owner or {}, "metadata", "annotations", "deployment.kubernetes.io/revision")
     is_ended = stage_of(pod) == ENDED and text(workload, "kind") != "Job"
-    age = -int(revision) if revision.isdecimal() else 0
-    return is_ended, _is_ready(pod), bool(text(pod, "spec", "nodeName")), age, name_of(pod)
+    return is_ended, _is_ready(pod), bool(text(pod, "spec", "nodeName")), -_revision(owner or {}), name_of(pod)
 
 
 def _is_ready(pod: JSONObject) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -17,8 +17,9 @@ def same(needs: Needs) -> Needs:
     return needs
 
 
-def _none(_: Collection[int]) -> Iterable[Change]:
-    return ()
+def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
+    """Return a function that returns the same changes whichever nodes are open."""
+    return lambda _: changes
 
 
 class Change(NamedTuple):
@@ -34,6 +35,7 @@ class Change(NamedTuple):
         selects_less: Whether it drops a selector, so that devices of any sort may come.
         parts: What it does to the thing, if it does several things at once.
         cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
+        objects: The objects of that cluster that differ, if people can change these.
     """
 
     text: str
@@ -42,10 +44,11 @@ class Change(NamedTuple):
     edit: Callable[[Needs], Needs] = same
     released: JSONObject | None = None
     nodes: frozenset[int] | None = None
-    closer: Callable[[Collection[int]], Iterable[Change]] = _none
+    closer: Callable[[Collection[int]], Iterable[Change]] = these(())
     selects_less: bool = False
     parts: frozenset[object] = frozenset()
     cluster: Cluster | None = None
+    objects: Sequence[JSONObject] = ()
 
     def exceeds(self, other: Change) -> bool:
         """Tell whether it does all that another change does, and more."""

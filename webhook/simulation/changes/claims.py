@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
@@ -22,7 +21,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, text, text
 from webhook.records import NamedTuple
 from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import wanted_of
-from webhook.simulation.changes.change import Change, in_claim
+from webhook.simulation.changes.change import Change, in_claim, these
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
 from webhook.spelling import nearest
@@ -109,8 +108,7 @@ class _Request:
     ) -> None:
         self._cluster = cluster
         self._index, self._name = place
-        self._asks = asks
-        self._title = title
+        self._asks, self._title = asks, title
         self._taints = _taints(answers, items(asks, "tolerations"))
         self._lacking: Mapping[str, Sequence[str]] = _lacking(answers)
         self._lacking_capacity: Mapping[str, Sequence[str]] = _lacking(
@@ -185,7 +183,7 @@ class _Request:
             expression,
             _setting(selectors=[each for each in items(self._asks, "selectors") if each != selector]),
         )
-        yield without._replace(closer=lambda _: less, selects_less=True)
+        yield without._replace(closer=these(less), selects_less=True)
 
     def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
         """Correct a name that a selector reads, but no device publishes."""
@@ -226,7 +224,7 @@ class _Request:
                 # To a fraction, to half of it at most.
                 halves = [quantity_text(amount(most) >> bits) for bits in range(1, _AMOUNTS_MAX + 1)]
                 *larger, least = (self._with_amount(asked, name, each) for each in halves)
-                yield least._replace(closer=partial(_all, larger))
+                yield least._replace(closer=these(larger))
         if asked:
             what = f"without the capacity that {self._title} asks for"
             yield self._change(what, 3, "capacity", _setting(capacity={}))
@@ -251,12 +249,12 @@ class _Request:
             fewer = [
                 self._with_count(self._most, each, instead) for each in sorted(self._had, reverse=True) if each > 1
             ]
-            yield self._with_count(self._most, 1, instead)._replace(closer=lambda _: fewer)
+            yield self._with_count(self._most, 1, instead)._replace(closer=these(fewer))
         if wanted > 1:
             halves = {1 << bits for bits in range(wanted.bit_length())}
             counts = range(wanted) if wanted <= _COUNTS_MAX else {*self._had, wanted - 1, *halves}
             less = [self._with_count(wanted, each) for each in sorted(counts, reverse=True) if 1 < each < wanted]
-            yield self._with_count(wanted, 1)._replace(closer=lambda _: less)
+            yield self._with_count(wanted, 1)._replace(closer=these(less))
 
     def _with_count(self, wanted: int, count: int, instead: str = "") -> Change:
         what = f"with count {count}{instead} in {self._title}"
@@ -315,10 +313,6 @@ def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
     start = offset + (expression[offset : offset + 1] in {'"', "'"})
     end = start + len(written)
     return f"{expression[:start]}{meant}{expression[end:]}" if expression[start:end] == written else ""
-
-
-def _all(changes_: Iterable[Change], _: object) -> Iterable[Change]:
-    return changes_
 
 
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:
@@ -397,11 +391,7 @@ def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Itera
 
 
 def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
-    """Return a selector with each other value that devices have, in place of one that it wants.
-
-    Args:
-        values: Returns the values that devices have of an attribute.
-    """
+    """Return a selector with each other value that devices have, in place of one that it wants."""
     for read, constant in _equalities(parts):
         known = values(read)
         if constant.value in known:

@@ -59,10 +59,10 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: str)
         yield _change(cluster, f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
     for device_class, driver in _respelt(cluster, needs, groups):
         what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
     for device_class, expression in _guarded(cluster, needs, error):
         what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
     for rule in _rules(cluster, groups)[:_RULES_MAX]:
         what = f"once DeviceTaintRule {name_of(rule)} is deleted"
         yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
@@ -183,11 +183,8 @@ def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
     found: dict[PoolId, list[JSONObject]] = {}
     for pool, slices in cluster.allocator.catalog.current.items():
         if any(each.count > len(slices) for each in slices):
-            raw = [cluster.inventory.find("ResourceSlice", each.name) or {} for each in slices]
-            found[pool] = [_with_count(each, len(slices)) for each in raw]
+            for each in slices:
+                raw: Any = cluster.inventory.find("ResourceSlice", each.name)
+                of_pool = {**raw["spec"]["pool"], "resourceSliceCount": len(slices)}
+                found.setdefault(pool, []).append({**raw, "spec": {**raw["spec"], "pool": of_pool}})
     return found
-
-
-def _with_count(each: JSONObject, count: int) -> JSONObject:
-    spec: Any = each["spec"]
-    return {**each, "spec": {**spec, "pool": {**spec["pool"], "resourceSliceCount": count}}}

@@ -13,7 +13,7 @@ from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.simulation.affinity import NODE_STATES, Taint, Tolerations, named_by, once_recovered, taint_of, wants
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes.change import Change, demanding
+from webhook.simulation.changes.change import Change, demanding, these
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import Demand, NodeState, amount_text
 from webhook.simulation.rejections import Group
@@ -158,11 +158,7 @@ def _counted(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
                     )
                     for count in (1, *sorted({n for n in (*had, wanted - 1) if 1 < n < wanted}, reverse=True))
                 ]
-                yield least._replace(closer=partial(_each, closer))
-
-
-def _each(changes_: Sequence[Change], _: Collection[int]) -> Iterable[Change]:
-    return changes_
+                yield least._replace(closer=these(closer))
 
 
 def _with_name(name: str, meant: str, stated: JSONObject) -> JSONObject:
