@@ -223,6 +223,14 @@ class TestPods:
         text, _ = opened(tmp_path, *objects).show(pods="Deployment/default/web")
         assert title_of(text) == "3 pods: 1 already scheduled, 2 scheduled"
         assert "<option>Deployment/default/web" in text
+        deployment["spec"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
+        change = "without the pod's nodeSelector"
+        text, _ = opened(tmp_path, *objects).show(pods="Deployment/default/web", make=f"default/web-XXXXX-0: {change}")
+        assert title_of(text) == (
+            f"3 pods: 1 already scheduled, 2 scheduled, {change}, if Deployment default/web is changed"
+        )
+        path = "/spec/template/spec/nodeSelector"
+        assert f"""-n default --type json -p '[{{"op": "remove", "path": "{path}"}}]'""" in told(text)
 
     @pytest.mark.parametrize("chosen", ["ResourceClaim/default/gpu", "ResourceClaimTemplate/default/gpu"])
     def test_a_claim_is_asked_about_with_a_pod_that_uses_it(self, chosen: str, tmp_path: Path) -> None:
@@ -277,7 +285,7 @@ class TestFields:
         sent = dict(re.findall(r'<button name="(make|release)" value="(.*?)">', text))
         change = "with memory >= 40Gi in request gpu"
         assert unescape(sent["make"]) == f"team-y/inference-XXXXX-1: {change}"
-        text, _ = ui.show(manifest=STORY, make=unescape(sent["make"]))
+        text, _ = ui.show(manifest=STORY.replace("\n", "\r\n"), make=unescape(sent["make"]))
         assert title_of(text) == f"3 pods: 3 scheduled, {change}"
         assert [each["spec"] for each in yaml.safe_load_all(manifest_of(text))][1]["replicas"] == 3
         assert manifest_of(text).replace('"device', "device").replace('>= 0"', ">= 0").replace("\\", "") == (
@@ -331,9 +339,34 @@ class TestFields:
         assert wanted in manifest_of(text)
         assert "nodeSelector" not in manifest_of(text)
 
+    def test_a_change_of_a_pod_is_made_in_the_template_of_its_workload(self, ui: Ui) -> None:
+        story = STORY.replace("      containers:", "      nodeSelector: {gpu: 'yes'}\n      containers:")
+        text, _ = ui.show(manifest=story, make="team-y/inference-XXXXX-0: without the pod's nodeSelector")
+        assert title_of(text) == "3 pods: 1 scheduled, 2 pending, without the pod's nodeSelector"
+        assert manifest_of(text) == STORY
+
+    def test_a_change_that_is_not_clear_in_a_manifest_is_told(self, ui: Ui) -> None:
+        more = "\n      - {name: other, image: other:1, resources: {requests: {cpu: 4}}}\n      resourceClaims:"
+        story = STORY.replace("{cpu: 4}", "{cpu: 60}").replace("\n      resourceClaims:", more)
+        text, _ = ui.show(manifest=story)
+        (change,) = re.findall(r'name="make" value="(team-y/inference-XXXXX-0: with cpu .*?)"', text)
+        text, _ = ui.show(manifest=story, make=change)
+        assert "several containers request cpu: make this change by hand" in text
+        assert title_of(text) == "3 pods: 3 pending"
+
+    def test_a_change_of_a_class_is_loaded_with_its_command(self, tmp_path: Path) -> None:
+        late = claim(requests=[request()]), pod("late", phase="Pending", on="")
+        near = device_class(selector='device.driver == "gpu.exmple.com"')
+        text, _ = opened(tmp_path, node(), slices(device()), near, *late).show(
+            pods="late", make="default/late: if DeviceClass gpu.example.com selects driver gpu.example.com"
+        )
+        assert title_of(text).startswith("1 pod: 1 scheduled, if DeviceClass gpu.example.com selects driver gpu")
+        assert "kubectl patch deviceclass gpu.example.com --type json -p '[{" in told(text)
+
     def test_a_change_that_is_not_there_any_more_is_told(self, ui: Ui) -> None:
         text, _ = ui.show(manifest=STORY, make="team-y/gone: with count 1")
         assert "team-y/gone: with count 1: this would not help any more" in text
+        assert title_of(text) == "3 pods: 1 scheduled, 2 pending"
 
     @pytest.mark.parametrize(
         ("name", "edit", "options", "operation", "outcome"),

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
-from webhook.cli import simulate
+from webhook.check.simulated import Limit, Prepared, Words, answer_all, fitted, pod_of, prepare
 from webhook.cli.ui.trial import CHOSEN, SHOWN, Change, Changed, Snapshot, Trial, objects_of, users_of, with_change
 from webhook.devices import summary
 from webhook.documents import parse
@@ -18,10 +18,10 @@ from webhook.documents.dump import dump
 from webhook.inventory import KINDS
 from webhook.objects import full_name_of, name_of, text
 from webhook.references.rules import listed
-from webhook.report.excerpt import as_markup, printable_lines
 from webhook.report.html import pictured
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.simulated import Page, Text, level_of
+from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation.answers import NOT_SIMULATED
 from webhook.usage import UsageError
 
@@ -50,7 +50,7 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
     Args:
         unread: Why the cluster was not read again.
     """
-    changed, complaint, made = Changed(snapshot.inventory, (), ()), "", ""
+    found, complaint, made = None, "", ""
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
@@ -62,10 +62,10 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
             if trial.make:
                 trial, made = found.with_change(snapshot, trial)
                 found = _Result(snapshot, snapshot.changed(trial), trial)
-            changed = found.changed
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-        found = _Result(snapshot, changed, Trial())
+    found = found or _Result(snapshot, Changed(snapshot.inventory, (), ()), Trial())
+    changed = found.changed
     picture = found.page.picture(found.answers)
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
     picture.numbers = {
@@ -111,7 +111,10 @@ class _Result:
         others = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
         pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in others]
         self.changed = changed._replace(changes=[*changed.changes, *snapshot.edits(documents)])
-        documents += [each for name in others for each in parse(dump([snapshot.chosen(name)]), name)]
+        pasted = {(text(each, "kind"), full_name_of(each)) for each in objects_of(documents)}
+        for obj in map(snapshot.chosen, others):
+            if (text(obj, "kind"), full_name_of(obj)) not in pasted:
+                documents += parse(dump([obj]), name_of(obj))
         given = [*objects_of(documents)]
         is_around = bool(given) and {text(each, "kind") for each in given} <= KINDS.keys() - {"Pod"}
         users = [*users_of(given)] if is_around and not (pods or trial.pending) else []
@@ -121,32 +124,31 @@ class _Result:
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if documents or pods or trial.pending:
-            report, pasted = Report(), {full_name_of(each) for each in given if text(each, "kind") == "Pod"}
-            found = (simulate.pod_of(each, inventory, None, "no pod") for each in pods)
-            named = [each for each in found if full_name_of(each) not in pasted]
-            ready = simulate.prepare(
+            report, found = Report(), (pod_of(each, inventory, None, "no pod") for each in pods)
+            named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
+            ready = prepare(
                 arguments,
                 snapshot.settings,
                 inventory,
                 named=named,
                 documents=documents,
                 report=report,
-                words=simulate.Words(_FIT, _GIVE),
+                words=Words(_FIT, _GIVE),
             )
             self.said += ["\n".join(as_text(report.findings))]
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
-        self._inventory, self.page = inventory, simulate.Page(inventory, snapshot.settings)
+        self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
 
-    def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
+    def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
         scheduler, pods, notes = ready
         self.said += notes
-        limit = simulate.Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
-        text = simulate.Text(color=False)
+        limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
+        text = Text(color=False)
         if arguments.fit:
-            pod, found, last = simulate.fitted(
+            pod, found, last = fitted(
                 scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
             )
             self.summary, *more = text.fit(pod, found, last)
@@ -154,9 +156,9 @@ class _Result:
             return
         if not pods.reported:
             return
-        answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
+        answers = answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
-        self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
+        self.summary, self.level = text.summary(self.answers, None), level_of(self.answers)
         if left := len(pods.reported) - len(self.answers):
             self.said.append(f"{left} of {len(pods.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 
@@ -224,7 +226,7 @@ def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterato
 
 
 def _area(name: str, label: str, rows: int, value: str) -> str:
-    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" spellcheck="false"'
+    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" placeholder="{label}" spellcheck="false"'
     return f"<textarea {stated}>\n{_text(value)}</textarea>"
 
 
@@ -234,4 +236,4 @@ def _check(name: str, value: str, label: str, *, is_on: bool) -> str:
 
 
 def _text(given: str) -> str:
-    return as_markup(printable_lines(given.replace("\r\n", "\n")))
+    return as_markup(printable_lines(given))

@@ -16,7 +16,7 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.cli import simulate
+from webhook.check.simulated import settings_of, what_if
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -34,9 +34,8 @@ from webhook.policy.change.difference import difference
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
 from webhook.simulation.nodes import Demand, amount_text
@@ -109,9 +108,10 @@ class Trial(NamedTuple):
                 raise UsageError(f"{name}: more than {_VALUES_MAX} values")
             return list(values)
 
-        texts = form.get("manifest", ""), form.get("selector", "")
+        manifest, selector = (form.get(name, "").replace("\r\n", "\n") for name in ("manifest", "selector"))
         lists: dict[str, Any] = {name: each(name) for name in (*CHANGES, "load")}
-        return cls(*texts, each("pods"), "pending" in form, "fit" in form, make=form.get("make", ""), **lists)
+        flags = "pending" in form, "fit" in form
+        return cls(manifest, selector, each("pods"), *flags, make=form.get("make", ""), **lists)
 
     @property
     def changes(self) -> Sequence[str]:
@@ -190,7 +190,7 @@ class Snapshot:
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
         release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = simulate.settings_of(arguments, inventory)
+        self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
         catalog = Catalog(slices)
@@ -324,7 +324,7 @@ class Snapshot:
             check_deadline()
             namespace, _, claim = name.rpartition("/")
             _known(inventory, "ResourceClaim", claim, namespace or DEFAULT_NAMESPACE)
-            simulate.what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
+            what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
         for place, name in enumerate(trial.taint, 1):
             rule = _rule(name, place, self.places, self.settings)
@@ -405,14 +405,15 @@ def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventor
     documents = [each for each in read if not isinstance(each, Unreadable)]
     objects = [each.data for each in documents]
     added: list[JSONObject] = []
+    find = snapshot.inventory.find
     for old, new in _edits(overlay.pod, made, inventory):
         owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
         wanted = [(text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, owner)]
         place = next((at for at, each in enumerate(objects) if _is_one(each, wanted, namespace_of(old))), None)
         if place is not None:
             objects[place] = _rewritten(objects[place], old, new)
-        elif snapshot.inventory.find(*wanted[0], namespace_of(old)) or snapshot.inventory.find(*wanted[0]):
-            added.append(snapshot.shown(new))
+        elif stored := next(filter(None, (find(*each, namespace_of(old)) or find(*each) for each in wanted)), None):
+            added.append(_rewritten(snapshot.shown(stored), old, new))
         else:
             raise UsageError(f"{' '.join(wanted[0])} is not in the manifest as it is: make this change by hand")
     text_ = with_objects(documents, objects)
