@@ -103,10 +103,10 @@ except SystemExit:
 
 NEEDLESS = {
     "webhook.documents.dump",
-    "webhook.documents.outline",
+    "webhook.documents.nodes",
     "webhook.engine.prescheduled",
     "webhook.explain",
-    "webhook.report.matrix",
+    "webhook.report.text",
     "webhook.workloads",
     "signal",
     "subprocess",

@@ -28,10 +28,9 @@ from tests.scan.clusters import (
     slices,
     taint_rule,
 )
-from webhook.cli import simulate
 from webhook.devices import Row
 from webhook.findings import Identity
-from webhook.report import picture
+from webhook.report import picture, simulated
 from webhook.report.html import pictured
 from webhook.report.picture import Help, Story
 from webhook.scan.stored import Cluster
@@ -293,7 +292,7 @@ class TestPods:
             monkeypatch.setattr(holder, name, counting)
 
         count(Answers, "overlay")
-        count(simulate, "_likeness")
+        count(simulated, "_likeness")
         made = [
             each
             for number in range(2, 12)

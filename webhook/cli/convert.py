@@ -16,8 +16,7 @@ from webhook.documents import STDIN, Document, Selection, Unreadable, parse, rea
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, unread
 from webhook.migration import Migrated, Wanted, migrate
-from webhook.report.excerpt import counted
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.usage import UsageError
 
 

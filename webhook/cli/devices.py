@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
 from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
@@ -18,16 +19,12 @@ from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.objects import name_of
 from webhook.optional import install
-from webhook.report.excerpt import columns_of, printable
 from webhook.report.model import Report
+from webhook.report.text import colored, columns_of, printable
 from webhook.scan.stored import KINDS_READ, Cluster
 from webhook.simulation import Settings, release_in
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""

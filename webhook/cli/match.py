@@ -26,7 +26,6 @@ from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
-    colored,
     read_sources,
     show_lines,
     show_refusals,
@@ -44,11 +43,10 @@ from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, t
 from webhook.problem import Path, invalid
 from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
-from webhook.references.requests import requests_of
-from webhook.references.rules import instead, listed
+from webhook.references.rules import instead, listed, requests_of
 from webhook.references.slices import published_twice
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, colored
 from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 

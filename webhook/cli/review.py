@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.admission import MODES, Enforcement, MalformedReviewError, Mode, ReviewOptions
+from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console import print_error, show_lines, some_paths
+from webhook.cli.console import tell as show
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.engine import prescheduled
 from webhook.optional import install
-from webhook.report.excerpt import as_json
+from webhook.report.model import Report
+from webhook.report.text import as_json, as_text
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 
@@ -207,11 +210,7 @@ def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> S
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.
     """
-    from webhook.check.cluster import read_cluster  # needed only with a snapshot
-    from webhook.cli.console import tell as show
     from webhook.references.cluster import Surroundings
-    from webhook.report.model import Report
-    from webhook.report.text import as_text
 
     report = Report()
     inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=show)

@@ -18,6 +18,7 @@ from webhook.certificates.exposure import exposures
 from webhook.cli.console import print_error
 from webhook.cli.manage_certificate import managing
 from webhook.cli.review import options
+from webhook.documents import find
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.reloading import Reloaded, UnusableError
@@ -44,8 +45,6 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
         if version:
             yield version
         if named:
-            from webhook.documents import find  # needed only with policies
-
             yield from (path for path in find(named) if isinstance(path, str))
 
     def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:

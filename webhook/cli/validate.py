@@ -18,8 +18,8 @@ from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
 from webhook.findings import TOO_MANY_FINDINGS, Finding
 from webhook.problem import cut
 from webhook.records import NamedTuple
-from webhook.report.excerpt import counted, place_of
 from webhook.report.model import Report
+from webhook.report.text import counted, place_of
 from webhook.usage import UsageError
 
 

@@ -16,8 +16,8 @@ from webhook.cluster.api import Api, Ref
 from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
 from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
 from webhook.objects import JSONObject, text
-from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
+from webhook.report.text import counted
 
 _MANAGER: Final = "draguard-scan"
 """The field manager; only objects of it are deleted."""

@@ -20,7 +20,7 @@ from webhook.findings import Finding
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
 from webhook.records import NamedTuple
-from webhook.report.excerpt import as_markup, counted, printable
+from webhook.report.text import as_markup, counted, printable
 from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.git import repository
+from webhook.documents.search import repository
 from webhook.documents.source import MAX_BYTES
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to

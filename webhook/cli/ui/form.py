@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
-from webhook.cli import simulate
+from webhook.check.simulated import Limit, Prepared, Words, answer_all, fitted, pod_of, prepare
 from webhook.cli.ui.trial import CHOSEN, SHOWN, Change, Changed, Snapshot, Trial, objects_of, users_of, with_change
 from webhook.devices import summary
 from webhook.documents import parse
@@ -18,10 +18,10 @@ from webhook.documents.dump import dump
 from webhook.inventory import KINDS
 from webhook.objects import full_name_of, name_of, text
 from webhook.references.rules import listed
-from webhook.report.excerpt import as_markup, printable_lines
 from webhook.report.html import pictured
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.simulated import Page, Text, level_of
+from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation.answers import NOT_SIMULATED
 from webhook.usage import UsageError
 
@@ -124,31 +124,31 @@ class _Result:
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if documents or pods or trial.pending:
-            report, found = Report(), (simulate.pod_of(each, inventory, None, "no pod") for each in pods)
+            report, found = Report(), (pod_of(each, inventory, None, "no pod") for each in pods)
             named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
-            ready = simulate.prepare(
+            ready = prepare(
                 arguments,
                 snapshot.settings,
                 inventory,
                 named=named,
                 documents=documents,
                 report=report,
-                words=simulate.Words(_FIT, _GIVE),
+                words=Words(_FIT, _GIVE),
             )
             self.said += ["\n".join(as_text(report.findings))]
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
-        self._inventory, self.page = inventory, simulate.Page(inventory, snapshot.settings)
+        self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
 
-    def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
+    def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
         scheduler, pods, notes = ready
         self.said += notes
-        limit = simulate.Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
-        text = simulate.Text(color=False)
+        limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
+        text = Text(color=False)
         if arguments.fit:
-            pod, found, last = simulate.fitted(
+            pod, found, last = fitted(
                 scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
             )
             self.summary, *more = text.fit(pod, found, last)
@@ -156,9 +156,9 @@ class _Result:
             return
         if not pods.reported:
             return
-        answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
+        answers = answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
-        self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
+        self.summary, self.level = text.summary(self.answers, None), level_of(self.answers)
         if left := len(pods.reported) - len(self.answers):
             self.said.append(f"{left} of {len(pods.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 

@@ -16,7 +16,7 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.cli import simulate
+from webhook.check.simulated import settings_of, what_if
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -34,9 +34,8 @@ from webhook.policy.change.difference import difference
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
 from webhook.simulation.nodes import Demand, amount_text
@@ -191,7 +190,7 @@ class Snapshot:
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
         release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = simulate.settings_of(arguments, inventory)
+        self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
         catalog = Catalog(slices)
@@ -325,7 +324,7 @@ class Snapshot:
             check_deadline()
             namespace, _, claim = name.rpartition("/")
             _known(inventory, "ResourceClaim", claim, namespace or DEFAULT_NAMESPACE)
-            simulate.what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
+            what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
         for place, name in enumerate(trial.taint, 1):
             rule = _rule(name, place, self.places, self.settings)
