@@ -13,7 +13,6 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import Namespaces, kubernetes
 from webhook.cli.console import code_of, print_error, read_sources, some_paths
-from webhook.cli.diff import joined, outcome, unified
 from webhook.cli.parser import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects
@@ -21,6 +20,7 @@ from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
+from webhook.report.diff import joined, outcome, unified
 from webhook.report.text import as_json, as_text, counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered

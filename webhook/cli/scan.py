@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.budget import limited
 from webhook.check.cluster import not_found
+from webhook.check.stored import stored_cluster, work_of_selectors
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import follow
 from webhook.cli.console import check_outputs, show, tell
-from webhook.cli.devices import stored_cluster, tell_missing, work_of_selectors
+from webhook.cli.devices import tell_missing
 from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.options import Live
 from webhook.devices import Table
