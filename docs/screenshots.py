@@ -69,6 +69,7 @@ def tried(page: Page) -> None:
     page.wait_for_selector("article.fine")
     page.fill("#selector", LARGE)
     page.locator("#said", has_text=" not: ").wait_for()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def main() -> None:
@@ -82,7 +83,7 @@ def main() -> None:
         for name, arguments, look, scheme in (
             ("devices", ["devices"], "", "light"),
             ("stage", ["why", "default/llama-0"], "free", "light"),
-            ("help", ["simulate", "llama-0"], "with count 1", "dark"),
+            ("help", ["simulate", "llama-0"], "is released", "dark"),
             ("scan", ["scan"], "with findings", "light"),
         ):
             command = [draguard, *arguments, "--cluster", file, "--quiet", "--output", "html"]
@@ -91,7 +92,10 @@ def main() -> None:
             page = opened(browser, (PICTURES / "page.html").as_uri(), scheme)
             if look:
                 page.locator("label", has_text=look).first.locator("input").check()
-            page.locator(".picture" if name == "scan" else "header").evaluate("each => each.scrollIntoView()")
+                for link in page.locator(".then a:visible").all():
+                    link.click()  # the node that the pod gets
+            top = {"scan": ".picture", "help": ".group:has(:target)"}.get(name, "header")
+            page.locator(top).evaluate("each => each.scrollIntoView()")
             page.screenshot(path=PICTURES / f"{name}.png")
         command = [draguard, "ui", "--quiet", "--cluster", file]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PICTURES) as ui:

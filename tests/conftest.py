@@ -55,6 +55,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let ``no_cover`` hold in workers, too, in which pytest-cov begins to measure twice and pauses once."""
+    coverage = sys.modules.get("coverage")
+    if coverage and hasattr(session.config, "workerinput") and (begun := coverage.Coverage.current()):
+        begun.stop()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with tests that start processes: most of them wait, while another worker computes, or take long."""
     items.sort(key=lambda item: not {"process", "tools"} & {each.name for each in item.iter_markers()})

@@ -24,6 +24,7 @@ from webhook.server import Certificate, Limits, Reviews, Server, listen
 from webhook.server.connection import Connection
 
 JSON = {"Content-Type": "application/json"}
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 SOON = 30.0
 """Seconds after which a test stops waiting for an immediate event: long enough for a slow machine."""
 

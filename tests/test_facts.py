@@ -3,7 +3,11 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.rows import each_row
+
+pytestmark = pytest.mark.no_cover
 
 ROOT = Path(__file__).parents[1]
 TEXTS = {"message", "hint"}

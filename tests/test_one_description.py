@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
 
+import pytest
+
 import webhook
 from tests.rows import each_row
 from webhook.api.core import catalogue
@@ -19,6 +21,8 @@ from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import versions as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
 from webhook.schema import Anything, Array, Field, Map, Nested, Struct
+
+pytestmark = pytest.mark.no_cover
 
 Replaced = Mapping[type[Struct], type[Struct]]
 

@@ -83,6 +83,7 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook.configuration.options",
         "webhook.configuration.shapes",
         "webhook.report",
+        "webhook.usage",
     }
 
 
@@ -102,10 +103,10 @@ except SystemExit:
 
 NEEDLESS = {
     "webhook.documents.dump",
-    "webhook.documents.outline",
+    "webhook.documents.nodes",
     "webhook.engine.prescheduled",
     "webhook.explain",
-    "webhook.report.matrix",
+    "webhook.report.text",
     "webhook.workloads",
     "signal",
     "subprocess",

@@ -42,7 +42,8 @@ def identity(obj: object) -> Identity:
         return Identity()
     version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     namespace, name = (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else ("", "")
-    return Identity(*(cut(part, SHOWN) if isinstance(part, str) else "" for part in (version, kind, namespace, name)))
+    parts = (part if isinstance(part, str) else "" for part in (version, kind, namespace, name))
+    return Identity(*(part if len(part) <= SHOWN else cut(part, SHOWN) for part in parts))
 
 
 class Origin(NamedTuple):

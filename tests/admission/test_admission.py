@@ -51,20 +51,6 @@ def test_a_review_of_few_fields_is_answered(spec: Any, *, is_allowed: bool) -> N
     assert (response["uid"], response["allowed"]) == ("1", is_allowed)
 
 
-@each_row(
-    ("obj", "resource", "namespace"),
-    [
-        ({**CLAIM, "metadata": {"name": "a"}}, "resourceclaims", "default"),
-        ({**CLAIM, "metadata": {"name": "a", "namespace": "team"}}, "resourceclaims", "team"),
-        (SLICE, "resourceslices", ""),
-        ({**SLICE, "kind": "DeviceClass"}, "deviceclasses", ""),
-    ],
-)
-def test_reviews_of_tests_are_as_the_api_servers(obj: Any, resource: str, namespace: str) -> None:
-    request = asked(obj)["request"]
-    assert (request["resource"]["resource"], request["namespace"]) == (resource, namespace)
-
-
 def test_a_refusal_reads_as_the_api_servers() -> None:
     response = validated(with_spec(allocationMode="Later", parametersRef={"name": "n"}))
     mode = 'Unsupported value: "Later": supported values: "Immediate", "WaitForFirstConsumer"'

@@ -22,11 +22,11 @@ from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
 from webhook.admission import Enforcement
 from webhook.api.versions import DEFAULT, NEWEST
+from webhook.check.reviews import enforcement
 from webhook.check.target import feature_gates
 from webhook.cli.parser import make_parser
-from webhook.cli.review import enforcement
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 RELEASES = ("1.28", f"1.{DEFAULT}")
 

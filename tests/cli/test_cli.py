@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import webhook.check.files
-import webhook.check.oldstate
 from tests.command import ROOT, SCRIPT, draguard, process
 from tests.rows import each_row
 from webhook.cli import main
@@ -208,7 +207,7 @@ class TestOwnFailure:
         def read(*_: object, **__: object) -> None:
             raise event
 
-        monkeypatch.setattr(webhook.check.oldstate, "read_sources", read)
+        monkeypatch.setattr(webhook.check.files, "read", read)
         assert draguard("validate", BAD) == (code, "", result)
 
     @pytest.mark.parametrize(("stream", "code"), [("stdin", 1), ("stdout", 3), ("stderr", 1)])

@@ -24,7 +24,7 @@ CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 
 
 def test_what_stands_in_the_package_are_the_commands() -> None:
-    parts = {"--init--", "--pycache--", "console", "diff", "parser", "texts"}
+    parts = {"--init--", "--pycache--", "console", "parser", "texts"}
     names = {each.stem.replace("_", "-") for each in (ROOT / "webhook" / "cli").iterdir()} - parts
     assert names == make_parser().commands.keys()
 

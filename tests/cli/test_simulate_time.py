@@ -102,7 +102,7 @@ class TestTime:
             current().deadline = 0.0
             return found
 
-        monkeypatch.setattr(import_module("webhook.cli.simulate"), "fit", late)
+        monkeypatch.setattr(import_module("webhook.check.simulated"), "fit", late)
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
         assert (done.code, done.err) == (0, "")
         assert "there was no time to try all changes: others may help, too" in done.out

@@ -74,12 +74,12 @@ class TestRun:
         assert (done.code, done.err, '"n1"' in done.out) == (1, "warning: pods not read: forbidden: no\n", True)
 
     def test_needs_little_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        objects = nodes(*(f"n{number}" for number in range(400)))
+        objects = nodes(*(f"n{number}" for number in range(200)))
         for each in objects:
             each["metadata"]["annotations"] = {"hostile": "\x1b" * 50_000}
         kubectl(tmp_path, monkeypatch, objects)
-        # 120 MB as JSON
-        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({400 << 20},) * 2); "
+        # 60 MB as JSON
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({240 << 20},) * 2); "
         code = f"{limit}os.execv(sys.argv[1], sys.argv[1:])"
         command = [sys.executable, "-c", code, str(SCRIPT), "snapshot", "--run"]
         done = subprocess.run(command, capture_output=True, check=False)

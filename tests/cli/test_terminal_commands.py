@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
-from webhook.cli.diff import unified
+from webhook.report.diff import unified
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
 API = {"apiVersion": "resource.k8s.io/v1"}

@@ -16,7 +16,8 @@ from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
 from webhook.check import progress
 from webhook.cli import main
-from webhook.cli.console import colored, show_lines
+from webhook.cli.console import show_lines
+from webhook.report.text import colored
 
 
 def on_a_terminal(*arguments: str | Path, **env: str) -> str:

@@ -8,18 +8,20 @@ import signal
 import socket
 import subprocess
 from argparse import Namespace
+from html import escape, unescape
 from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from werkzeug.test import Client, TestResponse
 
 from tests.command import ROOT, SCRIPT, draguard
 from tests.report.test_picture import Picture, listed
 from tests.rows import each_row
-from tests.scan.clusters import claim, device, device_class, node, pod, request, slices
+from tests.scan.clusters import claim, device, device_class, made, node, pod, request, slices, template
 from webhook.cli.parser import make_parser
 from webhook.cli.ui import Pages
 from webhook.cli.ui.trial import Snapshot, Trial
@@ -56,8 +58,23 @@ class Ui:
         assert script
         return answer.text, Picture(before + after)
 
-    def match(self, selector: str) -> Any:
-        return self.send("/secret/match", data={"selector": selector}).json
+    def match(self, selector: str, **more: str) -> Any:
+        return self.send("/secret/match", data={"selector": selector, **more}).json
+
+
+def manifest_of(text: str) -> str:
+    """Return what the form's manifest is."""
+    (found,) = re.findall(r'<textarea id="manifest".*?>\n(.*?)</textarea>', text, re.DOTALL)
+    return unescape(found)
+
+
+def title_of(text: str) -> str:
+    return unescape(text.partition("</span> ")[2].partition("</h1>")[0])
+
+
+def told(text: str) -> str:
+    """Return what the page says besides, its commands included."""
+    return unescape("\n".join(re.findall(r"<pre.*?>(.*?)</pre>", text, re.DOTALL)))
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +163,13 @@ class TestSelectors:
         assert set(answer["cells"]) == {1}
         assert "no such key: absent" in answer["reasons"][1]
 
+    def test_what_another_tab_has_read_again_is_not_mixed_in(self, tmp_path: Path) -> None:
+        ui = opened(tmp_path, node(), slices(device()), device_class())
+        (number,) = re.findall(r'name="read" value="(\d+)"', ui.show()[0])
+        assert ui.match("false", read=number)["cells"] == [1]
+        ui.show(again="")
+        assert ui.match("false", read=number)["error"].startswith("the cluster was read again")
+
     def test_nothing_typed_matches_all(self, ui: Ui) -> None:
         assert ui.match(" ") == {"cells": []}
 
@@ -185,9 +209,40 @@ class TestPods:
         for fields in ({"pods": "default/late"}, {"pods": "late"}, {"pending": "1"}):
             text, _ = with_pod.show(**fields)
             assert "1 pod: 1 scheduled" in text
-            assert text.count("<label>a pod of the cluster<") == 1
-            assert ("<label>a pod of the cluster (2)<" in text) == ("pods" in fields)
+            assert text.count("<label>a pod, workload or claim of the cluster<") == 1
+            assert ("<label>a pod, workload or claim of the cluster (2)<" in text) == ("pods" in fields)
         assert "<option>default/late" in with_pod.show()[0]
+
+    def test_a_workload_of_the_cluster_is_chosen(self, tmp_path: Path) -> None:
+        own = {"kind": "Deployment", "name": "web", "controller": True, "apiVersion": "apps/v1", "uid": "1"}
+        deployment = {**made("Deployment", "web", "default", "apps/v1"), "spec": {"replicas": 3}}
+        using = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+        deployment["spec"]["template"] = {"spec": pod(claims=using, on="")["spec"]}
+        running = pod("web-1", [], metadata={"ownerReferences": [own]})
+        objects = (node(), slices(device(), device("gpu-1")), device_class(), template(), deployment, running)
+        text, _ = opened(tmp_path, *objects).show(pods="Deployment/default/web")
+        assert title_of(text) == "3 pods: 1 already scheduled, 2 scheduled"
+        assert "<option>Deployment/default/web" in text
+        deployment["spec"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
+        change = "without the pod's nodeSelector"
+        text, _ = opened(tmp_path, *objects).show(pods="Deployment/default/web", make=f"default/web-XXXXX-0: {change}")
+        assert title_of(text) == (
+            f"3 pods: 1 already scheduled, 2 scheduled, {change}, if Deployment default/web is changed"
+        )
+        path = "/spec/template/spec/nodeSelector"
+        assert f"""-n default --type json -p '[{{"op": "remove", "path": "{path}"}}]'""" in told(text)
+
+    @pytest.mark.parametrize("chosen", ["ResourceClaim/default/gpu", "ResourceClaimTemplate/default/gpu"])
+    def test_a_claim_is_asked_about_with_a_pod_that_uses_it(self, chosen: str, tmp_path: Path) -> None:
+        objects = node(), slices(device()), device_class(), claim(requests=[request(count=2)]), template()
+        ui, is_claim = opened(tmp_path, *objects), "Template" not in chosen
+        pasted = json.dumps(next(each for each in objects if each["kind"] == chosen.partition("/")[0]))
+        for fields in ({"pods": chosen}, {"manifest": pasted}, {"load": chosen}):
+            text, _ = ui.show(**fields)
+            assert title_of(text) == ("1 pod: 1 pending" if is_claim else "1 pod: 1 scheduled")
+            assert "default/user-of-gpu" in text
+        text, _ = ui.show(pods=chosen, fit="1")
+        assert title_of(text).startswith(("no pod", "1 pod")[not is_claim])
 
     def test_what_cannot_be_simulated_is_told(self, ui: Ui) -> None:
         for fields, said in (
@@ -195,10 +250,13 @@ class TestPods:
             ({"manifest": STORY.replace("exactly", "exact")}, "error unknown-field"),
             ({"pods": "gone"}, "gone: no pod of the cluster has this name"),
             *(
-                ({"manifest": each}, "no pods to schedule: paste pods or workloads, or choose pods of the cluster")
+                (
+                    {"manifest": each},
+                    "no pods to schedule: paste pods, workloads or claims, or choose some of the cluster",
+                )
                 for each in ("hello", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}")
             ),
-            ({"fit": "1"}, "“how many of these fit”: paste pods or workloads"),
+            ({"fit": "1"}, "“how many of these fit”: paste pods, workloads or claims"),
             ({"fit": "1", "pending": "1"}, "“how many of these fit” takes one pod or workload"),
         ):
             text, page = ui.show(**fields)
@@ -217,6 +275,177 @@ class TestPods:
             text, page = ui.show(**fields)
             assert re.search(said, text)
             assert len(page.cells) == 8
+
+
+class TestFields:
+    """Fields of objects are changed in their manifests."""
+
+    def test_a_change_that_would_help_is_made_in_the_manifest(self, ui: Ui) -> None:
+        text, _ = ui.show(manifest=STORY)
+        sent = dict(re.findall(r'<button name="(make|release)" value="(.*?)">', text))
+        change = "with memory >= 40Gi in request gpu"
+        assert unescape(sent["make"]) == f"team-y/inference-XXXXX-1: {change}"
+        text, _ = ui.show(manifest=STORY.replace("\n", "\r\n"), make=unescape(sent["make"]))
+        assert title_of(text) == f"3 pods: 3 scheduled, {change}"
+        assert [each["spec"] for each in yaml.safe_load_all(manifest_of(text))][1]["replicas"] == 3
+        assert manifest_of(text).replace('"device', "device").replace('>= 0"', ">= 0").replace("\\", "") == (
+            STORY.replace("80Gi", "40Gi")
+        )
+        assert f"{change}\n-  " in told(text)
+        text, _ = ui.show(manifest=STORY, release=unescape(sent["release"]))
+        assert "3 scheduled, if claim team-x/train-" in title_of(text) or "2 scheduled" in title_of(text)
+
+    @pytest.mark.parametrize(
+        ("asked", "more", "change", "wanted"),
+        [
+            ({"count": 3}, {}, "with count 2 in request gpu", "count: 2"),
+            (
+                {"deviceClassName": "gpu.exmple.com"},
+                {},
+                "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu",
+                "deviceClassName: gpu.example.com",
+            ),
+            ({}, {"nodeSelector": {"a": "b"}}, "without the pod's nodeSelector", ""),
+            ({}, {"cpu": "64"}, "with cpu 8 in place of 64", 'cpu: "8"'),
+            (
+                {},
+                {"taints": [{"key": "a", "effect": "NoSchedule"}]},
+                "if the pod tolerates a:NoSchedule",
+                "tolerations:\n  - ",
+            ),
+        ],
+    )
+    def test_a_change_of_what_the_cluster_has_is_added_to_the_manifest(
+        self, asked: Any, more: Any, change: str, wanted: str, tmp_path: Path
+    ) -> None:
+        late = pod("late", ["wanted"], "Pending", "")
+        late["spec"] |= {"nodeSelector": more["nodeSelector"]} if "nodeSelector" in more else {}
+        late["spec"]["containers"][0]["resources"] = {"requests": {"cpu": more.get("cpu", "1")}}
+        home = node(**({"taints": more["taints"]} if "taints" in more else {}))
+        objects = (
+            home,
+            slices(device(), device("gpu-1")),
+            device_class(),
+            claim("wanted", requests=[request(**asked)]),
+        )
+        cluster = opened(tmp_path, *objects, late)
+        text, _ = cluster.show(pods="late")
+        assert f'<button name="make" value="default/late: {escape(change)}">' in text
+        text, _ = cluster.show(pods="late", make=f"default/late: {change}")
+        assert title_of(text).startswith(f"1 pod: 1 scheduled, {change}")
+        kind = "ResourceClaim" if asked else "Pod"
+        assert f"kind: {kind}\n" in manifest_of(text)
+        assert f"<p>{kind} default/{'wanted' if asked else 'late'} is changed, which the API server refuses" in text
+        assert wanted in manifest_of(text)
+        assert "nodeSelector" not in manifest_of(text)
+
+    def test_a_change_of_a_pod_is_made_in_the_template_of_its_workload(self, ui: Ui) -> None:
+        story = STORY.replace("      containers:", "      nodeSelector: {gpu: 'yes'}\n      containers:")
+        text, _ = ui.show(manifest=story, make="team-y/inference-XXXXX-0: without the pod's nodeSelector")
+        assert title_of(text) == "3 pods: 1 scheduled, 2 pending, without the pod's nodeSelector"
+        assert manifest_of(text) == STORY
+
+    def test_a_change_that_is_not_clear_in_a_manifest_is_told(self, ui: Ui) -> None:
+        more = "\n      - {name: other, image: other:1, resources: {requests: {cpu: 4}}}\n      resourceClaims:"
+        story = STORY.replace("{cpu: 4}", "{cpu: 60}").replace("\n      resourceClaims:", more)
+        text, _ = ui.show(manifest=story)
+        (change,) = re.findall(r'name="make" value="(team-y/inference-XXXXX-0: with cpu .*?)"', text)
+        text, _ = ui.show(manifest=story, make=change)
+        assert "several containers request cpu: make this change by hand" in text
+        assert title_of(text) == "3 pods: 3 pending"
+
+    def test_a_change_of_a_class_is_loaded_with_its_command(self, tmp_path: Path) -> None:
+        late = claim(requests=[request()]), pod("late", phase="Pending", on="")
+        near = device_class(selector='device.driver == "gpu.exmple.com"')
+        text, _ = opened(tmp_path, node(), slices(device()), near, *late).show(
+            pods="late", make="default/late: if DeviceClass gpu.example.com selects driver gpu.example.com"
+        )
+        assert title_of(text).startswith("1 pod: 1 scheduled, if DeviceClass gpu.example.com selects driver gpu")
+        assert "kubectl patch deviceclass gpu.example.com --type json -p '[{" in told(text)
+
+    def test_a_change_that_is_not_there_any_more_is_told(self, ui: Ui) -> None:
+        text, _ = ui.show(manifest=STORY, make="team-y/gone: with count 1")
+        assert "team-y/gone: with count 1: this would not help any more" in text
+        assert title_of(text) == "3 pods: 1 scheduled, 2 pending"
+
+    @pytest.mark.parametrize(
+        ("name", "edit", "options", "operation", "outcome"),
+        [
+            (
+                "ResourceSlice/node-c-gpu.example.com",
+                ("value: 40Gi", "value: 80Gi"),
+                "",
+                ("/spec/devices/0/capacity/memory/value", "80Gi"),
+                "3 pods: 3 scheduled",
+            ),
+            (
+                "Node/node-b",
+                ('cpu: "32"', 'cpu: "3"'),
+                "--subresource status ",
+                ("/status/allocatable/cpu", "3"),
+                "3 pods: 3 pending",
+            ),
+            (
+                "DeviceClass/gpu.example.com",
+                ('device.driver == "gpu.example.com"', '"false"'),
+                "",
+                ("/spec/selectors/0/cel/expression", "false"),
+                "3 pods: 3 pending",
+            ),
+        ],
+    )
+    def test_fields_of_objects_are_changed_with_the_command(  # noqa: PLR0917
+        self, ui: Ui, name: str, edit: tuple[str, str], options: str, operation: tuple[str, str], outcome: str
+    ) -> None:
+        text, _ = ui.show(load=name, manifest=STORY)
+        assert manifest_of(text).startswith(STORY)
+        loaded, (kind, _, own) = manifest_of(text).removeprefix(STORY), name.partition("/")
+        assert edit[0] in loaded
+        text, _ = ui.show(manifest=STORY + loaded.replace(*edit))
+        assert title_of(text) == f"{outcome}, if {kind} {own} is changed"
+        (command,) = (each for each in told(text).splitlines() if each.startswith("kubectl"))
+        start, _, patch = command.partition(" -p ")
+        assert start == f"kubectl patch {kind.lower()} {own} {options}--type json"
+        path, value = operation
+        assert {"op": "replace", "path": path, "value": value} in json.loads(patch.strip("'"))
+        text, page = ui.show(manifest=loaded.replace(*edit))  # without a pod
+        assert title_of(text).startswith("8 devices: 3 held, 5 free")
+        assert title_of(text).endswith(" is changed")
+        assert page.shown("3 held") == 3
+
+    def test_a_change_that_the_api_server_refuses_has_no_command(self, ui: Ui) -> None:
+        loaded = manifest_of(ui.show(load="ResourceClaim/team-x/train-1")[0])
+        text, _ = ui.show(manifest=loaded.replace("count: 2", "count: 1"))
+        assert "if ResourceClaim team-x/train-1 is changed, which the API server refuses (spec: " in title_of(text)
+        assert title_of(text).endswith("create it anew")
+        assert "kubectl" not in told(text)
+
+    def test_manifests_of_other_objects_are_no_changes_of_those_of_the_cluster(self, ui: Ui) -> None:
+        loaded = manifest_of(ui.show(load="ResourceClaim/team-x/train-1")[0])
+        own = re.sub("  uid: .*\n", "", loaded).replace("count: 2", "count: 1")
+        assert "is changed" not in title_of(ui.show(manifest=own)[0])
+
+    def test_older_releases_get_manifests_in_their_versions(self) -> None:
+        ui = Ui("--cluster", str(CLUSTER), "--kubernetes-version=1.33")
+        assert "resource.k8s.io/v1beta2" in manifest_of(ui.show(load="DeviceClass/gpu.example.com")[0])
+        older = STORY.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
+        text, _ = ui.show(manifest=older, make="team-y/inference-XXXXX-1: with memory >= 40Gi in request gpu")
+        assert title_of(text).startswith("3 pods: 3 scheduled")
+        assert manifest_of(text).startswith("apiVersion: resource.k8s.io/v1beta2\n")
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("Nope/a", "Nope/a: name it as TYPE/NAME or TYPE/NAMESPACE/NAME; types are Node, "),
+            ("Node/x", "node x not found: there is node-a"),
+            ("ResourceClaim/gone", "claim default/gone not found: there is team-x/train-1"),
+        ],
+    )
+    def test_what_cannot_be_loaded_is_told(self, ui: Ui, name: str, said: str) -> None:
+        text, page = ui.show(load=name)
+        assert said in text
+        assert f'name="load" value="{name}"' in text
+        assert len(page.cells) == 8
 
 
 class TestChanges:
@@ -321,7 +550,7 @@ class TestChanges:
         far = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
         objects = (node(), node("n2"), slices(device()), far, device_class(), owned)
         text, page = opened(tmp_path, *objects).show(drain="n1")
-        assert "default/agent" not in text
+        assert "default/agent" not in text.partition("<datalist")[0]
         assert "all 1" in page.looks
 
 

@@ -27,6 +27,11 @@ from webhook.cluster.secret import encode_all
 pytestmark = pytest.mark.process
 
 
+def begin(replica: Manager) -> None:
+    replica.obtain()
+    replica.follow()
+
+
 def test_three_replicas_that_start_at_once_serve_one_certificate(
     api: ApiServer,
     tmp_path: Path,
@@ -35,7 +40,7 @@ def test_three_replicas_that_start_at_once_serve_one_certificate(
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(manager, "RETRY_SECONDS", 0.1)
     replicas = [Manager(replace(options_of(api, tmp_path / f"{n}"), identity=f"pod-{n}")) for n in range(3)]
-    starting = [threading.Thread(target=replica.start) for replica in replicas]
+    starting = [threading.Thread(target=begin, args=[replica]) for replica in replicas]
     for thread in starting:
         thread.start()
     for thread in starting:
@@ -273,7 +278,7 @@ def test_the_thread_follows_until_it_is_stopped(
 ) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
     replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
-    replica.start()
+    begin(replica)
     first = (tmp_path / "pair/tls.crt").read_bytes()
     api.wait(61 * DAY)
     deadline = time.monotonic() + 30
@@ -298,7 +303,7 @@ def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
 
     def start() -> None:
         try:
-            replica.start()
+            begin(replica)
         except ClusterError as error:
             faults.append(str(error))
 

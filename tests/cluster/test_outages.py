@@ -47,7 +47,7 @@ def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
     del api.objects[path]
     replica = Replica(api, tmp_path / "pair")
     with pytest.raises(ClusterError, match=rf"no serving certificate yet: cannot get {name} .*make it anew.*given up"):
-        replica.start(0)
+        replica.obtain(0)
 
 
 def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, tmp_path: Path) -> None:

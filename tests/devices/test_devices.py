@@ -77,7 +77,7 @@ def _scenarios(file: Path, one_of: int) -> Iterator[dict[str, Any]]:
     ("file", "one_of"),
     [
         *((file, 25) for file in FILES if "timing" not in file.name),
-        *(pytest.param(file, 1, marks=pytest.mark.slow) for file in FILES),
+        *(pytest.param(file, 4, marks=pytest.mark.slow) for file in FILES),
     ],
     ids=lambda each: Path(str(each)).name,
 )

@@ -13,10 +13,10 @@ import pytest
 
 from tests.command import ROOT, findings
 from webhook.documents import Document, parse
+from webhook.documents.nodes import Entry, Node
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import unwrapped
 from webhook.edit.edits import Edit, apply
-from webhook.edit.nodes import Entry, Node
 from webhook.edit.tree import PlacedNode, Tree, tree_of
 
 Broken = tuple[list[Edit], str]

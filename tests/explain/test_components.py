@@ -8,7 +8,7 @@ import pytest
 
 from tests.command import draguard
 from tests.rows import each_row
-from webhook.explain.components import COMPONENTS
+from webhook.explain.components import components
 from webhook.explain.query import explain_answer
 
 SCHEDULER = "kube-scheduler"
@@ -364,7 +364,7 @@ def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
 
 def test_each_text_is_said() -> None:
     answers = [answer for answer, _, _ in SAID]
-    sayings = [saying for each in COMPONENTS for saying in each.sayings]
+    sayings = [saying for each in components() for saying in each.sayings]
     assert [each.pattern.pattern for each in sayings if not any(map(each.pattern.search, answers))] == []
 
 

@@ -20,8 +20,7 @@ from webhook.inventory import CLAIMS, Inventory
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 from webhook.references import Context, ReferenceFindings, every_rule
-from webhook.references.requests import pod_view
-from webhook.references.rules import Alike
+from webhook.references.rules import Alike, pod_view
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:

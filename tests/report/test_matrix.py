@@ -7,7 +7,7 @@ import pytest
 from tests.report.findings import finding, report
 from tests.rows import each_row
 from webhook.problem import Fix
-from webhook.report.matrix import merged
+from webhook.report.text import merged
 
 
 @each_row(

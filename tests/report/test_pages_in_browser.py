@@ -147,8 +147,9 @@ def test_each_text_has_enough_contrast(command: str, scheme: str, chromium: Brow
     assert seen.said == []
 
 
-def test_the_keyboard_reaches_everything(chromium: Browser, tmp_path: Path) -> None:
-    page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
+@pytest.mark.parametrize("command", STORIES)
+def test_the_keyboard_reaches_everything(command: str, chromium: Browser, tmp_path: Path) -> None:
+    page = Seen(chromium, drawn(command, tmp_path, *STORIES[command])).page
     place = "each => [...document.querySelectorAll('*')].indexOf(each)"
     stops = page.locator("a, summary, input[type=checkbox], [name=look]:checked")
     wanted = {each.evaluate(place) for each in stops.all() if each.is_visible()}
@@ -164,9 +165,9 @@ def test_the_keyboard_reaches_everything(chromium: Browser, tmp_path: Path) -> N
         page.keyboard.press("ArrowDown")
         seen.append(checked.get_attribute("id"))
     assert len({*seen}) == len(seen)
-    page.locator("#n2 summary").focus()
+    page.locator("#n0 summary").focus()
     page.keyboard.press("Enter")
-    assert page.locator("#n2 table").is_visible()
+    assert page.locator("#n0 table").is_visible()
 
 
 def test_a_stage_fades_what_it_rules_out(chromium: Browser, tmp_path: Path) -> None:
@@ -177,6 +178,20 @@ def test_a_stage_fades_what_it_rules_out(chromium: Browser, tmp_path: Path) -> N
     assert page.locator(".map .n").evaluate_all(pale) == [True] * 4
     page.get_by_label("only nodes with some of these").check()
     assert [page.locator(f"#n{number}").is_visible() for number in range(4)] == [True, True, False, False]
+
+
+def test_a_change_shows_what_the_pod_gets_and_what_is_released(chromium: Browser, tmp_path: Path) -> None:
+    page = Seen(chromium, drawn("simulate", tmp_path, *STORIES["simulate"])).page
+    styles = "all => all.map(each => [getComputedStyle(each).borderRadius, getComputedStyle(each).backgroundColor])"
+    held = page.locator(".map b[title*='team-x/train-1']")
+    before = held.evaluate_all(styles)
+    assert page.locator(".then:visible").count() == 0
+    page.get_by_label("once claim team-x/train-1 with 2 devices is released").check()
+    assert page.locator(".then:visible").inner_text() == "then → node-a: gpu-0"
+    assert [radius for radius, _ in before] == ["2px", "2px"]
+    after = held.evaluate_all(styles)
+    assert [radius for radius, _ in after] == ["50%", "2px"]
+    assert not {color for _, color in after} & {color for _, color in before}
 
 
 def test_it_prints_what_it_shows(chromium: Browser, tmp_path: Path) -> None:
@@ -241,6 +256,25 @@ class TestUi:
         page.get_by_label("every 10 seconds").check()
         page.clock.run_for(45_000)
         assert page.locator("form").get_attribute("data-sent") == "1"
+
+    def test_a_change_that_would_help_is_made_by_keyboard(self, address: str, chromium: Browser) -> None:
+        seen = Seen(chromium, address)
+        page = seen.page
+        page.get_by_text("Which pods fit?").click()
+        page.fill("[name=pods]", "default/late")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("h1:has-text('1 pending')")
+        assert page.get_by_role("button", name="make this change").count() == 0
+        page.get_by_label("with count 4 in request gpu").focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("h1:has-text('1 scheduled, with count 4 in request gpu')")
+        assert "count: 4" in page.locator("#manifest").input_value()
+        assert "+        count: 4" in str(page.locator(".said").first.text_content())
+        assert seen.said == []
+        assert not seen.is_wide
+        assert {each.split("/")[2] for each in seen.asked} == {address.split("/")[2]}
 
     def test_a_form_that_is_sent_comes_back_filled_in(self, address: str, chromium: Browser) -> None:
         seen = Seen(chromium, address)

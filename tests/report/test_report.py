@@ -11,9 +11,8 @@ from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
 from webhook.report import Style, make
-from webhook.report.excerpt import MAX_LINE, MAX_MESSAGE
 from webhook.report.model import Report
-from webhook.report.text import as_text, summary
+from webhook.report.text import MAX_LINE, MAX_MESSAGE, as_text, summary
 
 PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dns-label")
 

@@ -22,14 +22,13 @@ from tests.attacks.chains import chain, last_flight
 from tests.cli.running import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
-from tests.serving import SOON, Served, answered, echo, eventually, look, post, serving, statuses
+from tests.serving import GET, SOON, Served, answered, echo, eventually, look, post, serving, statuses
 from webhook.certificates import certs, issuing
 from webhook.logs import BoundedLog
 from webhook.server import Certificate, Clients, Limits, Reviews, ServerError
 
 pytestmark = pytest.mark.process
 
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 VERSIONS = pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 
 

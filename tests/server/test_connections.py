@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.serving import (
+    GET,
     JSON,
     SOON,
     Served,
@@ -39,7 +40,6 @@ from webhook.server.messages import Client, Request
 pytestmark = pytest.mark.process
 
 LIMIT = 1 << 20
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 HURRY = Limits(
     handshake_seconds=0.4,
     header_seconds=0.8,

@@ -8,12 +8,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.serving import SOON, Served, answered, echo, eventually, post, serving, statuses, talk
+from tests.serving import GET, SOON, Served, answered, echo, eventually, post, serving, statuses, talk
 from webhook.server import Limits, Reviews
 from webhook.server.messages import Client, Page
 from webhook.server.port import Crowd
-
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 class Member(Client):

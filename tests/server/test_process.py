@@ -10,13 +10,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.serving import SOON, Served, answered, echo, eventually, serving, statuses
+from tests.serving import GET, SOON, Served, answered, echo, eventually, serving, statuses
 from webhook.reloading import Reloaded
 from webhook.server import Limits, Pages, Reviews, listen, probes
 
 pytestmark = pytest.mark.process
-
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @contextmanager

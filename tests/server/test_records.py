@@ -11,12 +11,11 @@ from contextlib import suppress
 import pytest
 
 from tests.attacks.rekeying import HANDSHAKE, Keys, keyed, send_sealed
-from tests.serving import SOON, Served, echo, eventually, everything, post, serving, statuses
+from tests.serving import GET, SOON, Served, echo, eventually, everything, post, serving, statuses
 from webhook.server import Reviews
 
 pytestmark = pytest.mark.process
 
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
+from tests.serving import GET, JSON, SOON, Served, answered, echo, eventually, exchange, post, serving, statuses
 from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.certificates import certs
 from webhook.server import Certificate, Limits, Reviews, Server, ServerError, listen
@@ -27,7 +27,6 @@ from webhook.server import Certificate, Limits, Reviews, Server, ServerError, li
 pytestmark = pytest.mark.process
 
 LIMIT = 1 << 20
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture(scope="module")

@@ -18,14 +18,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.serving import Served, answered, echo, eventually, look, serving, statuses
+from tests.serving import GET, Served, answered, echo, eventually, look, serving, statuses
 from webhook.certificates import certs
 from webhook.server import Certificate, Reviews, ServerError
 from webhook.server.certificate import not_after
 
 pytestmark = pytest.mark.process
-
-GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 @pytest.fixture(scope="module")

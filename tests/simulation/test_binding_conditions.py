@@ -7,8 +7,8 @@ import pytest
 from tests.rows import each_row
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod
 from webhook import simulate
-from webhook.cli.simulate import gets_devices
 from webhook.objects import JSONObject
+from webhook.report.simulated import gets_devices
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}
 NOT_READY = ("attached", "False", "Attaching", "slot 3")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard
-from webhook.cli.devices import stored_cluster
+from webhook.check.stored import stored_cluster
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject
 from webhook.report.model import Report
@@ -96,7 +96,7 @@ def test_pending_pods_are_counted_by_the_sort_of_their_cause_in_what_scan_keeps_
     cluster = tmp_path / "cluster.json"
     cluster.write_text(json.dumps(record["objects"]), encoding="utf-8")
     arguments = Namespace(cluster=[str(cluster)], quiet=True, kubernetes_version=None, feature_gates=[])
-    stored, settings = stored_cluster(arguments, Report())
+    stored, settings = stored_cluster(arguments, Report(), print)
     list(stored.judge(settings))
     counts = pending_by_sort(Scene(stored.inventory, str(settings)), 60)
     found = {sort for sort, count in counts.items() if count}

@@ -1171,6 +1171,13 @@ def test_what_the_scheduler_looks_at_before_devices_comes_first(
     assert not [each for each in answer["helps"] if each.startswith("once claim")]
 
 
+def test_the_devices_of_others_are_counted_where_some_are_free() -> None:
+    held = allocated("other", "a", "d0", "q")
+    objects = [device_class(), node("a"), node("b"), devices("a", count=2), devices("b", count=2), claim(count=2)]
+    answer = answer_of("p", [*objects, held, allocated("third", "b", "d1", "q"), pending("", claims={"x": "c"})])
+    assert ": at most 1, as 2 of 4 are held by claims default/other" in answer["cause"]
+
+
 def test_nodes_without_such_devices_do_not_decide() -> None:
     """A node without devices is refused for them, and says nothing about those that have some."""
     tainted = node("a", {"taints": [{"key": "team", "effect": "NoSchedule"}]})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import Any, Final, Literal
 
-from webhook.admission.requests import kind_of, user_of
+from webhook.admission.requests import kind_of, text_in, user_of
 from webhook.api.templates import template_of
 from webhook.later import cached_property
 
@@ -58,31 +58,17 @@ class Enforcement:
 
     def exempts(self, request: Mapping[str, Any]) -> bool:
         """Tell whether a request is exempt from review."""
-        if not self._exempts_some:
-            return False
-        namespace = request.get("namespace")
-        if self._namespaces and namespace and isinstance(namespace, str) and self._namespaces(namespace):
+        namespaces, users, groups = self._exempt
+        if namespaces and (namespace := text_in(request, "namespace")) and namespaces(namespace):
             return True
-        if not (self._users or self._groups):
+        if not (users or groups):
             return False
-        user, groups = user_of(request)
-        return bool((self._users and self._users(user)) or (self._groups and any(map(self._groups, groups))))
+        user, member_of = user_of(request)
+        return bool((users and users(user)) or (groups and any(map(groups, member_of))))
 
     @cached_property
-    def _exempts_some(self) -> bool:
-        return bool(self.exempt_namespaces or self.exempt_users or self.exempt_groups)
-
-    @cached_property
-    def _namespaces(self) -> Any:
-        return _matcher(self.exempt_namespaces)
-
-    @cached_property
-    def _users(self) -> Any:
-        return _matcher(self.exempt_users)
-
-    @cached_property
-    def _groups(self) -> Any:
-        return _matcher(self.exempt_groups)
+    def _exempt(self) -> tuple[Any, Any, Any]:
+        return _matcher(self.exempt_namespaces), _matcher(self.exempt_users), _matcher(self.exempt_groups)
 
 
 def milder(mode: Mode, other: Mode) -> Mode:

@@ -51,10 +51,6 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     Unknown fields stay where they are, or move with their struct. So do fields that the other version lacks: the API
     server would refuse them there. Malformed values are not touched.
 
-    Args:
-        obj: The object, in any version.
-        api_version: Group and version, such as ``resource.k8s.io/v1``.
-
     Raises:
         ConversionError: The kind has no counterpart there, such as a classic ResourceClaim of v1alpha2.
     """

@@ -20,12 +20,7 @@ from webhook.schema.tagged import declaration, is_declarative, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
-    """Put the findings of declarative rules last, with repeated items as JSON.
-
-    Args:
-        found: The findings.
-        struct: The object's type.
-    """
+    """Put the findings of declarative rules last, with repeated items as JSON."""
     handwritten, declarative = [], []
     defaults = Defaults(struct.target)
     for problem in found:
@@ -40,13 +35,7 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
 def unchanged(
     found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]
 ) -> list[Problem]:
-    """Return the findings of declarative rules about unchanged values, which upstream's do not check on update.
-
-    Args:
-        found: The findings.
-        struct: The object's type.
-        old: The stored object.
-    """
+    """Return the findings of declarative rules about unchanged values, which upstream's do not check on update."""
     declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))
     return [each for each in declarative if _is_unchanged(each, struct, obj, old)]
 

@@ -160,7 +160,9 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
     wanted = dict(stated)
     for gate, on in wanted.items():
         if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
-            raise ValueError(f"unrecognized feature gate: {gate}{_suggestion(gate)}")
+            near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
+            hint = f"did you mean {near}?" if near else f"known are {', '.join(sorted(GATES))}"
+            raise ValueError(f"unrecognized feature gate: {gate}; {hint}")
         if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
             raise ValueError(
                 f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
@@ -175,8 +177,3 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
         if wanted.get(gate, each.on if by_stage is None else by_stage):
             found.add(gate)
     return frozenset(found)
-
-
-def _suggestion(gate: str) -> str:
-    near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
-    return f"; did you mean {near}?" if near else f"; known are {', '.join(sorted(GATES))}"

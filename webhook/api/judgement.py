@@ -271,14 +271,10 @@ def _new(
         found = [*warnings.gates_off(dropped, obj, struct.target), *found]
         obj = _without(obj, dropped)
         problems = examined(struct, obj)[1]
-    return _arranged(_in_turn([*found, *problems]), struct, obj)
-
-
-def _in_turn(found: list[Problem]) -> list[Problem]:
-    """Leave out what the API server checks last, unless all else is valid."""
+    found = [*found, *problems]
     if any(problem.level == ERROR and problem.rule not in CHECKED_LAST for problem in found):
-        return [problem for problem in found if problem.rule != PREFIX_IN_PATH]
-    return found
+        found = [problem for problem in found if problem.rule != PREFIX_IN_PATH]
+    return _arranged(found, struct, obj)
 
 
 def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: Sequence[Misfit]) -> list[Problem]:

@@ -11,11 +11,7 @@ from webhook.schema.derive.shape import Structure
 
 
 def type_of(api_version: str, kind: str) -> type[Struct] | None:
-    """Return the type of a kind, as the newest version has it; None if unknown.
-
-    Args:
-        api_version: Group and version.
-    """
+    """Return the type of a kind, as the newest version has it; None if unknown."""
     if known := find(api_version, kind):
         return known.type
     from webhook.api.core import catalogue  # only policies look at them
@@ -24,11 +20,7 @@ def type_of(api_version: str, kind: str) -> type[Struct] | None:
 
 
 def schema_of(api_version: str, kind: str) -> Structure | None:
-    """Return the schema of a kind, as far as merging and type checking need it.
-
-    Args:
-        api_version: Group and version.
-    """
+    """Return the schema of a kind, as far as merging and type checking need it."""
     return _schema_of(api_version, kind) if type_of(api_version, kind) else None
 
 

@@ -11,13 +11,7 @@ from webhook.problem import Path, Problem, invalid
 
 
 def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:
-    """Report a union of which not exactly one member is given.
-
-    Args:
-        path: The union.
-        members: The names of its members, in the order of their declaration.
-        given: Those that are given.
-    """
+    """Report a union of which not exactly one member is given."""
     one_of = ", ".join(f"`{name}`" for name in members)
     if not given:
         yield invalid(path, "", f"must specify one of: {one_of}")

@@ -5,7 +5,7 @@ Follows kube-apiserver (``registry/rest/update.go``, ``registry/generic/registry
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container
+from collections.abc import Collection
 from typing import Any, Final, cast
 
 from webhook.api import warnings
@@ -24,14 +24,11 @@ _EMPTY: Final[dict[str, Any]] = {}
 
 
 def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
-    """Judge an update of a decodable object by what is stored.
-
-    Args:
-        struct: The object's type.
-        old: The stored object.
-    """
+    """Judge an update of a decodable object by what is stored."""
     refusals = _preconditions(obj, old, namespaced=_kind(struct).namespaced)
-    if _is_unconditional(obj, old) and not _kind(struct).unconditional_update:
+    # A manifest may have no resource version, but a stored object has.
+    given, stored = ((each.get("metadata") or _EMPTY).get("resourceVersion") for each in (obj, old))
+    if stored and not given and not _kind(struct).unconditional_update:
         path = Path(("metadata", "resourceVersion"))
         return [*refusals, invalid(path, 0, "must be specified for an update").named("resource-version")]
     refusals += warnings.not_touched(struct, obj, old)
@@ -53,15 +50,16 @@ def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any])
         return list(found)
     if struct.target.release >= SIZE_ENDS_LIST_SINCE:
         long = {each.path for each in found if each.reason == TOO_MANY}
-        changes = [each for each in changes if not _is_in(each, long) or struct.finds_declaratively(each)]
+        changes = [
+            each
+            for each in changes
+            if long.isdisjoint(each.path[:length] for length in range(len(each.path)))
+            or struct.finds_declaratively(each)
+        ]
     before: dict[str, str | None] = {IMMUTABLE: _kind(struct).immutable_before}
     if struct.target.operation == UPDATE:  # in a status, fields that are validated only if they change come last
         before = {**dict.fromkeys((each.rule for each in changes), IN_PLACE), **struct.before, **before}
     return merged(found, changes, struct, before)
-
-
-def _is_in(problem: Problem, lists: Container[Path]) -> bool:
-    return any(problem.path[:length] in lists for length in range(len(problem.path)))
 
 
 def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
@@ -69,11 +67,6 @@ def ratcheted(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any],
 
     From Kubernetes 1.37 on a handwritten rule reports these instead, if there is one: only a declarative finding
     supersedes it.
-
-    Args:
-        found: The findings.
-        struct: The object's type.
-        old: The stored object.
     """
     if not found or not struct.target.declarative:
         return found
@@ -153,9 +146,3 @@ def _preconditions(obj: dict[str, Any], old: dict[str, Any], *, namespaced: bool
         message = "the object has been modified; please apply your changes to the latest version and try again"
         found.append(refused("Conflict", path / "resourceVersion", message).named("resource-version"))
     return found
-
-
-def _is_unconditional(obj: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether an update states no resource version; a manifest may have none, but a stored object has."""
-    new, stored = obj.get("metadata") or _EMPTY, old.get("metadata") or _EMPTY
-    return bool(stored.get("resourceVersion") and not new.get("resourceVersion"))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.check.progress import counting, with_progress
 from webhook.documents import Document, Selection, Unreadable, read
+from webhook.documents.document import Origin
 from webhook.documents.files import with_manifests
+from webhook.documents.source import Source
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION, is_definition
@@ -125,8 +127,6 @@ def _running(
 ) -> Iterator[Document]:
     from webhook.cluster.errors import ClusterError  # most clusters are in files
     from webhook.cluster.live import Where
-    from webhook.documents.document import Origin
-    from webhook.documents.source import Source
     from webhook.inventory.snapshots import OF_SNAPSHOT
 
     kinds = [kind for kind in OF_SNAPSHOT if kind in wanted.kinds]

@@ -18,7 +18,7 @@ from webhook.edit.scalars import count
 from webhook.findings import Finding, found
 from webhook.issues import Issue
 from webhook.problem import Path, Problem, value_at
-from webhook.report.excerpt import counted
+from webhook.report.text import counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 
 _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpression"})

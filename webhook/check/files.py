@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from webhook.api.claimed import is_about_devices, may_concern
+from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
 from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import OTHERS, Judge, Judgement
@@ -24,7 +24,7 @@ from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN
 from webhook.documents.stream import identity_of
-from webhook.drivers.files import option_profiles
+from webhook.drivers import Profile
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory
 from webhook.inventory.objects import is_held
@@ -37,8 +37,8 @@ from webhook.problem import Problem
 from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
 from webhook.report import LISTING
-from webhook.report.excerpt import counted
 from webhook.report.model import Judged, Report
+from webhook.report.text import counted, merged
 from webhook.schema import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
@@ -321,12 +321,17 @@ def judge_all(
         namespaces.note(each)
     sender = _sender(arguments, stated, namespaces, report)
     locations = pod_locations(arguments)
+    profiles: Mapping[str, Profile] | None = None
+    if arguments.driver_profile:
+        from webhook.drivers.files import option_profiles  # few state profiles of their own
+
+        profiles = option_profiles(arguments.driver_profile)
     references = References(
         cluster,
         gates,
         is_cluster=bool(arguments.cluster),
         pod_locations=locations,
-        profiles=option_profiles(arguments.driver_profile),
+        profiles=profiles,
         namespace=arguments.namespace,
     )
     judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
@@ -644,15 +649,17 @@ def judged(
     suppressed = suppressions(arguments, manifests.paths)
     first = Report()
     with_policies = bool(arguments.policies)  # they may read any field
-    cluster = read_cluster(
-        arguments.cluster,
-        first,
-        quiet=arguments.quiet,
-        definitions=with_policies,
-        is_whole=with_policies,
-        tell=tell,
-    )
-    if served := served_by(cluster):  # what is stated has precedence
+    cluster = Inventory()
+    if arguments.cluster:
+        cluster = read_cluster(
+            arguments.cluster,
+            first,
+            quiet=arguments.quiet,
+            definitions=with_policies,
+            is_whole=with_policies,
+            tell=tell,
+        )
+        served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
@@ -699,8 +706,6 @@ def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report
     """Merge the findings for several releases."""
     if not reports[1:]:
         return reports[0]
-    from webhook.report.matrix import merged
-
     return merged(reports, versions)
 
 
@@ -737,7 +742,9 @@ def _old_state(
     Raises:
         UsageError: The revision is unknown to git, or an earlier chart cannot be rendered.
     """
-    if not arguments.against:
+    if not (arguments.old or arguments.against):
+        return Deployed((), report)
+    if arguments.old:
         try:
             options = manifests.options(stated)
             return Deployed(arguments.old, report, options.for_earlier(options.values), tell)

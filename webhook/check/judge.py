@@ -7,13 +7,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import stored
+from webhook.api.templates import is_pod_without_claims
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.oldstate import OldState
 from webhook.check.target import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
 from webhook.documents import Document, Unreadable
-from webhook.documents.placeholders import Blanks
+from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, failed, found
@@ -117,14 +117,6 @@ class Judge:
         before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
 
-    def _applies_rules(self, obj: Any, before: Any) -> bool:
-        """Tell whether the API server's rules are applied to an object."""
-        return (
-            self.all_pods
-            or not is_pod_without_claims(obj)
-            or (before is not None and not is_pod_without_claims(before))
-        )
-
     def note(self, obj: Any) -> None:
         """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
         self.namespaces.note(obj)
@@ -153,7 +145,7 @@ class Judge:
                 return None
             if served is None:
                 return self._unknown(document, stated)
-            if stated is None and _is_everywhere(served):
+            if stated is None and served.since <= OLDEST and served.until >= NEWEST:  # all releases serve it
                 return None
             return self._judged(document, stated or f"1.{served.default}")
         except OTHERS:
@@ -188,8 +180,6 @@ class Judge:
 
             if is_elided(document):
                 problems = [each for each in problems if each.reason != "FieldValueRequired"]
-        from webhook.documents.placeholders import blanks_of  # only for problems
-
         if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
             return judgement
         accepted = not any(problem.level == ERROR for problem in problems)
@@ -240,8 +230,6 @@ class Judge:
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
             return Judgement(None, waits=waits, accepted=accepted)
-        from webhook.documents.placeholders import blanks_of  # only for problems
-
         blanks = blanks_of(document) if outcome.decisions else None
         if blanks and not self._may_be_accepted(document, blanks, stated):
             findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
@@ -284,7 +272,10 @@ class Judge:
             feature_gates=self._gates,
             namespace_labels=self.namespaces.labels_around(obj),
             sender=sender,
-            rules=sender is None or self._applies_rules(obj, before),
+            rules=sender is None
+            or self.all_pods
+            or not is_pod_without_claims(obj)
+            or (before is not None and not is_pod_without_claims(before)),
             beyond_decoding=True,
             pod_locations=self.pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
@@ -372,11 +363,6 @@ def _converted(obj: Any, release: str) -> str:
 def _asks_for_namespace(finding: Finding) -> bool:
     """Tell whether a finding depends on a Namespace that may follow."""
     return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
-
-
-def _is_everywhere(served: Served) -> bool:
-    """Tell whether every release serves a kind, so that it does not determine the release."""
-    return served.since <= OLDEST and served.until >= NEWEST
 
 
 _ELSEWHERE = frozenset({"respell", "separate"})

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.check.files import judged
-from webhook.configuration.options import COMMANDS
-from webhook.configuration.settings import configured
+from webhook.configuration.options import COMMANDS, Settings
 from webhook.findings import Finding
 from webhook.usage import UsageError
 
@@ -86,7 +85,11 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     arguments: Any = SimpleNamespace(**{**defaults, **stated, "paths": files, "quiet": True})
     try:
         file = None if config is None else _paths("config", config)[0]
-        arguments.settings = configured(arguments, file, dict.fromkeys(stated, "the call"))
+        arguments.settings = Settings(None, dict.fromkeys(stated, "the call"))
+        if file is not None:
+            from webhook.configuration.reading import configured  # most calls name none
+
+            arguments.settings = configured(arguments, file, arguments.settings.sources)
         return judged(arguments).findings
     except UsageError as error:
         raise ValueError(re.sub(r"--([a-z][a-z-]*)", _argument, str(error))) from error

@@ -13,8 +13,8 @@ from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
 from webhook.problem import NOTE, WARNING, Path, Problem
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted, not_read
 from webhook.sources import RenderOptions, is_rendered
 from webhook.sources import read as read_sources
 from webhook.sources.options import CHART, SourceError, is_chart, kustomization_of, prefix_of
@@ -53,6 +53,8 @@ class Deployed:
     ) -> None:
         self._objects: dict[_Key, dict[str, Any]] = {}
         self._is_given, self._noted, self._has_noted = bool(paths), False, False
+        if not paths:
+            return
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):
@@ -60,8 +62,6 @@ class Deployed:
             elif (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
         if selection.left_out and tell:
-            from webhook.report.text import not_read  # seldom needed
-
             tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
@@ -345,7 +345,7 @@ def _rendered_at(
     from webhook.suppression.revision import RevisionError
 
     inside = revision.directory_of(path)
-    if inside is None or not _is_source(revision, inside):
+    if inside is None or not any(revision.has(join(inside, name)) for name in (CHART, *KUSTOMIZATIONS)):
         return None
     with TemporaryDirectory() as top:
         try:
@@ -359,10 +359,6 @@ def _rendered_at(
         file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
         report.findings.append(Finding(problem, file, 1, 1, ""))
     return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
-
-
-def _is_source(revision: Revision, inside: str) -> bool:
-    return any(revision.has(join(inside, name)) for name in (CHART, *KUSTOMIZATIONS))
 
 
 def _export(revision: Revision, inside: str, values: Sequence[str], top: str) -> tuple[str, ...]:

@@ -26,8 +26,7 @@ from webhook.policy.manifest.model import DENY
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.report.excerpt import counted
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.usage import UsageError
 
 DENIED = "policy"

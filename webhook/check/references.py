@@ -8,24 +8,29 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api import gates
+from webhook.api.dra.names import NAMED_BY
+from webhook.api.judgement import stored
 from webhook.api.templates import pod_template
-from webhook.api.versions import find
+from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.check.judge import Judgement
+from webhook.check.judge import Judgement, placed
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
+from webhook.inventory.claims import source
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references import ReferenceFindings
+from webhook.references import Context, ReferenceFindings, look
 from webhook.references.lookup import Lookup
+from webhook.references.rules import RULES, pod_view
 from webhook.release import Release
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
@@ -111,6 +116,11 @@ class Unlooked:
         uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
         first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
         uses[name] = first, before + count
+
+    def add_all(self, found: ReferenceFindings, document: Document, times: int = 1) -> None:
+        """Add the references of some manifests that were found to have the same."""
+        for (kind, path), count in found.skipped.items():
+            self.add(kind, path, document, count * times)
 
     def kinds(self) -> set[str]:
         """Return the kinds of the objects."""
@@ -243,26 +253,6 @@ class _Noted(NamedTuple):
     """Whether its placeholders are replaced by other values, which was said."""
 
 
-class _Alike:
-    """Manifests with the same references that were not looked up.
-
-    Args:
-        first: The first of the manifests.
-    """
-
-    __slots__ = ("_first", "_found", "more")
-
-    def __init__(self, found: ReferenceFindings, first: Document) -> None:
-        self._found, self._first = found, first
-        self.more = 0
-        """How many others there are."""
-
-    def add_to(self, skipped: Unlooked, times: int = 1) -> None:
-        """Add the references of some of the manifests."""
-        for (kind, path), count in self._found.skipped.items():
-            skipped.add(kind, path, self._first, count * times)
-
-
 class References:
     """Looks up the references of manifests, once all of them are known.
 
@@ -291,8 +281,8 @@ class References:
         self._inventory, self._namespace = inventory, namespace
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
-        self._contexts: dict[tuple[str, int], Any] = {}
-        self._around: dict[tuple[str, str], Any] = {}
+        self._contexts: dict[tuple[str, int], Context] = {}
+        self._around: dict[tuple[str, str], Context] = {}
         self._extended: dict[str, ExtendedResources] = {}
         """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
@@ -324,8 +314,6 @@ class References:
         if is_filled and has_placeholder(document.data, _NAME):
             self._is_cut = True  # it may be any object
         if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
-            from webhook.api.judgement import stored  # few objects have fields that are dropped
-
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
         if self._namespace != DEFAULT_NAMESPACE:
             obj = in_namespace(obj, self._namespace)
@@ -357,7 +345,11 @@ class References:
     def gives_devices_to(self, document: Document, release: str) -> bool:
         """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
         if release not in self._extended:
-            self._extended[release] = _extended(self._inventory, release, self._gates)
+            from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
+
+            minor, on = _settings(release, self._gates)
+            classes = self._inventory.all("DeviceClass")
+            self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
         is_given = any(map(self._extended[release].provides, _qualified(document.data)))
         if is_given:
             del self._documents[id(document)]
@@ -405,37 +397,34 @@ class References:
         skipped.partly = {(each.source, each.position().line) for each in self._partly.values()}
         skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
-        skipped.lacks_slices = self._neighbours is None and self._has_selectors and not self._inventory.knows(_SLICE)
+        if self._neighbours is None and not self._inventory.knows(_SLICE):
+            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
         return skipped
-
-    @property
-    def _has_selectors(self) -> bool:
-        return any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
 
     def _findings(self) -> tuple[list[Finding], Unlooked]:
         """Look up the references of the manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
-        alike: dict[int, _Alike] = {}
+        alike: dict[int, tuple[ReferenceFindings, Document]] = {}
+        """What several manifests have in common, and the first of them."""
+        times = Counter[int]()
         for given in self._documents.values():
             try:
                 known = self._known(given)
                 if known is None:
                     continue
                 if known.skipped:
-                    if (same := alike.get(id(known))) is None:
-                        same = alike[id(known)] = _Alike(known, given.document)
-                        same.add_to(skipped)
-                    else:
-                        same.more += 1
+                    if id(known) not in alike:
+                        alike[id(known)] = known, given.document
+                        skipped.add_all(known, given.document)
+                    times[id(known)] += 1
                 if known.problems:
                     findings += self._located(known.problems, given, skipped)
             except (OSError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
                 findings.append(failed(error, given.document))
-        for same in alike.values():
-            if same.more:
-                same.add_to(skipped, same.more)
+        for key, (known, first) in alike.items():
+            skipped.add_all(known, first, times[key] - 1)
         return findings, skipped
 
     def _known(self, given: _Noted) -> ReferenceFindings | None:
@@ -445,14 +434,10 @@ class References:
             return None
         if given.errors or context.inventory.knows("ResourceQuota"):  # a quota is that of a namespace
             return self._found(given, context)
-        alike: ReferenceFindings = context.alike.find(given.obj, lambda: self._found(given, context))
-        return alike
+        return context.alike.find(given.obj, lambda: self._found(given, context))
 
     def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
-        from webhook.check.judge import placed  # only for problems
-        from webhook.references.rules import RULES  # only here once all manifests are read
-
         file, neighbours = given.document.source, self._neighbours
         blanks = blanks_of(given.document)
         if blanks and any(blanks.has(each.path) for each in problems):
@@ -468,10 +453,8 @@ class References:
             else:
                 yield placed(problem, given.document, given.release, tries_fixes=self.tries_fixes)
 
-    def _found(self, given: _Noted, context: Any) -> ReferenceFindings:
+    def _found(self, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest; return problems with their places in it."""
-        from webhook.references import ReferenceFindings
-
         first, *others = (self._found_in(each, given, context) for each in self._namespaces(given.obj))
         problems, skipped = [*first.problems], first.skipped
         for other in others:
@@ -494,9 +477,6 @@ class References:
             if is_cluster_scoped(obj):
                 if users := self._templates.namespaces(obj):
                     return users
-                from webhook.api.dra.names import NAMED_BY
-                from webhook.inventory.claims import source
-
                 pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
                 claims = [each for pod in pods for each in items(pod, "spec", "resourceClaims")]
                 named = {(kind, source(each, NAMED_BY[kind])) for each in claims for kind in CLAIMS}
@@ -507,10 +487,8 @@ class References:
                 return [space for space, _ in best.most_common(1)] or ("",)
         return ("",)
 
-    def _found_in(self, namespace: str, given: _Noted, context: Any) -> ReferenceFindings:
+    def _found_in(self, namespace: str, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest in a namespace, empty for its own."""
-        from webhook.references import ReferenceFindings
-
         data, problems = given.document.data, list[Problem]()
         blanks = blanks_of(given.document) if given.is_filled else None
         skipped: Counter[Lookup] = Counter()
@@ -525,11 +503,9 @@ class References:
         return ReferenceFindings(problems, skipped)
 
     def _problems(
-        self, obj: JSONObject, kind: str, context: Any, skipped: Counter[Lookup], *, only_of_fields: bool
+        self, obj: JSONObject, kind: str, context: Context, skipped: Counter[Lookup], *, only_of_fields: bool
     ) -> list[Problem]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
-        from webhook.references import look
-
         seen: Counter[Lookup] = Counter()
         try:
             with limited(self._work):
@@ -548,7 +524,7 @@ class References:
         skipped += seen
         return found
 
-    def _context(self, given: _Noted) -> Any:
+    def _context(self, given: _Noted) -> Context:
         """Return the context of a manifest for rules."""
         around = given.release, given.document.source
         if around not in self._around:
@@ -557,11 +533,11 @@ class References:
                 inventory = self._neighbours.inventory(given.document.source, inventory)
             key = given.release, id(inventory)
             if key not in self._contexts:
-                self._contexts[key] = _context(inventory, given.release, self._gates, self._profiles)
-                self._contexts[key].checking = self._checking
-                self._contexts[key].is_cluster = self._neighbours is None
-                self._contexts[key].lists_classes = self._lists_classes
-                self._contexts[key].stored = self._stored
+                context = Context(inventory, *_settings(given.release, self._gates), self._profiles)
+                context.uses_allocator, context.checking = True, self._checking
+                context.is_cluster = self._neighbours is None
+                context.lists_classes, context.stored = self._lists_classes, self._stored
+                self._contexts[key] = context
             self._around[around] = self._contexts[key]
         context = self._around[around]
         context.users_of = partial(self._users_of, given.document.source)
@@ -576,9 +552,6 @@ class References:
     @cached_property
     def _users(self) -> tuple[Mapping[tuple[str, str], Sequence[tuple[str, JSONObject]]], Counter[tuple[str, str]]]:
         """The pods that use each claim, with their files, and the number of manifests with such a claim."""
-        from webhook.inventory.claims import source
-        from webhook.references.requests import pod_view  # only here once all manifests are read
-
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
         for each in self._documents.values():
@@ -616,32 +589,8 @@ def _qualified(obj: Any) -> Iterator[str]:
                 yield from (name for name in mapping(each, "resources", stated) if "/" in str(name))
 
 
-def _context(
-    inventory: Inventory,
-    release: str,
-    stated: Mapping[str, bool] | None,
-    profiles: Mapping[str, Profile] | None,
-) -> Any:
-    from webhook.references import Context
-
-    minor, on = _settings(release, stated)
-    context = Context(inventory, minor, on, profiles)
-    context.uses_allocator = True
-    return context
-
-
-def _extended(inventory: Inventory, release: str, stated: Mapping[str, bool] | None) -> ExtendedResources:
-    from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
-
-    minor, on = _settings(release, stated)
-    return ExtendedResources(inventory.all("DeviceClass"), minor, is_on="DRAExtendedResource" in on)
-
-
 def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release, frozenset[str]]:
     """Return the minor of a release, and the feature gates that are on."""
-    from webhook.api import gates
-    from webhook.api.versions import release_of
-
     minor = release_of(release)
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
@@ -654,8 +603,6 @@ def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
-    from webhook.references.requests import pod_view  # only here once all manifests are read
-
     about = identity(obj)
     steps = pod_template(obj)
     if steps is None and (about.kind in _OTHERS or find(obj.get("apiVersion"), obj.get("kind"))):

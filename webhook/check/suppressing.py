@@ -10,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
+from webhook.report.text import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.applying import (
@@ -108,14 +108,18 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
 
 
 def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
+    if not texts:
+        return ()
     names = [name for text in texts for name in names_in(text)]
-    if texts and not names:
+    if not names:
         raise UsageError(f"{option}: an empty text is most likely a variable that is not set: leave the option out")
     _check(names, option)
     return names
 
 
-def _stated(texts: Iterable[str]) -> dict[str, str]:
+def _stated(texts: Sequence[str]) -> dict[str, str]:
+    if not texts:
+        return {}
     try:
         stated = levels(texts)
     except ValueError as error:

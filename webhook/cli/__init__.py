@@ -171,7 +171,7 @@ def _name_of(arguments: Namespace | None) -> str:
 
 
 def _complain(arguments: Namespace | None, what: object) -> None:
-    from webhook.report.excerpt import harmless  # needed for mistakes only
+    from webhook.report.text import harmless  # needed for mistakes only
 
     print(f"{_name_of(arguments)}: error: {harmless(str(what))}", file=sys.stderr)
 

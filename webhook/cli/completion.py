@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import resources
 
 from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
@@ -135,61 +136,10 @@ def _values(option: Option) -> Values:
     return Values(option.words) if option.words else _VALUES.get(option.takes, lambda: TEXT)()
 
 
-_BASH = r"""# bash completion for draguard
-_draguard() {
-    local line=${COMP_LINE:0:COMP_POINT} command="" words="" keys="" values="" files="" index
-    local current=${line##*[[:space:]]} previous
-    local before=${line%"$current"}
-    before=${before%"${before##*[![:space:]]}"}
-    previous=${before##*[[:space:]]}
-    if [[ $current == --*=* ]]; then previous=${current%%=*} current=${current#*=}; fi
-    for ((index = 1; index < COMP_CWORD; index++)); do
-        case "$command ${COMP_WORDS[index]}" in
-            COMMANDS)
-                command+=" ${COMP_WORDS[index]}" ;;
-        esac
-    done
-    case "$command $previous" in
-OPTIONS
-        *)
-            case "$command" in
-ARGUMENTS
-            esac ;;
-    esac
-    if [[ -n $keys && $current == *=* ]]; then
-        words=$values current=${current#*=}
-    elif [[ -n $keys ]]; then
-        words+=" $(compgen -S = -W "$keys")"
-    fi
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-    if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
-    if [[ -z $files ]]; then compopt +o default 2>/dev/null; fi
-}
-complete -o default -F _draguard draguard"""
-"""COMP_LINE is read, as bash splits COMP_WORDS at equals signs; what it completes is what follows the last of them."""
-
-_ZSH = r"""#compdef draguard
-
-_draguard_pairs() {
-  if compset -P '*='; then compadd -- ${=3}; else compadd -- ${=1}; compadd -S '=' -- ${=2}; fi
-}"""
-_FISH = r"""# fish completion for draguard
-function __draguard_words
-    string match -v -- '-*' (commandline -opc)[2..-1]
-end
-function __draguard_in
-    set -l words (__draguard_words)
-    test "$words[1..$(count $argv)]" = "$argv"
-end
-function __draguard_at
-    set -l words (__draguard_words)
-    test "$words" = "$argv"
-end
-function __draguard_pairs
-    for key in (string split ' ' -- $argv[1])
-        printf '%s\n' $key=(string split ' ' -- $argv[2])
-    end
-end"""
+def _frame(shell: str) -> str:
+    """Return what a script has, whatever the commands are."""
+    file = resources.files("webhook.cli") / "texts" / f"completion.{shell}"
+    return file.read_text("utf-8").removesuffix("\n")
 
 
 def _bash(program: Described) -> Iterator[str]:
@@ -208,7 +158,8 @@ def _bash(program: Described) -> Iterator[str]:
         ]
     commands = " | ".join(_quoted(words) for words in called if words)
     yield (
-        _BASH.replace("COMMANDS)", f"{commands})")
+        _frame("bash")
+        .replace("COMMANDS)", f"{commands})")
         .replace("OPTIONS", "\n".join(options))
         .replace("ARGUMENTS", "\n".join(arguments))
     )
@@ -221,7 +172,7 @@ def _assigned(values: Values) -> str:
 
 
 def _zsh(program: Described) -> Iterator[str]:
-    yield _ZSH
+    yield _frame("zsh")
     for command in reversed(list(every(program))):
         yield ""
         yield f"{_function(command)}() {{"
@@ -271,7 +222,7 @@ def _zsh_values(values: Values) -> str:
 
 
 def _fish(program: Described) -> Iterator[str]:
-    yield _FISH
+    yield _frame("fish")
     for command in every(program):
         words = " ".join(command.words)
         at = f"complete -c draguard -n {_quoted(f'__draguard_at {words}')}"

@@ -8,6 +8,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
+from webhook.check.suppressing import exclusions, rule_levels, suppressions
+from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.cli.console import show_structured
 from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
@@ -73,9 +75,6 @@ def _settings(arguments: Namespace, configuration: Configuration | None) -> Iter
 
 def _values(arguments: Namespace, configuration: Configuration | None) -> dict[str, Any]:
     """Return the value of every key; check the options."""
-    from webhook.check.suppressing import exclusions, rule_levels, suppressions
-    from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
-
     exclusions(arguments)
     levels = rule_levels(arguments, configuration)
     if not _is_missing(arguments):

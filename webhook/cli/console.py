@@ -17,12 +17,10 @@ from webhook.configuration.options import Output
 from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
-from webhook.patterns import Pattern
 from webhook.problem import ERROR
-from webhook.report import Style, excerpt, make
-from webhook.report.excerpt import as_json
+from webhook.report import Style, make
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import COLORS, MARK, as_json, as_text, columns_of, not_read, printable, uncommanded
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
 
@@ -103,8 +101,6 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
         renders: Whether the command renders charts that are named.
     """
     if selection.left_out and not quiet:
-        from webhook.report.text import not_read  # seldom needed
-
         tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
@@ -126,10 +122,6 @@ def _is_given() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-_MARK: Final = os.urandom(8).hex()
-"""What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
-_COLORS: Final = Pattern(rf"\x1b{_MARK}(\[[0-9;]+m)")
-
 _NARROWEST: Final = 40
 """The least columns of a terminal: text is not folded any narrower."""
 _INDENT: Final = 4
@@ -145,15 +137,6 @@ def columns(stream: TextIO) -> int:
     return max(get_terminal_size().columns, _NARROWEST)
 
 
-def colored(text: str, color: str) -> str:
-    """Return a text that :func:`show_lines` prints in a colour.
-
-    Args:
-        color: The numbers of the sequence, such as ``1;31``.
-    """
-    return f"\x1b{_MARK}[{color}m{text}\x1b{_MARK}[0m"
-
-
 def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     """Print texts, each on a line of its own, with unprintable characters and workflow commands escaped.
 
@@ -165,11 +148,11 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     """
     width = columns(stream or sys.stdout)
     for line in lines:
-        texts = _COLORS.split(line)
-        texts[::2] = map(excerpt.printable, texts[::2])
-        texts[1::2] = (f"\x1b{_MARK}{each}" for each in texts[1::2])
+        texts = COLORS.split(line)
+        texts[::2] = map(printable, texts[::2])
+        texts[1::2] = (f"\x1b{MARK}{each}" for each in texts[1::2])
         for each in _folded("".join(texts), width):
-            print(excerpt.uncommanded(_COLORS.sub("\x1b\\1", each)), file=stream)
+            print(uncommanded(COLORS.sub("\x1b\\1", each)), file=stream)
 
 
 def print_error(line: str) -> None:
@@ -194,8 +177,7 @@ def _folded(line: str, width: int) -> Iterator[str]:
 
 
 def _columns_of(text: str) -> int:
-    columns: int = excerpt.columns_of(_COLORS.sub("", text))
-    return columns
+    return columns_of(COLORS.sub("", text))
 
 
 def check_outputs(arguments: Namespace) -> None:

@@ -11,13 +11,12 @@ from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
 from webhook.cli.console import code_of, note_left_out, some_paths
-from webhook.cli.diff import joined, outcome, unified
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, unread
 from webhook.migration import Migrated, Wanted, migrate
-from webhook.report.excerpt import counted
-from webhook.report.text import as_text
+from webhook.report.diff import joined, outcome, unified
+from webhook.report.text import as_text, counted
 from webhook.usage import UsageError
 
 

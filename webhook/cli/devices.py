@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from webhook.budget import DOCUMENT, Budget, limited
-from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
-from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.budget import limited
+from webhook.check.cluster import not_found
+from webhook.check.stored import stored_cluster, work_of_selectors
+from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import FREE, HEADER, HELD, STRANDED, Row, Table, columns, grouped, listed, summary, summed
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.documents import STDIN
-from webhook.drivers.files import option_profiles
-from webhook.inventory import MalformedError
 from webhook.objects import name_of
-from webhook.optional import install
-from webhook.report.excerpt import columns_of, printable
 from webhook.report.model import Report
-from webhook.scan.stored import KINDS_READ, Cluster
-from webhook.simulation import Settings, release_in
+from webhook.report.text import colored, columns_of, printable
+from webhook.scan.stored import Cluster
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""
@@ -162,35 +155,6 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]], *, color: bool
         yield "   ".join(padded).rstrip()
 
 
-_WORK: Final = 8 * DOCUMENT
-
-
-def stored_cluster(
-    arguments: Namespace, report: Report, tell: Callable[[str], None] = tell
-) -> tuple[Cluster, Settings]:
-    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
-
-    Args:
-        arguments: The command's arguments.
-        report: Receives the files, and what cannot be read.
-        tell: Receives lines about what was not read.
-
-    Raises:
-        UsageError: No cluster is given, or the release is not known.
-    """
-    if not arguments.cluster:
-        raise UsageError(not_found("objects", ()))
-    install("objects")
-    stated = kubernetes(arguments)
-    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
-    _read(arguments, cluster, report, tell)
-    release = stated or release_in(cluster.all("Node"))
-    try:
-        return cluster, Settings.of(release, feature_gates(arguments, release))
-    except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
-
-
 def tell_missing(cluster: Cluster, kinds: Iterable[str], result: str, arguments: Namespace) -> None:
     """Warn, unless quiet, of kinds that files have no object of: they were probably not collected.
 
@@ -203,19 +167,3 @@ def tell_missing(cluster: Cluster, kinds: Iterable[str], result: str, arguments:
     missing = [f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in absent]
     if missing and not arguments.quiet and all(isinstance(each, str) for each in arguments.cluster):
         tell(f"warning: --cluster has no {', '.join(missing)}: {result}; `draguard snapshot` collects them")
-
-
-def work_of_selectors() -> Budget:
-    """Return the work that all selectors of a cluster may take."""
-    return Budget(_WORK, is_offline=True)
-
-
-def _read(arguments: Namespace, cluster: Cluster, report: Report, tell: Callable[[str], None]) -> None:
-    cluster.inventory.context = context_of(arguments.cluster)
-    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
-        report.files.setdefault(document.source)
-        report.documents += 1
-        try:
-            cluster.add(document)
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))

@@ -18,9 +18,8 @@ from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
 from webhook.drivers.files import UnusableProfilesError, read_profiles
 from webhook.objects import JSONObject, items, name_of
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 

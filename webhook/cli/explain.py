@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.check.target import kubernetes
 from webhook.documents import STDIN
-from webhook.explain.query import UnknownNameError, explain
+from webhook.explain.query import UnknownNameError, explain, explain_answer, explain_reason
 from webhook.usage import UsageError
 
 _MOST: Final = 1 << 16
@@ -21,8 +21,6 @@ def run(arguments: Namespace) -> int:
     name = _piped() if arguments.name == STDIN else arguments.name
     try:
         if " " in name:
-            from webhook.explain.query import explain_answer  # most queries are names
-
             text = explain_answer(name, kubernetes=stated)
         else:
             text = explain(
@@ -32,8 +30,6 @@ def run(arguments: Namespace) -> int:
                 recursive=arguments.recursive,
             )
     except UnknownNameError as error:
-        from webhook.explain.query import explain_reason  # most queries are names
-
         text = explain_reason(name)
         if not text:
             raise UsageError(str(error)) from error

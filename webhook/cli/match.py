@@ -11,7 +11,6 @@ from typing import Final
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
-from webhook.allocation.selecting import missing_in
 from webhook.allocation.unused import unused
 from webhook.api.templates import pod_template
 from webhook.api.versions import release_of
@@ -26,7 +25,6 @@ from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
-    colored,
     read_sources,
     show_lines,
     show_refusals,
@@ -34,19 +32,16 @@ from webhook.cli.console import (
     tell,
     wants_colors,
 )
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Query, Row, rows, shortened
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
 from webhook.documents import Document, Unreadable
 from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import Path, invalid
-from webhook.records import NamedTuple
 from webhook.references.hints import hint_of
-from webhook.references.requests import requests_of
-from webhook.references.rules import instead, listed
+from webhook.references.rules import instead, listed, requests_of
 from webhook.references.slices import published_twice
+from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.simulation import Settings, release_in
@@ -54,27 +49,8 @@ from webhook.usage import UsageError
 
 _READS: Final = "device."
 """What every selector reads."""
-_REASON_MAX = 160
-_HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
-_ROWS_MAX: Final = 20
-"""The maximum number of groups of equal devices that are shown for a request."""
 _WORK: Final = 2 * DOCUMENT
 """The work that all selectors together may take: some twenty seconds."""
-
-
-class Question(NamedTuple):
-    """A query to match against devices.
-
-    Args:
-        about: Their origin: file, kind, namespace, name, request, deviceClass.
-        query: The selectors of the class and the request, and the capacity that it wants; a class that is matched by
-            itself has own selectors only.
-        absent: Why no device can match; empty if selectors decide.
-    """
-
-    about: JSONObject
-    query: Query
-    absent: str = ""
 
 
 def run(arguments: Namespace) -> int:
@@ -166,22 +142,22 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
                     raise BudgetExceededError  # noqa: TRY301 - handled as where the budget is spent
                 results.append((each, found))
     except BudgetExceededError:
-        left = [_title(each.about) for each in query[len(results) :]]
+        left = [title(each.about) for each in query[len(results) :]]
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
         show_lines([f"{complaint}; match fewer of them, or fewer devices, at a time"], sys.stderr)
     judged_by = f"1.{fleet.release}"
     if arguments.output != "text":
-        every = [{"kubernetes": judged_by, **_as_json(each, found)} for each, found in results]
+        every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
         show_structured(every, arguments.output)
     else:
         color = wants_colors(arguments)
-        show_lines(_as_text(results, fleet, color=color))
+        show_lines(results_as_text(results, fleet, color=color))
         if not arguments.quiet:
             show_lines([f"matched as Kubernetes {judged_by}"])
     # Only a query that draguard itself failed on has a row without devices.
     if any(not row.devices for _, found in results for row in found):
         return OWN_FAILURE
-    return 0 if len(results) == len(query) and all(_is_fine(found) for _, found in results) else 1
+    return 0 if len(results) == len(query) and all(is_fine(found) for _, found in results) else 1
 
 
 def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[Row]:
@@ -245,79 +221,3 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 else:
                     of_class, own = items(device_class, "spec", "selectors"), items(request.content, "selectors")
                     yield Question(about, Query(of_class, own, mapping(request.content, "capacity", "requests")))
-
-
-def _is_fine(found: Sequence[Row]) -> bool:
-    return any(map(_is_usable, found)) and not any(row.outcome == ERROR for row in found)
-
-
-def _is_usable(row: Row) -> bool:
-    return row.outcome == TRUE and not row.unused
-
-
-def _as_json(query: Question, found: Sequence[Row]) -> JSONObject:
-    return {
-        **query.about,
-        "devices": sum(row.devices for row in found),
-        "matching": sum(row.devices for row in filter(_is_usable, found)),
-        "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
-    }
-
-
-def _as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, color: bool) -> Iterator[str]:
-    for query, found in results:
-        total = sum(row.devices for row in found)
-        matching = sum(row.devices for row in filter(_is_usable, found))
-        head = f"{_title(query.about)}: {matching} of {total} devices match"
-        if query.absent:
-            yield f"{head}: {query.absent}"
-            continue
-        yield head
-        width = max((len(row.model) for row in found), default=0)
-        digits = len(str(total))
-        for row in found[:_ROWS_MAX]:
-            outcome = f"{row.outcome:5}"
-            if color:
-                code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
-                outcome = colored(outcome, code)
-            reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
-            if row.outcome == ERROR and (missing := missing_in(row.reason)):
-                reason += f" ({_lacking(missing, query.query, fleet)})"
-            because = f": {reason}" if reason else ""
-            if row.outcome == TRUE and row.unused:
-                because = f": not used, as the pool is {row.unused}"
-            yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
-        if rest := found[_ROWS_MAX:]:
-            count = sum(row.devices for row in rest)
-            yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
-
-
-def _lacking(name: str, query: Query, fleet: Fleet) -> str:
-    """Suggest another name or domain for one that no device has, and a guard for one that other devices have."""
-    published = {holder: fleet.published((), holder) for holder in _HOLDERS}
-    pairs = [pair for each in published.values() for pair in each]
-    if not pairs:
-        return "no device has attributes or capacities"
-    domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
-    written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
-    parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
-    found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
-    if unknown := next((read.domain for read in found if read.domain not in domains), ""):
-        return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
-    if name not in {*names, *domains}:
-        return instead(name, [*names, *domains], "devices have")
-    for read in found:
-        other = next(holder for holder in _HOLDERS if holder != read.holder)
-        pair = read.domain, name
-        if pair in published[other] and pair not in published[read.holder]:
-            return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
-    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in found), "")
-    return f"this device has no {name}; check first{asked}"
-
-
-def _title(about: JSONObject) -> str:
-    if not about["kind"]:
-        return str(about["name"])
-    name = f"{about['namespace']}/{about['name']}" if about["namespace"] else about["name"]
-    request = f", request {about['request']} (class {about['deviceClass']})" if about["request"] else ""
-    return f"{about['kind']} {name}{request}"

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
-from webhook.check.target import kubernetes
+from webhook.check.target import Namespaces, kubernetes
 from webhook.cli.console import code_of, print_error, read_sources, some_paths
-from webhook.cli.diff import joined, outcome
 from webhook.cli.parser import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects
@@ -20,8 +20,8 @@ from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
-from webhook.report.excerpt import as_json, counted
-from webhook.report.text import as_text
+from webhook.report.diff import joined, outcome, unified
+from webhook.report.text import as_json, as_text, counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
 from webhook.usage import UsageError
@@ -79,8 +79,6 @@ def _put_out(
         return
     files = [(first.source, first.whole_text, after) for first, after in _texts(pairs)]
     if arguments.diff:
-        from webhook.cli.diff import unified  # needed only for differences
-
         sys.stdout.writelines(line for each in files for line in unified(*each))
         return
     from webhook.documents.writing import Rewritten, rewrite  # needed only to write
@@ -141,8 +139,6 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
 
 def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """Return the Namespaces among the manifests, in any order."""
-    from webhook.check.target import Namespaces
-
     namespaces = Namespaces()
     for document in documents:
         namespaces.note(document.data)
@@ -159,8 +155,6 @@ def _undecodable(document: Document, stated: str | None, sender: Sender | None) 
     elif pod_template(document.data) is None:
         return None
     else:
-        from webhook.api.judgement import judge  # few manifests hold pods
-
         problems = [each for each in judge(document.data, kubernetes=stated) if each.reason == BAD_REQUEST]
     faults = [found(each, document) for each in problems if each.rule != UNKNOWN_FIELD]
     return _Changed(document.data, faults=faults) if faults else None

@@ -26,6 +26,7 @@ from webhook.configuration.options import (
     Group,
     Option,
     Output,
+    Settings,
 )
 from webhook.report import FORMATS
 from webhook.spelling import did_you_mean, nearest
@@ -50,10 +51,7 @@ _COLUMNS: Final = 100
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Help as wide as the terminal; paragraphs are folded, examples and tables are not."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=_columns())
+    """Help in which paragraphs are folded, examples and tables are not."""
 
     def add_usage(
         self,
@@ -170,7 +168,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
+        formatter: Any = partial(Help, max_help_position=28, width=_columns())
+        super().__init__(formatter_class=formatter, allow_abbrev=False, **options)
         self.register("action", None, _Once)
 
     @property
@@ -389,7 +388,7 @@ def settle(arguments: argparse.Namespace) -> None:
     """Set the options that the command line leaves open, if the command has settings.
 
     Args:
-        arguments: The command's arguments; ``settings`` becomes :class:`webhook.configuration.settings.Settings`.
+        arguments: The command's arguments; ``settings`` becomes :class:`webhook.configuration.options.Settings`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
@@ -407,9 +406,12 @@ def settle(arguments: argparse.Namespace) -> None:
             sources[option.dest] = option.variable
     path = next(iter(getattr(arguments, "paths", ())), ".")
     file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(path)
-    from webhook.configuration.settings import configured  # --help needs none of it
+    if file is None:
+        arguments.settings = Settings(None, sources)
+    else:
+        from webhook.configuration.reading import configured  # most repositories have no such file
 
-    arguments.settings = configured(arguments, file, sources)
+        arguments.settings = configured(arguments, file, sources)
     expect_policies(arguments, sources)
 
 
@@ -458,8 +460,6 @@ def _expect_known(command: Command) -> None:
     if not unknown:
         return
     known = [option.variable for option in _options(command)]
-    from webhook.spelling import nearest  # few set variables
-
     for name in sorted(unknown.difference(known)):
         if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
             raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
@@ -496,8 +496,11 @@ def _find(path: str) -> str | None:
     Args:
         path: A path as users give it; ``-`` stands for the working directory.
     """
-    from webhook.documents.git import repository  # --help needs none of it
-    from webhook.documents.search import CONFIGURATION_FILES, top_of
+    from webhook.documents.search import (
+        CONFIGURATION_FILES,
+        repository,  # --help needs none of it
+        top_of,
+    )
     from webhook.documents.source import STDIN
 
     here = os.getcwd()

@@ -5,26 +5,18 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from webhook import admission
-from webhook.admission import MODES, Enforcement, MalformedReviewError, Mode, ReviewOptions
-from webhook.check.target import feature_gates, kubernetes
-from webhook.cli.console import print_error, show_lines, some_paths
+from webhook.admission import MalformedReviewError, ReviewOptions
+from webhook.check.reviews import options
+from webhook.cli.console import print_error, show_lines, some_paths, tell
 from webhook.documents import STDIN, STDIN_NAME
-from webhook.engine import prescheduled
 from webhook.optional import install
-from webhook.report.excerpt import as_json
-from webhook.spelling import nearest
+from webhook.report.text import as_json
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.references.cluster import Surroundings
-
 
 _NOT_A_REVIEW = "; an AdmissionReview is a JSON object: for manifests, use draguard validate"
 _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --allow-empty accepts that"
@@ -33,7 +25,7 @@ _EMPTY = "no AdmissionReview is there: did the command that writes it fail? --al
 def run(arguments: Namespace) -> int:
     """Answer every review on a line of its own; report input that is not a review."""
     install("objects")
-    answering = options(arguments)
+    answering = options(arguments, print_error, tell)
     code = 0
     for path in some_paths(arguments, "name files with AdmissionReviews, or pipe them in"):
         name = STDIN_NAME if path == STDIN else path
@@ -99,122 +91,3 @@ def split(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
             held = []
     if held:
         yield first, b"".join(held)
-
-
-_POLICY = "policy/"
-_WORKLOADS = "workloads"
-
-
-def enforcement(arguments: Namespace) -> Enforcement:
-    """Read ``--enforce`` and the exemptions.
-
-    Raises:
-        UsageError: A mode or a rule is unknown.
-    """
-    modes: dict[str, Mode] = {}
-    for text in arguments.enforce:
-        what, _, named = text.rpartition("=")
-        mode = next((each for each in MODES if each == named), None)
-        if mode is None or what == _POLICY or ("=" in text and not what):
-            raise UsageError(
-                f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
-            )
-        modes[what] = mode
-    _check_patterns(arguments)
-    overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
-    rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
-    if rules:
-        _check_rules(rules)
-    return Enforcement(
-        mode=overall,
-        workloads=workloads,
-        rules=rules,
-        policies={name.removeprefix(_POLICY): mode for name, mode in modes.items() if name.startswith(_POLICY)},
-        exempt_namespaces=arguments.exempt_namespace,
-        exempt_users=arguments.exempt_user,
-        exempt_groups=arguments.exempt_group,
-    )
-
-
-def _check_policies(named: Collection[str], known: Collection[str]) -> None:
-    """Check the names of policies that have a mode of their own.
-
-    Args:
-        named: The policies that ``--enforce`` names.
-
-    Raises:
-        UsageError: A policy does not exist.
-    """
-    for name in named:
-        if name not in known:
-            raise UsageError(f"--enforce: policy {name} not found in --policies{_suggestion(name, known)}")
-
-
-def _check_patterns(arguments: Namespace) -> None:
-    for what in ("namespace", "user", "group"):
-        if "" in getattr(arguments, f"exempt_{what}"):
-            raise UsageError(
-                f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
-            )
-
-
-def _check_rules(named: Collection[str]) -> None:
-    from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
-
-    for name in named:
-        if not is_rule(name):
-            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            raise UsageError(f"--enforce: unknown rule {name}{hint}")
-
-
-def _suggestion(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    return f"; did you mean {near}?" if near else ""
-
-
-def options(arguments: Namespace, tell: Callable[[str], None] = print_error) -> admission.ReviewOptions:
-    """Read the options.
-
-    Args:
-        tell: Receives the lines of the report about policies.
-
-    Raises:
-        UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.
-    """
-    stated = kubernetes(arguments)
-    answering = admission.ReviewOptions(
-        kubernetes=stated,
-        fail_open=arguments.failure_policy == "ignore",
-        prescheduled=prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods),
-        feature_gates=feature_gates(arguments, stated),
-        enforcement=enforcement(arguments),
-    )
-    if arguments.cluster:
-        answering = replace(answering, surroundings=_surroundings(arguments, answering))
-    if not arguments.policies:
-        _check_policies(answering.enforcement.policies, ())
-        return answering
-    from webhook.check.policies import sound_policies  # needed only with policies
-
-    policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
-    _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
-    return replace(answering, policies=policies.set, authorizer=policies.authorizer)
-
-
-def _surroundings(arguments: Namespace, answering: admission.ReviewOptions) -> Surroundings:
-    """Read the objects of the cluster.
-
-    Raises:
-        UsageError: A file cannot be read, or an object in it cannot be used.
-    """
-    from webhook.check.cluster import read_cluster  # needed only with a snapshot
-    from webhook.cli.console import tell as show
-    from webhook.references.cluster import Surroundings
-    from webhook.report.model import Report
-    from webhook.report.text import as_text
-
-    report = Report()
-    inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=show)
-    if report.errors:
-        raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
-    return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import os
 import re
+from argparse import Namespace
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import limited
 from webhook.check.cluster import not_found
+from webhook.check.stored import stored_cluster, work_of_selectors
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import follow
 from webhook.cli.console import check_outputs, show, tell
-from webhook.cli.devices import stored_cluster, tell_missing, work_of_selectors
+from webhook.cli.devices import tell_missing
 from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.options import Live
 from webhook.devices import Table
+from webhook.findings import Finding
 from webhook.report.html import MAX_FINDINGS
 from webhook.report.model import Report
 from webhook.report.picture import Picture
 from webhook.scan.rules import findings
-from webhook.scan.stored import JUDGED
+from webhook.scan.stored import JUDGED, Cluster
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Sequence
-
     from webhook.cluster.scanner import Numbers
-    from webhook.findings import Finding
-    from webhook.scan.stored import Cluster
-
 _NEEDED: Final = ("Node", "Pod", "DeviceClass", "ResourceSlice", "ResourceClaim")
 """The kinds that every cluster with devices in use has."""
 _SHORTEST: Final = 10.0

@@ -15,9 +15,11 @@ from types import FrameType
 from webhook import __version__, admission, server
 from webhook.admission import ReviewOptions
 from webhook.certificates.exposure import exposures
+from webhook.check.reviews import options
 from webhook.cli.console import print_error
+from webhook.cli.console import tell as note
 from webhook.cli.manage_certificate import managing
-from webhook.cli.review import options
+from webhook.documents import find
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.reloading import Reloaded, UnusableError
@@ -32,7 +34,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
     Standard input can be read only once, so policies from there are not reloaded.
 
     Raises:
-        UsageError: As :func:`webhook.cli.review.options` does.
+        UsageError: As :func:`webhook.check.reviews.options` does.
     """
     named = [*arguments.policies, *filter(None, [arguments.authorizer])]
     if not arguments.policies or _STANDARD_INPUT in named:
@@ -44,12 +46,10 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
         if version:
             yield version
         if named:
-            from webhook.documents import find  # needed only with policies
-
             yield from (path for path in find(named) if isinstance(path, str))
 
     def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:
-        found = options(arguments, tell)
+        found = options(arguments, tell, note)
         if found.policies:
             found.policies.prepare()
         return found

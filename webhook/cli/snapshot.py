@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Final
 
+from webhook.check.cluster import cluster_documents
 from webhook.check.progress import counting
 from webhook.cli.console import show_lines, tell
 from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
-from webhook.report.excerpt import as_json, printable
+from webhook.report.model import Report
+from webhook.report.text import as_json, as_text, printable
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
@@ -93,10 +95,7 @@ def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[Part]:
 def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
     from msgspec import json
 
-    from webhook.check.cluster import cluster_documents
     from webhook.cluster.live import Part
-    from webhook.report.model import Report
-    from webhook.report.text import as_text
 
     report = Report()
     for each in cluster_documents(paths, report, kinds, quiet=False, is_whole=True, tell=tell):

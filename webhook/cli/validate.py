@@ -18,8 +18,8 @@ from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
 from webhook.findings import TOO_MANY_FINDINGS, Finding
 from webhook.problem import cut
 from webhook.records import NamedTuple
-from webhook.report.excerpt import counted, place_of
 from webhook.report.model import Report
+from webhook.report.text import counted, place_of
 from webhook.usage import UsageError
 
 
@@ -63,7 +63,7 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
     changed = {file: text for file, text in result.texts.items() if text != texts[file]}
     line = _line(result, len(changed), len(report.findings), would=arguments.diff)
     if arguments.diff:
-        from webhook.cli.diff import unified  # needed only for --diff
+        from webhook.report.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
         show_lines([line, *result.unapplied, *files.kept, *files.refused], sys.stderr)
@@ -150,7 +150,7 @@ def _fixed(
 
 def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str]) -> Finding:
     """Return a finding of the fixed files with the line of the file as it is."""
-    from webhook.cli.diff import line_before  # needed only for --diff
+    from webhook.report.diff import line_before  # needed only for --diff
 
     before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
     return finding if before == after else finding._replace(line=line_before(before, after, finding.line))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from time import monotonic
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli import simulate
-from webhook.cli.console import colored, show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
+from webhook.cli.console import show_escaped, show_lines, show_refusals, show_structured, tell, wants_colors
 from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
@@ -24,9 +24,10 @@ from webhook.inventory.objects import AROUND
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import stated as stated_as
 from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
+from webhook.report.text import colored
+from webhook.report.text import stated as stated_as
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
 from webhook.simulation.answers import Answers
@@ -61,7 +62,18 @@ def run(arguments: Namespace) -> int:
     """Print why it is as it is; return 1 unless all is well. Manifests, and pods without a name, are simulated."""
     asked = _asked(arguments)
     if asked is None:
-        _check_names(arguments.paths)
+        for path in arguments.paths:
+            if os.path.isdir(path):
+                raise UsageError(
+                    f"{path}: a directory: give {_FORMS}, or a manifest; `draguard simulate` takes directories"
+                )
+            if (
+                path.partition("/")[0].lower() in KINDS
+                and "/" in path
+                and not os.path.lexists(path)
+                and arguments.paths[1:]
+            ):
+                raise UsageError(f"{path}: one of several: ask about one object at a time")
         return simulate.run(arguments)
     if not arguments.cluster:
         raise UsageError(f"{asked.stated}: no such file; what is in a cluster is named together with it: --cluster")
@@ -96,21 +108,6 @@ def _asked(arguments: Namespace) -> Asked | None:
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
-
-
-def _check_names(paths: Sequence[str]) -> None:
-    """Refuse what is neither a name nor a manifest.
-
-    Raises:
-        UsageError: It is a directory, or names several objects.
-    """
-    for path in paths:
-        if os.path.isdir(path):
-            raise UsageError(
-                f"{path}: a directory: give {_FORMS}, or a manifest; `draguard simulate` takes directories"
-            )
-        if path.partition("/")[0].lower() in KINDS and "/" in path and not os.path.lexists(path) and paths[1:]:
-            raise UsageError(f"{path}: one of several: ask about one object at a time")
 
 
 def _why(asked: Asked, arguments: Namespace) -> int:

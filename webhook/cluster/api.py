@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
-from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound
+from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound, TooLong
 from webhook.cluster.options import ManagerOptions
 from webhook.records import NamedTuple
 
@@ -156,18 +156,21 @@ class Api:
         return self._send("GET", ref, None)
 
     def read(self, path: str, most: int, accept: str = _JSON) -> bytes:
-        """Return what is at a path, or its beginning.
+        """Return what is at a path.
 
         Args:
             path: The path, with its query.
-            most: The bytes that are read.
+            most: The bytes that it may have.
             accept: The media types that are wanted.
 
         Raises:
+            TooLong: It has more.
             ClusterError: It cannot be read.
         """
-        status, content = self._answer("GET", Ref(path, path, ""), None, most, accept=accept)
+        status, content = self._answer("GET", Ref(path, path, ""), None, most + 1, accept=accept)
         if status == http.client.OK:
+            if len(content) > most:
+                raise TooLong("the answer is too long")
             return content
         reason = _json(content).get("message")
         message = str(reason or http.client.responses.get(status, status))[:_LONGEST_MESSAGE]

@@ -185,11 +185,7 @@ class InPod:
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path."""
-        most = most or MAX_RESPONSE
-        content = self._api.read(path, most + 1)
-        if len(content) > most:
-            raise TooLong("the answer is too long")
-        return content
+        return self._api.read(path, most or MAX_RESPONSE)
 
 
 class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
@@ -238,7 +234,7 @@ class Where(NamedTuple):
 EVERYWHERE: Final = Where()
 
 
-class Part:
+class Part(NamedTuple):
     """The objects of a kind.
 
     Args:
@@ -248,8 +244,10 @@ class Part:
         is_missing: Whether they could not be read.
     """
 
-    def __init__(self, kind: str, objects: Sequence[Any] = (), note: str = "", *, is_missing: bool = False) -> None:
-        self.kind, self.objects, self.note, self.is_missing = kind, objects, note, is_missing
+    kind: str
+    objects: Sequence[Any] = ()
+    note: str = ""
+    is_missing: bool = False
 
 
 class Server:

@@ -152,18 +152,6 @@ class Manager:
             why = self.last_error or f"waiting for the leader to fill {self._secret.what}"
             yield f"no serving certificate yet: {why}"
 
-    def start(self, seconds: float = OBTAIN_SECONDS) -> None:
-        """Wait until there is a pair on disk, then keep it current in a thread.
-
-        Args:
-            seconds: The longest time to wait.
-
-        Raises:
-            ClusterError: There was none in time, or :meth:`stop` was called.
-        """
-        self.obtain(seconds)
-        self.follow()
-
     def obtain(self, seconds: float = OBTAIN_SECONDS) -> None:
         """Wait until there is a pair on disk, without starting a thread, so that processes can be forked afterwards.
 
@@ -205,7 +193,7 @@ class Manager:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and let another replica lead; may be called from any thread, also during :meth:`start`."""
+        """End the thread and let another replica lead; may be called from any thread, also during :meth:`obtain`."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(2 * api.TIMEOUT)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final
 
-from webhook.explain.components import COMPONENTS
+from webhook.explain.components import components
 from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text
 from webhook.spelling import nearest
 
@@ -132,7 +132,7 @@ class Redaction:
         self._replaced: dict[str, str] = {}
         self._ordered: list[int] = []
         self._events = count(1)
-        texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in COMPONENTS for each in one.sayings)
+        texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in components() for each in one.sayings)
         self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(texts)))
 
     def learn(self, obj: JSONObject) -> None:
@@ -290,7 +290,7 @@ class Redaction:
 
     def _known(self, said: str) -> str:
         """Return a text of anyone's without words that no component uses; a text of a component as it is."""
-        if any(one.head.search(said) for one in COMPONENTS):
+        if any(one.head.search(said) for one in components()):
             return said
         return _TOKEN.sub(lambda match: match[0] if match[0].lower() in self._vocabulary else "x", said)
 

@@ -13,11 +13,11 @@ from urllib.parse import quote
 import msgspec
 
 from webhook.cluster.api import Api, Ref
-from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound, TooLong
+from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
 from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
 from webhook.objects import JSONObject, text
-from webhook.report.excerpt import counted
 from webhook.report.openreports import MANAGED_BY, NAME
+from webhook.report.text import counted
 
 _MANAGER: Final = "draguard-scan"
 """The field manager; only objects of it are deleted."""
@@ -121,19 +121,14 @@ class Writer:
     def _stored(self, resource: str) -> Iterator[tuple[str, str]]:
         """Yield the paths and versions of own reports; those of others may be many and long, and change nothing."""
         count = 0
-        for chunk in chunks(self._read, f"{_ROOT}/{resource}?labelSelector={_OWN}&", _List):
+        read = partial(self._api.read, most=MAX_RESPONSE, accept=_METADATA)
+        for chunk in chunks(read, f"{_ROOT}/{resource}?labelSelector={_OWN}&", _List):
             for each in chunk.items:
                 if _is_own(each.metadata):
                     yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata.version
             count += len(chunk.items)
             if count > MAX_OBJECTS:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} {resource}")
-
-    def _read(self, path: str) -> bytes:
-        content = self._api.read(path, MAX_RESPONSE + 1, _METADATA)
-        if len(content) > MAX_RESPONSE:
-            raise TooLong(f"{path} is too long")
-        return content
 
 
 def _is_own(stored: _Metadata) -> bool:

@@ -21,8 +21,8 @@ from webhook.devices import REASONS, Table
 from webhook.findings import Finding
 from webhook.problem import ERROR, WARNING
 from webhook.records import NamedTuple
-from webhook.report.excerpt import counted
 from webhook.report.openreports import reports
+from webhook.report.text import counted
 from webhook.scan.stored import Cluster
 from webhook.server.app import Pages, probes
 from webhook.server.messages import Page, Request

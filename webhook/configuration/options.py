@@ -1028,3 +1028,15 @@ PROGRAM: Final = Command(
     Option("-V --version", about="print the version and exit"),
     actions=COMMANDS,
 )
+
+
+class Settings(NamedTuple):
+    """The sources of the options' values.
+
+    Args:
+        configuration: The configuration file that :mod:`webhook.configuration.reading` has read; None if there is none.
+        sources: The source of an option's value, by its name in the arguments; options with defaults are absent.
+    """
+
+    configuration: Any
+    sources: dict[str, str]

@@ -8,14 +8,14 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from webhook.configuration.options import IN_FILE, Option
+from webhook.configuration.options import IN_FILE, Option, Settings
 from webhook.configuration.shapes import Key, Record
 from webhook.documents import STDIN, Document, Unreadable, parse
-from webhook.documents.git import repository
 from webhook.documents.globs import Globs, PatternError
-from webhook.documents.search import top_of
+from webhook.documents.search import repository, top_of
 from webhook.regular import read_up_to
 from webhook.suppression.applying import LEVELS, OFF, PathIgnore, UnknownRuleError, check
+from webhook.usage import UsageError
 
 
 def _named(option: Option) -> str:
@@ -252,3 +252,37 @@ def _bytes(file: str) -> bytes:
     if len(data) > _MAX_BYTES:
         raise ConfigurationError(f"{file}: larger than {_MAX_BYTES // 1024} KiB")
     return data
+
+
+_MERGED: Final = frozenset({"feature_gates", "runtime_config", "namespace_labels"})
+"""Options to which the file adds entries of other names."""
+
+
+def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
+    """Apply a configuration file to options that no source of higher precedence sets.
+
+    Args:
+        sources: The sources of the options that are set; those that the file sets are added.
+
+    Raises:
+        UsageError: The file cannot be used.
+    """
+    try:
+        configuration = load(file)
+    except ConfigurationError as error:
+        raise UsageError(str(error)) from error
+    for name, option in OPTIONS.items():
+        if name not in configuration.values or not hasattr(arguments, option):
+            continue
+        value, stated = configuration.option(name), getattr(arguments, option)
+        if option in _MERGED:
+            keys = {each.partition("=")[0] for each in stated}
+            value = [*(each for each in value if each.partition("=")[0] not in keys), *stated]
+        elif option in sources:
+            continue
+        elif isinstance(value, list) and not isinstance(stated, list):
+            value = value[-1]
+        setattr(arguments, option, value)
+        line = f"{configuration.file}:{configuration.line(name)}"
+        sources[option] = f"{line}, {sources[option]}" if option in sources else line
+    return Settings(configuration, sources)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import Path, quoted, value_at
+from webhook.problem import Fix, Path, quoted, value_at
 
 if TYPE_CHECKING:
     from webhook.documents.comments import Comment
-    from webhook.documents.outline import Outline
+    from webhook.documents.nodes import Node
 
 
 Item = tuple[Any, tuple[str | int, ...]]
@@ -195,18 +195,17 @@ class Origin:
         self._asked = 0
 
     @cached_property
-    def _outline(self) -> Outline:
-        from webhook.documents import outline  # needed only to ask where something is
+    def _root(self) -> Node:
+        from webhook.documents.nodes import read_nodes  # needed only to ask where something is
 
-        find = outline.json_outline if self.is_json else outline.yaml_outline
-        return find(self.source.text[self.start : self.end])
+        return read_nodes(self.source.text[self.start : self.end], is_json=self.is_json)[0]
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
         self._asked += 1
         find = First.offset_of if self.is_simple and self._asked <= _FEW else None
         simple = find(self.source.text[self.start : self.end], path) if find else None
-        return self.source.position(self.start + (self._outline.locate(path) if simple is None else simple))
+        return self.source.position(self.start + (self._root.locate(path) if simple is None else simple))
 
     def template(self) -> str:
         """Return the file named by a comment of Helm."""
@@ -223,7 +222,8 @@ class Origin:
 
     def repeated(self) -> Iterator[Unreadable]:
         """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
-        for number, again in enumerate(self._outline.repeated):
+        every = sorted(self._root.repeated(Path()), key=lambda each: each.again)
+        for number, again in enumerate(every):
             first = self.source.position(self.start + again.first).line
             offset = self.start + again.again
             if self.is_json:
@@ -235,8 +235,6 @@ class Origin:
             hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
-                from webhook.problem import Fix  # few documents have a key twice
-
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable._replace(is_repeated=not self.is_json)

@@ -106,26 +106,17 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
         )
         yield document
     if not has_manifest and selection.left_out.total() == left_out:
-        yield from _no_manifest(found, selection, empty=empty)
+        if found.is_named and not selection.allow_empty:
+            yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
+        elif empty and found.is_named and selection.stored and not _text_of(found).strip():  # else it is an empty List
+            yield _without_manifest(spelled(found.path), "", _FAILED)
+        elif empty:
+            selection.leave_out(EMPTY, found.path)
 
 
 def _is_manifest(data: object, file: str) -> bool:
     """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
     return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
-
-
-def _no_manifest(found: FoundFile, selection: Selection, *, empty: bool) -> Iterator[Unreadable]:
-    """Report a file without a manifest if it is named, else count it unless it has other documents.
-
-    Args:
-        empty: Whether it has no document at all.
-    """
-    if found.is_named and not selection.allow_empty:
-        yield _without_manifest(spelled(found.path), "" if empty else _text_of(found), EMPTY_ALLOWED)
-    elif empty and found.is_named and selection.stored and not _text_of(found).strip():  # else it is an empty List
-        yield _without_manifest(spelled(found.path), "", _FAILED)
-    elif empty:
-        selection.leave_out(EMPTY, found.path)
 
 
 def _without_manifest(source: str, text: str, hint: str) -> Unreadable:

@@ -17,15 +17,6 @@ _QUIET: Final = {
 }
 
 
-def repository(directory: str) -> str | None:
-    """Return the top of the repository that a directory, given as its real path, is in; None if it is in none."""
-    while not os.path.lexists(f"{directory}/.git"):
-        if directory == (parent := os.path.dirname(directory)):
-            return None
-        directory = parent
-    return directory
-
-
 def command(directory: str, *arguments: str) -> list[str]:
     """Return a command that runs no other programs, whatever the repository's configuration says."""
     return ["git", *_SAFE, "-C", directory, *arguments]
@@ -53,7 +44,7 @@ class Ignored:
 
     def __init__(self, top: str) -> None:
         self._prefix = len(top.rstrip("/")) + 1
-        self._names = frozenset(_ask(top)) if repository(os.path.realpath(top)) else frozenset()
+        self._names = frozenset(_ask(top))
 
     def has(self, path: str, *, is_directory: bool) -> bool:
         """Tell whether git ignores a path below the directory."""

@@ -225,17 +225,13 @@ def _tagged(tag: str, text: str) -> Scalar:
     if tag == _TIMESTAMP and _is_timestamp(text):
         return text
     value = _resolved(text)
-    found = _type(value)
+    found = {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "null")
     if tag == _TAG + found:
         return value
     if tag == _FLOAT and isinstance(value, int) and not isinstance(value, bool) and value <= MAX_INT64:
         return float(value)
     name = tag.removeprefix(_TAG)
     raise ScalarError(f"cannot decode !!{found} `{text}` as a !!{name}", f"write a {name}, or leave the tag out")
-
-
-def _type(value: Scalar) -> str:
-    return {bool: "bool", int: "int", float: "float", str: "str"}.get(type(value), "null")
 
 
 def _binary(text: str) -> str:

@@ -163,7 +163,7 @@ class Selection:
             elif not is_directory and ".tmpl." in name:  # for envsubst and the like
                 self.leave_out(TEMPLATE, path)
             elif is_directory and is_chart and name == "templates":
-                self.charts[directory] = _templates(path)
+                self.charts[directory] = sum(name.endswith(SUFFIXES) for _, _, names in os.walk(path) for name in names)
                 self.leave_out(HELM, path, self.charts[directory])
             else:
                 kept.append((path, is_directory))
@@ -203,11 +203,6 @@ class Selection:
 def mentions_objects(data: bytes) -> bool:
     """Tell whether a file may hold a Kubernetes object, which has an ``apiVersion``."""
     return any(mark in data for mark in _MARKS)
-
-
-def _templates(directory: str) -> int:
-    """Count the templates of a chart."""
-    return sum(name.endswith(SUFFIXES) for _, _, names in os.walk(directory) for name in names)
 
 
 def _patches(file: str) -> Iterator[str]:
@@ -411,7 +406,7 @@ def _below(directory: str, selection: Selection | None) -> Iterator[str | Unread
     pending = [(directory, True)]
     ignored = None
     suffixes = selection.suffixes if selection else SUFFIXES
-    if selection and selection.git:
+    if selection and selection.git and repository(os.path.realpath(directory)):
         from webhook.documents.git import Ignored  # most manifests are named
 
         ignored = Ignored(directory)
@@ -517,3 +512,12 @@ def unreadable(path: str, error: OSError) -> Unreadable:
 def spelled(path: str) -> str:
     """Spell a path so that it can be printed; file names need not be UTF-8."""
     return STDIN_NAME if path == STDIN else os.fsencode(path).decode(errors="replace")
+
+
+def repository(directory: str) -> str | None:
+    """Return the top of the repository that a directory, given as its real path, is in; None if it is in none."""
+    while not os.path.lexists(f"{directory}/.git"):
+        if directory == (parent := os.path.dirname(directory)):
+            return None
+        directory = parent
+    return directory

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from webhook.documents.git import repository
+from webhook.documents.search import repository
 from webhook.documents.source import decoded, encoded
 from webhook.records import NamedTuple
 from webhook.regular import open_regular

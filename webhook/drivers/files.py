@@ -336,8 +336,6 @@ class _Reader:
             self._take(document, definitions)
 
     def _take(self, document: Document, definitions: Sequence[Document]) -> None:
-        from webhook.drivers.errors import ProfileError  # most commands have no profile
-
         if _kind(document) and "apiVersion" in document.data:
             self.mistakes[f"{document.source}: {_NO_PROFILE}"] = None  # once for a file with many
             return

@@ -11,6 +11,7 @@ from webhook.api.versions import NEWEST
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.patterns import Pattern
+from webhook.problem import Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ class ProfileRule:
     @cached_property
     def compiled(self) -> Rule:
         """The compiled rule; its path begins with a variable, the one that it is most about."""
-        from webhook.problem import Path  # most objects are of drivers without rules
         from webhook.structural.rules import compile_rule, field_steps
 
         return compile_rule(self.stated, _environment(), Path(field_steps(text(self.stated, "fieldPath"))))
@@ -150,7 +150,6 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Broken]:
     ]
     if not wanted:
         return
-    from webhook.problem import Path  # most objects are of drivers without rules
     from webhook.structural.rules import Evaluation, Stopped
 
     evaluation, found = Evaluation(), list[Broken]()

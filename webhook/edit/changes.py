@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
 from webhook.edit.edits import Edit
-from webhook.edit.nodes import Entry, Node
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
 from webhook.edit.tree import PlacedNode, Tree, dedented, shifted
 from webhook.problem import Fix
@@ -36,7 +36,9 @@ def _one(edit: Edit | None) -> Sequence[Edit]:
 
 def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
     if not fix.value and found.node.entries and not found.node.style:
-        return _in_list(tree, found.node)
+        if not found.node.is_whole or not tree.is_first(found.node.start):
+            return None
+        return [Edit(found.node.start, found.node.start, "- "), *_indented(tree, found.node.start, found.node.end)]
     return _one(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
 
 
@@ -100,13 +102,6 @@ def _alone(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
     if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
         return None
     return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
-
-
-def _in_list(tree: Tree, node: Node) -> list[Edit] | None:
-    """Make a map with lines of its own the only item of a list."""
-    if not node.is_whole or not tree.is_first(node.start):
-        return None
-    return [Edit(node.start, node.start, "- "), *_indented(tree, node.start, node.end)]
 
 
 def _listed(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:

@@ -13,9 +13,9 @@ from webhook.documents.compose import compose
 from webhook.documents.document import Document
 from webhook.documents.dump import dump
 from webhook.documents.jsontext import Decoder
+from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit, OverlapError, apply
-from webhook.edit.nodes import Entry, Node
 from webhook.edit.tree import Tree, UnableError, dedented, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at

@@ -7,9 +7,9 @@ import re
 from typing import Final
 
 from webhook.documents.compose import compose
+from webhook.documents.nodes import Node
 from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit
-from webhook.edit.nodes import Node
 
 _CHARACTERS: Final = {
     '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),

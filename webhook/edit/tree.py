@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from webhook.edit.nodes import Entry, Node, read_nodes
+from webhook.documents.nodes import Entry, Node, read_nodes
 from webhook.later import cached_property
 
 _COMMENT: Final = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\r\n]*")

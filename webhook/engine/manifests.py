@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.api.claimed import is_pod_without_claims
 from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
-from webhook.api.templates import makes_pods, pod_template
+from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, find, is_own, release_of
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhook.api.claimed import is_pod_without_claims
-from webhook.api.templates import makes_pods
+from webhook.api.templates import is_pod_without_claims, makes_pods
 from webhook.api.unserved import no_match
 from webhook.api.versions import DEFAULT, VERSIONS, find, is_own, release_of
 from webhook.policy.manifest.kinds import meant

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT, OF_EVALUATION, OF_POLICIES, OF_SUITES, OF_UPDATES
-from webhook.explain.places import kinds, rules
+from webhook.references import RULES, every_rule
 
 
 def is_rule(name: str) -> bool:
@@ -41,8 +41,6 @@ def needs(name: str) -> str:
 
     if name in names_of_types("transitions") and name not in names_of_types("checks"):
         return "old"
-    from webhook.references import every_rule
-
     if name in every_rule():
         return "others"
     from webhook.scan import every_rule as rules_of_clusters
@@ -71,8 +69,6 @@ def _groups() -> Iterator[Collection[str]]:
     from webhook.explain.places import names_of_types  # see the module
 
     yield names_of_types()
-    from webhook.references import RULES, every_rule
-
     yield RULES
     yield every_rule()  # those about selectors import the CEL engine
     from webhook.scan import every_rule as rules_of_clusters
@@ -91,6 +87,8 @@ def texts(names: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _texts() -> Mapping[str, str]:
+    from webhook.explain.places import kinds, rules  # takes longer than judging a file
+
     return {name: rule.doc for name, rule in rules(kinds(), None).items()}
 
 

@@ -14,7 +14,7 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, COMPONENTS, Component
+from webhook.explain.components import API_SERVER, Component, components
 from webhook.explain.places import FieldPlace, Kind, Rule, children, kinds, rules
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
@@ -414,30 +414,25 @@ def _words(message: str) -> list[str]:
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
-    component = _speaker(answer)
+    firsts = [
+        (found.start(), place)
+        for place, each in enumerate(components())
+        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
+        if (found := pattern.search(answer))
+    ]
+    component = components()[min(firsts)[1]] if firsts else None
     if component is None:
         return
     said, quoted = _said(component, answer)
-    if component is API_SERVER and (unserved := _unserved(answer, kubernetes)):
+    if component.name == API_SERVER and (unserved := _unserved(answer, kubernetes)):
         yield of_component(component.name, [unserved])
         return
     if said:
         yield of_component(component.name, said)
     if quoted:
         yield from _explained(quoted, kubernetes)
-    elif component is API_SERVER:
+    elif component.name == API_SERVER:
         yield from _described(_subjects(answer), kubernetes)
-
-
-def _speaker(answer: str) -> Component | None:
-    """Return the component whose text comes first; all others are quoted."""
-    firsts = [
-        (found.start(), place)
-        for place, each in enumerate(COMPONENTS)
-        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
-        if (found := pattern.search(answer))
-    ]
-    return COMPONENTS[min(firsts)[1]] if firsts else None
 
 
 def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:

@@ -24,9 +24,6 @@ def tag_of(image: str) -> str:
     """Return an image's tag: ``latest`` if it has neither tag nor digest, and nothing if it is malformed.
 
     Source: distribution's ``reference/normalize.go``, ``ParseNormalizedNamed``; kubernetes ``pkg/util/parsers``.
-
-    Args:
-        image: The image, as a container has it.
     """
     if len(image) > 4 * _MOST or _IDENTIFIER.fullmatch(image) is not None:
         return ""

@@ -73,9 +73,6 @@ def timestamp(value: str, _release: int) -> Messages:
 def parse_timestamp(value: str) -> int:
     """Read a time as the nanoseconds since the start of year 1 in UTC, which is Go's zero time.
 
-    Args:
-        value: The text as submitted.
-
     Raises:
         ValueError: The API server's decoder refuses the text; the error has its message.
 

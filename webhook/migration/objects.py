@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.gates import every
+from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, served, target
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
@@ -153,8 +154,6 @@ def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
         return Converted(obj, [], [])
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
-        from webhook.api.judgement import judge  # needed only for unknown kinds and versions
-
         return Converted(obj, [], judge(obj))
     if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
         changed, entries = _with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])

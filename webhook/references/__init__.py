@@ -6,7 +6,7 @@ pod then stays pending. Each rule here checks one object against the objects aro
 
 from __future__ import annotations
 
-from webhook.references import claims, constraints, parameters, typos
+from webhook.references import claims, constraints, parameters
 from webhook.references.lookup import every_rule, look
 from webhook.references.rules import RULES, Context, ReferenceFindings, Rule
 
@@ -20,5 +20,4 @@ __all__ = [
     "every_rule",
     "look",
     "parameters",
-    "typos",
 ]

@@ -21,8 +21,17 @@ from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Problem, Remark
 from webhook.records import NamedTuple
-from webhook.references.requests import Request, field_of, requests_of, requests_of_capacity, sorted_out
-from webhook.references.rules import Context, finding, listed, rule
+from webhook.references.rules import (
+    Context,
+    Request,
+    field_of,
+    finding,
+    listed,
+    requests_of,
+    requests_of_capacity,
+    rule,
+    sorted_out,
+)
 
 _NODES_MOST: Final = 2_000
 """How many nodes are tried for one claim."""

@@ -13,8 +13,7 @@ from webhook.drivers import Devices, Profile
 from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
-from webhook.references.requests import drivers_of
-from webhook.references.rules import Context, finding, in_expression, listed, rule
+from webhook.references.rules import Context, drivers_of, finding, in_expression, listed, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,

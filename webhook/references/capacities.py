@@ -13,8 +13,7 @@ from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.requests import class_of, drivers_of, requests_of
-from webhook.references.rules import Context, finding, instead, rule
+from webhook.references.rules import Context, class_of, drivers_of, finding, instead, requests_of, rule
 
 
 @rule("capacity-not-of-driver", *CLAIMS, of_field=True)

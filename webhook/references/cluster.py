@@ -12,8 +12,7 @@ from webhook.inventory import Inventory, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Problem, value_at
 from webhook.references.lookup import every_rule, look
-from webhook.references.requests import pod_view
-from webhook.references.rules import Context
+from webhook.references.rules import Context, pod_view
 
 
 class Surroundings:

@@ -10,8 +10,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references.requests import Request, class_of, drivers_of_request, requests_of
-from webhook.references.rules import Context, finding, listed, rule
+from webhook.references.rules import Context, Request, class_of, drivers_of_request, finding, listed, requests_of, rule
 from webhook.spelling import nearest
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")
@@ -62,7 +61,7 @@ def _constraints(claim: JSONObject, *fields: str) -> Iterator[_Constraint]:
             yield _Constraint((*path, "constraints", index, field), domain, name, meant)
 
 
-@rule("distinct-of-many", *CLAIMS, level=NOTE)
+@rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")
 def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
 
@@ -78,7 +77,7 @@ def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
                 break
 
 
-@rule("distinct-ignored", *CLAIMS)
+@rule("distinct-ignored", *CLAIMS, part="constraints")
 def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
     """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
 
@@ -90,7 +89,7 @@ def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
             yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
 
 
-@rule("constraint-not-published", *CLAIMS, beside_devices=True)
+@rule("constraint-not-published", *CLAIMS, beside_devices=True, part="constraints")
 def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that no device of one of its requests has, so it never holds.
 
@@ -111,7 +110,7 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
                 break
 
 
-@rule("constraint-not-of-driver", *CLAIMS)
+@rule("constraint-not-of-driver", *CLAIMS, part="constraints")
 def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
 

@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import guarded, reads
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.requests import class_of, requests_of, requests_of_capacity
-from webhook.references.rules import Context, ask_first, finding, in_expression, instead, listed, rule
+from webhook.references.rules import (
+    Context,
+    ask_first,
+    class_of,
+    finding,
+    in_expression,
+    instead,
+    listed,
+    requests_of,
+    requests_of_capacity,
+    rule,
+)
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
@@ -85,7 +95,6 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
     """
     from webhook.deviceselectors.fleet import lacking  # only with slices at hand
-    from webhook.deviceselectors.reads import guarded
 
     fleet = context.fleet
     if fleet is None:
@@ -144,10 +153,6 @@ _TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
-def _is_class(obj: JSONObject) -> bool:
-    return obj.get("kind") == "DeviceClass"
-
-
 @rule("selects-nothing", *SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
@@ -158,7 +163,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None or not fleet.contents:
         return
-    if _is_class(obj):
+    if obj.get("kind") == "DeviceClass":
         own = items(obj, "spec", "selectors")
         if own:
             yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")

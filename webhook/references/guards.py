@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import Read
-from webhook.deviceselectors.reads import tested_origins
+from webhook.deviceselectors.reads import guarded, tested_origins
 from webhook.drivers import Devices
 from webhook.objects import JSONObject
 from webhook.problem import NOTE, Problem
@@ -36,8 +36,6 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 optional.setdefault(read[:3], (read, known.profile.driver))
         if not optional:
             continue
-        from webhook.deviceselectors.reads import guarded  # most selectors lack no guard
-
         safe = guarded(selector.expression, optional, context.release, context.gates)
         advice = ask_first(safe)
         for read, driver in optional.values():

@@ -9,11 +9,10 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, items, mapping
 from webhook.problem import Fix, Path, Problem
-from webhook.references.requests import requests_of
-from webhook.references.rules import RULES, Context, Rule
+from webhook.references.rules import RULES, Context, Rule, requests_of
 
 Lookup = tuple[str, Path]
 
@@ -22,7 +21,7 @@ Lookup = tuple[str, Path]
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
 
-_ALWAYS: Final = ("claims", "parameters", "typos", "constraints")
+_ALWAYS: Final = ("claims", "parameters", "constraints")
 """The modules with rules that are imported with this package: they import little else."""
 _OF_CAPACITY: Final = ("capacities",)
 """Those about the capacities that few requests ask for; they import the allocator, as do the next."""
@@ -67,10 +66,11 @@ def look(
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     _declare_rules(obj, kind, context)
+    devices = mapping(obj, "spec") if kind == "DeviceClass" else mapping(obj, *devices_path(obj))
     said: dict[Path, dict[int | None, Rule]] = {}
     fixed: dict[tuple[Path, Fix], Rule] = {}
     for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):
-        if only_of_fields and not each.of_field:
+        if (only_of_fields and not each.of_field) or (each.part and not devices.get(each.part)):
             continue
         for problem in each.check(obj, context):
             if _is_explained(problem, each, said.get(problem.path, {})):

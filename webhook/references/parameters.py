@@ -13,8 +13,17 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import NOTE, Advice, Problem
-from webhook.references.requests import CONTAINERS, claim_or_template, class_of, drivers_of_request, requests_of
-from webhook.references.rules import Context, finding, listed, rule
+from webhook.references.rules import (
+    CONTAINERS,
+    Context,
+    claim_or_template,
+    class_of,
+    drivers_of_request,
+    finding,
+    listed,
+    requests_of,
+    rule,
+)
 
 if TYPE_CHECKING:
     from webhook.drivers.rules import Broken, Part, Subject
@@ -29,7 +38,7 @@ _SMALLER: Final = "validate fewer files at a time, or simplify the schemas"
 _CONFIGURED = (*CLAIMS, "DeviceClass")
 
 
-@rule("wrong-parameters", *_CONFIGURED, of_field=True)
+@rule("wrong-parameters", *_CONFIGURED, of_field=True, part="config")
 def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters have a kind, field or value that their driver does not know.
 
@@ -42,7 +51,7 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, Advice(fault.hint, fault.fix), "Refused")
 
 
-@rule("driver-gate", *_CONFIGURED, level=NOTE, of_field=True)
+@rule("driver-gate", *_CONFIGURED, level=NOTE, of_field=True, part="config")
 def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters need a feature gate of the driver that is off by default.
 

@@ -64,7 +64,8 @@ class References:
             placement: The pod, with its claims.
         """
         why, is_scheduled = answer["why"], placement.node is not None
-        unseen = self._unseen(placement.pod)
+        found = every_rule()[_UNSEEN].check(placement.pod, self._context)
+        unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): _text(problem) for problem in found}
         when = "scheduled, but" if is_scheduled else "once scheduled,"
         why["notes"] += [
             f"{when} container {name} gets no devices: {said.replace(WITHOUT_DEVICES, '')}"
@@ -88,11 +89,6 @@ class References:
                 name = full_name_of(claim)
                 found = without_sharing(claim, self._context)
                 yield from (message for request, message in found if (name, request.name) in busy)
-
-    def _unseen(self, pod: JSONObject) -> dict[str, str]:
-        """Return the containers that name a request which their claim does not have, with the finding."""
-        found = every_rule()[_UNSEEN].check(pod, self._context)
-        return {text(value_at(pod, problem.path[:3]), "name"): _text(problem) for problem in found}
 
     def _classes(self, placement: Placement) -> list[JSONObject]:
         """Return the classes of a pod's claims."""

@@ -13,8 +13,18 @@ from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
-from webhook.references.requests import CONTAINERS, claim_or_template, drivers_of, drivers_of_request, requests_of
-from webhook.references.rules import Context, finding, in_place, listed, rule
+from webhook.references.rules import (
+    CONTAINERS,
+    Context,
+    claim_or_template,
+    drivers_of,
+    drivers_of_request,
+    finding,
+    in_place,
+    listed,
+    requests_of,
+    rule,
+)
 from webhook.spelling import did_you_mean
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")

@@ -9,13 +9,26 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget, current, work
-from webhook.drivers import Profile
-from webhook.inventory import Inventory, is_claim
+from webhook.drivers import Profile, driver_of_class, profile_of
+from webhook.inventory import Inventory, devices_path, is_claim
+from webhook.inventory.claims import source
 from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, metadata_of, name_of, text
+from webhook.objects import (
+    JSONObject,
+    at,
+    free_of_nulls,
+    items,
+    mapping,
+    metadata_of,
+    name_of,
+    namespace_of,
+    number,
+    text,
+)
 from webhook.patterns import Pattern
 from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
@@ -23,8 +36,8 @@ from webhook.release import Release
 from webhook.spelling import near
 
 if TYPE_CHECKING:
-    from webhook.allocation.devices import Catalog
-    from webhook.deviceselectors.fleet import Fleet
+    from webhook.allocation.devices import Catalog, Content
+    from webhook.deviceselectors.fleet import Fleet, Sorted
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
 
@@ -322,16 +335,12 @@ class Context:
         """Return the profile of a driver; None if there is none."""
         if driver in self._profiles:
             return self._profiles[driver]
-        from webhook.drivers import profile_of  # most objects name no driver
-
         return profile_of(driver)
 
     def driver_of_class(self, name: str) -> str:
         """Return the driver that installs a device class; empty if unknown."""
         if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
             return own
-        from webhook.drivers import driver_of_class
-
         return driver_of_class(name)
 
     def is_shared(self, name: str) -> bool:
@@ -358,6 +367,7 @@ class Rule(NamedTuple):
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
+        part: The field of a claim's devices, or of a class's spec, without which it finds nothing; empty for none.
     """
 
     name: str
@@ -369,6 +379,7 @@ class Rule(NamedTuple):
     beside_devices: bool
     of_reads: bool
     of_field: bool
+    part: str
 
 
 RULES: Final[dict[str, Rule]] = {}
@@ -382,6 +393,7 @@ def rule(
     beside_devices: bool = False,
     of_reads: bool = False,
     of_field: bool = False,
+    part: str = "",
 ) -> Callable[[Check], Check]:
     """Declare a rule; ``draguard explain`` shows its docstring.
 
@@ -392,11 +404,12 @@ def rule(
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression.
         of_field: Whether its findings are about one field, so that they hold in an object with errors in others.
+        part: The field of devices without which it finds nothing.
     """
 
     def declare(check: Check) -> Check:
         doc = check.__doc__ or ""
-        RULES[name] = Rule(name, kinds, needs, level, check, doc, beside_devices, of_reads, of_field)
+        RULES[name] = Rule(name, kinds, needs, level, check, doc, beside_devices, of_reads, of_field, part)
         return check
 
     return declare
@@ -491,3 +504,143 @@ _BREAKS: Final = Pattern(r"\s*\n\s*")
 def ask_first(expression: str) -> Advice:
     """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
     return Advice(f"check first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))
+
+
+class Request(NamedTuple):
+    """A request, or an alternative of one.
+
+    Args:
+        name: Its name; for an alternative, after the request's name.
+        path: The path of its devices' description.
+        content: The devices that it requests.
+    """
+
+    name: str
+    path: tuple[str | int, ...]
+    content: JSONObject
+
+
+def requests_of(claim: JSONObject) -> Iterator[Request]:
+    """Yield the requests of a claim or template, and their alternatives."""
+    path = devices_path(claim)
+    for index, each in enumerate(items(claim, *path, "requests")):
+        here: tuple[str | int, ...] = (*path, "requests", index)
+        if exactly := mapping(each, "exactly"):
+            yield Request(text(each, "name"), (*here, "exactly"), exactly)
+        for place, alternative in enumerate(items(each, "firstAvailable")):
+            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
+            yield Request(name, (*here, "firstAvailable", place), alternative)
+
+
+def class_of(request: JSONObject, context: Context) -> JSONObject | None:
+    """Return the DeviceClass that a request names; None if it is unknown."""
+    return context.inventory.find("DeviceClass", text(request, "deviceClassName"))
+
+
+def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
+    """Return the claim or template that a pod's claim names; None if it is unknown."""
+    kind = "ResourceClaim" if source(entry, "resourceClaimName") else "ResourceClaimTemplate"
+    return context.inventory.find(kind, source(entry, NAMED_BY[kind]), namespace_of(pod))
+
+
+def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
+    """Return the drivers that a request and its class insist on; else the known driver that the class comes with."""
+    around = items(class_of(request, context), "spec", "selectors")
+    found = drivers_of([*around, *items(request, "selectors")], context)
+    installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))
+    return {installed} if installed else found
+
+
+def sorted_out(request: JSONObject, context: Context) -> Sorted | None:
+    """Sort the devices by the selectors of a request and its class; None if the class or the devices are unknown."""
+    fleet, device_class = context.fleet, class_of(request, context)
+    if fleet is None or device_class is None:
+        return None
+    return fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
+
+
+def requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
+    """Yield the requests with capacity, and the devices of their classes, if there are any."""
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for request in requests_of(claim):
+        device_class = class_of(request.content, context)
+        if device_class is None or not mapping(request.content, "capacity", "requests"):
+            continue
+        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
+            yield request, contents
+
+
+def field_of(constraint: JSONObject) -> str:
+    """Return the field of a constraint that names its attribute."""
+    return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
+
+
+def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
+    """Find configuration for drivers other than the selected ones.
+
+    Args:
+        known: The drivers whose devices can be selected; empty if unknown.
+        path: Where the configuration is.
+        who: The subject of the message, such as ``the class selects``.
+    """
+    for index, each in enumerate(config):
+        driver = text(each, "opaque", "driver")
+        if driver and known and driver not in known:
+            message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
+            advice = in_place(driver, known, "")
+            if advice.fix is None:
+                advice = Advice("name the driver of the class, or the class of the driver")
+            yield finding((*path, index, "opaque", "driver"), message, advice, "NeverRead")
+
+
+def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
+    """Return the drivers that selectors insist on; more than one if they contradict each other."""
+    found: set[str] = set()
+    for each in selectors:
+        expression = text(each, "cel", "expression")
+        if ".driver" not in expression:
+            continue
+        from webhook.deviceselectors.parts import parts_of  # most objects have no selectors
+        from webhook.deviceselectors.reads import drivers
+
+        parts = parts_of(expression, context.release, context.gates)
+        if parts is not None:
+            if "drivers" not in parts.memo:
+                parts.memo["drivers"] = drivers(parts.all)
+            found |= parts.memo["drivers"]
+    return found
+
+
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+
+
+def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:
+    """Return a pod of a workload.
+
+    Args:
+        owner: The workload, or the pod itself.
+        template: Its pod template, or the pod itself.
+        namespace: Its namespace; empty for its stated one.
+        pods: How many such pods the workload makes; None for what its fields say.
+
+    Returns:
+        The pod, with an ``owner`` that has the workload's kind and labels, and ``pods``: their number at a time, or,
+        with one for each node, their place.
+    """
+    metadata = {"name": text(owner, "metadata", "name"), **mapping(template, "metadata")}
+    metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
+    about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
+    if pods is None:
+        about["pods"] = 1 if owner is template else _pods(owner)
+    return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
+
+
+def _pods(owner: JSONObject) -> Any:
+    if owner.get("kind") == "DaemonSet":
+        return "of all nodes"
+    spec = mapping(owner, "spec")
+    spec = mapping(spec, "jobTemplate", "spec") if owner.get("kind") == "CronJob" else spec
+    count = number(spec, "replicas")
+    return number(spec, "parallelism") if count is None else count

@@ -16,8 +16,7 @@ from webhook.inventory.objects import is_noted
 from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
-from webhook.references.requests import requests_of
-from webhook.references.rules import Context
+from webhook.references.rules import Context, requests_of
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault

@@ -21,8 +21,7 @@ from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
 from webhook.records import NamedTuple
-from webhook.references.requests import drivers_of
-from webhook.references.rules import Context, finding, in_expression, rule
+from webhook.references.rules import Context, drivers_of, finding, in_expression, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 

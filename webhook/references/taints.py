@@ -8,8 +8,7 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Problem
-from webhook.references.requests import requests_of
-from webhook.references.rules import Context, finding, in_place, rule
+from webhook.references.rules import Context, finding, in_place, requests_of, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)
@@ -20,7 +19,7 @@ def toleration_without_key(claim: JSONObject, _: Context) -> Iterator[Problem]:
     refuses other operators without a key for pods, and accepts them in requests.
     """
     for path, each in _tolerations(claim):
-        if not text(each, "key") and _compares(each):
+        if not text(each, "key") and text(each, "operator") in {"", "Equal"}:
             value = text(each, "value")
             which = f'with the value "{value}"' if value else "without a value"
             hint = "add the key of the taint, or write operator: Exists without a value for all taints"
@@ -57,10 +56,6 @@ def _tolerations(claim: JSONObject) -> Iterator[tuple[tuple[str | int, ...], JSO
     for request in requests_of(claim):
         for index, each in enumerate(items(request.content, "tolerations")):
             yield (*request.path, "tolerations", index), each
-
-
-def _compares(toleration: JSONObject) -> bool:
-    return text(toleration, "operator") in {"", "Equal"}
 
 
 @rule("taint-rule-selects-all", "DeviceTaintRule")

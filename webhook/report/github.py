@@ -10,9 +10,8 @@ from typing import Final
 
 from webhook.findings import Finding
 from webhook.report import Format
-from webhook.report.excerpt import end_column, full_text, line_of, printable_lines, relative, uncommanded
 from webhook.report.model import Report
-from webhook.report.text import noted, summary
+from webhook.report.text import end_column, full_text, line_of, noted, printable_lines, relative, summary, uncommanded
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}

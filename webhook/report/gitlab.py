@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.report import Format
-from webhook.report.excerpt import as_json, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
+from webhook.report.text import as_json, full_text, line_of, relative
 
 _SEVERITIES: Final = {"error": "major", "warning": "minor", "note": "info"}
 

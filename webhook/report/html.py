@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Final
 from webhook.explain.names import page, texts
 from webhook.findings import Finding, Origin
 from webhook.report import Format
-from webhook.report.excerpt import (
+from webhook.report.model import Report, Tested
+from webhook.report.text import (
     as_markup,
     caret,
+    cells,
+    closing,
     counted,
     described,
     help_of,
@@ -29,9 +32,6 @@ from webhook.report.excerpt import (
     rendered_as,
     stated,
 )
-from webhook.report.matrix import cells
-from webhook.report.model import Report, Tested
-from webhook.report.text import closing
 
 if TYPE_CHECKING:
     from webhook.report.picture import Picture

@@ -10,10 +10,9 @@ from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.objects import JSONObject
 from webhook.report import Format
-from webhook.report.excerpt import as_json, fix_of
 from webhook.report.identifiers import identified
 from webhook.report.model import Report, Tested
-from webhook.report.text import by_number, noted
+from webhook.report.text import as_json, by_number, fix_of, noted
 
 VERSION: Final = 1
 """The version of the schema."""

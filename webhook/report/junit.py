@@ -16,9 +16,8 @@ from webhook.findings import Finding, Identity
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.report import Format
-from webhook.report.excerpt import as_markup, full_text, line_of, place_of, printable_lines
 from webhook.report.model import Report, Tested
-from webhook.report.text import noted
+from webhook.report.text import as_markup, full_text, line_of, noted, place_of, printable_lines
 
 
 class _Case(NamedTuple):

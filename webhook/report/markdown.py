@@ -13,9 +13,12 @@ from typing import Final
 from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.report import Format
-from webhook.report.excerpt import (
+from webhook.report.model import Report
+from webhook.report.text import (
     caret,
+    closing,
     described,
+    folded,
     help_of,
     label_of,
     object_of,
@@ -25,8 +28,6 @@ from webhook.report.excerpt import (
     stated,
     uncommanded,
 )
-from webhook.report.model import Report
-from webhook.report.text import closing, folded
 
 MAX_FINDINGS: Final = 200
 """The most findings to show: a comment may have 65,536 characters, a job summary 1 MiB."""

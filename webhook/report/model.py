@@ -14,7 +14,6 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.engine.suites import SuiteResult
     from webhook.policy.tools.coverage import Covered
-    from webhook.report.picture import Picture
 
 
 class Report:
@@ -59,8 +58,8 @@ class Report:
         """The costs of policies' expressions; None unless requested."""
         self.tested: Tested | None = None
         """The results of the suites of policies; None if none was run."""
-        self.picture: Picture | None = None
-        """The devices of the cluster that is scanned, for a page; None without one."""
+        self.picture: Any = None
+        """The :class:`webhook.report.picture.Picture` of the cluster that is scanned, for a page; None without one."""
 
     def sort(self, findings: Iterable[Finding]) -> None:
         """Report findings by file, in the order in which the files were read, and by line."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.explain.names import page
+from webhook.findings import Finding
 from webhook.objects import JSONObject
 from webhook.problem import ERROR, NOTE, WARNING
 from webhook.report import Format
-from webhook.report.excerpt import as_json
 from webhook.report.identifiers import identified
-
-if TYPE_CHECKING:
-    from webhook.findings import Finding
-    from webhook.report.model import Report
+from webhook.report.model import Report
+from webhook.report.text import as_json
 
 NAME: Final = "draguard"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"

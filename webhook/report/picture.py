@@ -20,7 +20,7 @@ from webhook.findings import Finding
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
 from webhook.records import NamedTuple
-from webhook.report.excerpt import as_markup, counted, printable
+from webhook.report.text import as_markup, counted, printable
 from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
 
@@ -55,7 +55,7 @@ _LISTED_MAX: Final = 50
 """The objects that are listed, of those that findings are about and that are no devices and nodes."""
 _CHANGED: Final = (
     "{0} :is(b,i).z{1}{{outline:2px solid var(--link);border-radius:50%}}"
-    "{0} b.j{1}{{background:none;border:1.5px solid var(--line-free);color:var(--text)}}"
+    "{0} b.j{1}{{background:var(--glow);border:1.5px solid var(--line-free);color:var(--text);font-size:0}}"
 )
 """How cells look with a change: those that a pod gets then, and those that are released."""
 
@@ -73,7 +73,7 @@ class Help(NamedTuple):
         node: The one of them that the pod gets.
         devices: The devices that the pod gets there.
         released: The claims that are released, by full name.
-        value: What a form sends to make it; empty if it cannot be made there.
+        sent: What a form sends to make it, a field and its value; empty if it cannot be made there.
     """
 
     label: str
@@ -81,7 +81,7 @@ class Help(NamedTuple):
     node: str = ""
     devices: Sequence[_DeviceID] = ()
     released: Collection[str] = ()
-    value: str = ""
+    sent: tuple[str, str] | tuple[()] = ()
 
 
 class Story(NamedTuple):
@@ -116,16 +116,22 @@ class Story(NamedTuple):
             for each in why["help"]
         ]
         if overlay:
-            helps = [_pictured(each, *then) for each, then in zip(helps, overlay.helps, strict=True)]
+            name = f"{answer['namespace']}/{answer['name']}"
+            ways = (f"{name}: {each['change']}" for each in why["help"])
+            helps = [_pictured(*each) for each in zip(helps, ways, overlay.helps, strict=True)]
         asked = [each for key, each in requests.items() if key in depths]
         notes = [*why["withoutDevices"], *why["notes"]]
         return cls(title, why["reason"], answer["node"] or "", asked, depths, helps, notes)
 
 
-def _pictured(help_: Help, nodes: Sequence[str], made: Made | None) -> Help:
+def _pictured(help_: Help, way: str, then: tuple[Sequence[str], Made | None]) -> Help:
+    nodes, made = then
     if made is None or not nodes:
         return help_
-    return help_._replace(nodes=frozenset(nodes), node=nodes[0], devices=made.devices, released=made.released)
+    sent: tuple[str, str] | tuple[()] = ("make", way) if made.is_manifest else ()
+    if made.is_release:
+        sent = "release", made.released[0]
+    return Help(help_.label, frozenset(nodes), nodes[0], made.devices, made.released, sent)
 
 
 class _Elsewhere(NamedTuple):
@@ -245,7 +251,7 @@ class Picture:
         releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
         for row in self.rows if releasing else ():
             for place, released in releasing:
-                if row.claims and released.issuperset(row.claims) and f"z{place}" not in found.get(_id(row), ()):
+                if row.claims and released.issuperset(row.claims):
                     found[_id(row)].append(f"j{place}")
         return found
 
@@ -292,10 +298,12 @@ class Picture:
         Args:
             form: Fields to show above the legend.
         """
+        form = [*form]
         yield '<div class="picture" id="picture"><form class="key" method="post">'
+        yield "<button hidden></button>" * bool(form)  # the one that Enter presses
         pending = [story for story in self._stories if not story.node]
         for story in pending[:_STORIES_MAX]:
-            yield from self._story(story)
+            yield from self._story(story, has_form=bool(form))
         if (more := len(pending) - _STORIES_MAX) > 0:
             yield f'<p class="quiet">… and {more} more that are pending for other reasons</p>'
         if placed := self._stories[len(pending) :]:
@@ -321,7 +329,7 @@ class Picture:
             # Nodes have the classes of their cells, and fade only for changes.
             cells = ",".join(f"body{is_on} .map {each}{'' if each[:2] == '.o' else ':not(.n)'}" for each in lit)
             nodes = ",".join(f"body:has(#only:checked){is_on} .n.{each.removeprefix('.')}" for each in lit)
-            looks.append(f"{cells}{{--pale:initial}}{nodes}{{display:block}}" if lit else "")
+            looks.append(f"{cells}{{--pale:initial;--lit:var(--glow)}}{nodes}{{display:block}}" if lit else "")
             looks.append("" if change is None else _CHANGED.format(f"body{is_on} .map", change))
         hues = (f".{letter}{{--c:var(--h{place % _HUES})}}" for place, letter in enumerate(_LETTERS))
         bars = (f".l{each}{{--left:{each * 100 / _BARS:g}%}}" for each in range(_BARS + 1))
@@ -397,7 +405,7 @@ class Picture:
 
     # -- pods
 
-    def _story(self, story: Story) -> Iterator[str]:
+    def _story(self, story: Story, *, has_form: bool) -> Iterator[str]:
         yield f'<article class="error"><h3>{_text(story.title)}</h3>'
         yield f"<p>{_text(story.said)}</p>"
         for begin, (request, _) in self._drawn.items():
@@ -412,7 +420,10 @@ class Picture:
                     continue
                 yield self._look(_text(help_.label), f".o{place}", f".z{place}", f".j{place}", change=place)
                 names = f": {_text(listed([name for _, _, name in help_.devices]))}" * bool(help_.devices)
-                yield f'<p class="then">then → {self._linked((help_.node,))}{names}</p>'
+                button = ""
+                if has_form and help_.sent:
+                    button = ' <button name="{}" value="{}">make this change</button>'.format(*map(_text, help_.sent))
+                yield f'<p class="then">then → {self._linked((help_.node,))}{names}{button}</p>'
             yield "</fieldset>"
         yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
         yield "</article>"
@@ -450,7 +461,7 @@ class Picture:
             for box in self._boxes:
                 groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
         if any(self._alike):
-            yield f'<p class="quiet">all nodes are named {_text("-…".join(self._alike))}</p>'
+            yield f'<p class="quiet">all nodes are named {_text("-*".join(self._alike))}</p>'
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
             what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
             sums = summed(row for box in boxes for row in self._boxes[box])

@@ -11,14 +11,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from webhook.documents import parse
+from webhook.documents.source import MAX_BYTES, decoded
 from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin, Suppression
 from webhook.objects import JSONObject
 from webhook.report import Format
-from webhook.report.excerpt import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, relative
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
-from webhook.report.text import noted
+from webhook.report.text import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, noted, relative
 
 if TYPE_CHECKING:
     from webhook.edit.edits import Edit
@@ -169,8 +170,6 @@ def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) ->
 def _of_file(
     file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
 ) -> Iterator[tuple[Finding, JSONObject]]:
-    from webhook.documents import parse  # needed only with fixes
-    from webhook.documents.source import MAX_BYTES, decoded
     from webhook.fixing import Planner
     from webhook.regular import read_up_to
 

@@ -3,41 +3,233 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from shlex import quote
 from typing import Final
 
+from webhook.api.versions import release_of
 from webhook.documents.search import (
     BROKEN_LINK,
     EMPTY,
     EXCLUDED,
     HELM,
     IGNORED,
+    KUSTOMIZATIONS,
     NO_OBJECT,
     PATCH,
     TEMPLATE,
     VENDORED,
     spelled,
 )
-from webhook.findings import Finding
-from webhook.problem import ERROR, WARNING, Path
+from webhook.documents.source import MARKDOWN, STDIN_NAME
+from webhook.findings import Finding, Origin
+from webhook.patterns import Pattern
+from webhook.problem import ERROR, WARNING, Fix, Path, Remark
 from webhook.report import Format
-from webhook.report.excerpt import (
-    MAX_LINE,
-    caret,
-    counted,
-    described,
-    fix_of,
-    label_of,
-    object_of,
-    place_of,
-    printable,
-    rendered_as,
-    stated,
-    uncommanded,
-)
 from webhook.report.model import Report, Tested
+
+MARK: Final = os.urandom(8).hex()
+"""What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
+COLORS: Final = Pattern(rf"\x1b{MARK}(\[[0-9;]+m)")
+
+MAX_MESSAGE = 1000
+"""How many characters of a message are shown where space is scarce."""
+MAX_LINE = 120
+"""How many characters of a line are shown around the finding."""
+
+_REMEMBERED = 64
+"""How many lines are cached: a rule about all objects finds the same text in each."""
+
+_UNDERLINED = r'"[^"]*"|\'[^\']*\'|[\w./-]+|.'
+"""The text to underline from a column on: a quoted text, a word, or else one character."""
+
+
+def place_of(where: Finding | Origin) -> str:
+    """Spell a place as compilers do, with a colon at its end."""
+    return printable(f"{where.file}:{where.line}:{where.column}:" if where.line else f"{where.file}:")
+
+
+def stated(finding: Finding) -> str:
+    """Return the field and the message of a finding; long messages are shortened."""
+    problem = finding.problem
+    return shortened(f"{problem.field}: {finding.brief or problem.message}".removeprefix(": "))
+
+
+def fix_of(finding: Finding) -> Fix | None:
+    """Return the fix that ``--fix``, perhaps with ``--unsafe-fixes``, applies; None if there is none."""
+    is_of_file = finding.file == STDIN_NAME or not (finding.rendered or finding.file.endswith(MARKDOWN))
+    return finding.problem.fix if is_of_file and not finding.origin else None
+
+
+def help_of(finding: Finding) -> str:
+    """Return the hint, and whether ``--fix`` applies it; empty if unknown."""
+    if fix := fix_of(finding):
+        options = "--fix" if fix.safe else "--fix --unsafe-fixes"
+        return f"{finding.problem.hint} (draguard validate {options} does it)".lstrip()
+    return finding.problem.hint
+
+
+def label_of(finding: Finding) -> str:
+    """Return the label of a hint: a note, if it does not say what to do."""
+    return "note" if isinstance(finding.problem.hint, Remark) else "help"
+
+
+def full_text(finding: Finding) -> str:
+    """Return the message and, on separate lines, the rendered object, the policy, the releases and the hint.
+
+    The releases are named if several were judged by.
+    """
+    origin = finding.origin
+    more = {
+        "object": rendered_as(finding),
+        "policy": f"{place_of(origin)} {described(origin)}" if origin else "",
+        "releases": ", ".join(finding.releases),
+        label_of(finding): help_of(finding),
+    }
+    return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
+
+
+def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
+    """Split the line of a finding into the text before, at and after it, and return carets for the line below."""
+    return _caret(where.text, where.column - 1, most)
+
+
+@lru_cache(_REMEMBERED)
+def _caret(line: str, at: int, most: int) -> tuple[str, str, str, str]:
+    before, marked, after = excerpt(line, at, most)
+    return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
+
+
+def described(origin: Origin) -> str:
+    """Name the expression of a policy that a finding comes from."""
+    text = f"{origin.field} of {origin.kind} {origin.name}" if origin.field else f"{origin.kind} {origin.name}"
+    return f"{text}, with {origin.params}" if origin.params else text
+
+
+def object_of(finding: Finding) -> str:
+    """Name the object of a finding; empty if unknown."""
+    about = finding.identity
+    return f"{about.kind} {'/'.join(filter(None, (about.namespace, about.name)))}".strip()
+
+
+def rendered_as(finding: Finding) -> str:
+    """Name a rendered object, its template, and the written text where it is not in the file."""
+    if not finding.rendered:
+        return ""
+    template = f", rendered from {finding.template}" if finding.template else ""
+    written = f"{'' if template else ', rendered'} as `{shortened(finding.written)}`" if finding.written else ""
+    if not finding.placed and finding.file.rpartition("/")[2] in KUSTOMIZATIONS:
+        written = f", line {finding.line} of the build output"
+    return f"{object_of(finding)}{template}{written}"
+
+
+def line_of(where: Finding | Origin) -> int:
+    """Return the line in the file; 0 if unknown, or if it is one of rendered output."""
+    is_elsewhere = getattr(where, "rendered", False) and not getattr(where, "placed", False)
+    return 0 if is_elsewhere else where.line
+
+
+def relative(file: str) -> str:
+    """Name a file as tools for whole repositories do: relative to the current directory if it is below it."""
+    here = os.getcwd()
+    return os.path.normpath(os.path.relpath(file) if file.startswith(f"{here}/") else file)
+
+
+def end_column(where: Finding | Origin) -> int:
+    """Return the column after the text of a finding."""
+    at = where.column - 1
+    match = re.match(_UNDERLINED, where.text[at : at + MAX_LINE])
+    return at + 1 + (match.end() if match else 0)
+
+
+def shortened(text: str) -> str:
+    """Cut a long message in its first part, which dumps the value; its end describes the error."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    head = MAX_MESSAGE // 4
+    return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
+
+
+def excerpt(line: str, at: int, most: int) -> tuple[str, str, str]:
+    """Split a line into the text before, at and after a finding, and cut it to fit into some columns."""
+    match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
+    end = at + match.end() if match else at
+    start, stop = 0, len(line)
+    if len(line) > most:
+        start = max(0, at - most // 3)
+        stop = start + most
+        end = min(end, stop)
+    before = ("…" if start else "") + line[start:at]
+    after = line[end:stop] + ("…" if stop < len(line) else "")
+    return _one_column(before), _one_column(line[at:end]), _one_column(after)
+
+
+def _one_column(text: str) -> str:
+    """Make tabs one column wide, and escape characters that would move the cursor."""
+    return printable(text.replace("\t", " "))
+
+
+def printable(text: str) -> str:
+    r"""Escape unprintable characters, such as ``\x1b``: they could rewrite the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """Escape unprintable characters but line ends."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
+def uncommanded(text: str) -> str:
+    """Escape what the runners of CI systems take for a command.
+
+    GitHub's takes a line that begins with ``::``, and ``##[`` anywhere; that of Azure Pipelines ``##vso[``.
+    """
+    if "##" in text:
+        text = re.sub(r"##(?=\w*\[)", "## ", text)
+    return re.sub(r"^([^\S\n]*)::", r"\1\\x3a:", text, flags=re.MULTILINE) if "::" in text else text
+
+
+def as_json(value: object, *, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
+    """Write JSON in ASCII that commands no runner; the arguments are those of ``json.dumps``."""
+    import json  # few reports are JSON
+
+    # A file name or a text may hold lone surrogates, which UTF-8 cannot encode.
+    return json.dumps(value, indent=indent, separators=separators).replace("##", "#\\u0023")
+
+
+def as_markup(text: str) -> str:
+    """Escape a text for HTML and XML, so that it commands no runner either."""
+    from html import escape  # few reports are HTML or XML
+
+    return escape(text).replace("##", "#&#35;")
+
+
+def harmless(text: str) -> str:
+    """Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner."""
+    return uncommanded("\n".join(map(printable, text.split("\n"))))
+
+
+def columns_of(text: str) -> int:
+    """Count a text's columns on a terminal, where some characters take two and some none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width  # few lines need it
+
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number and a noun, in the plural unless the number is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
 _NARROWEST = 20
@@ -49,16 +241,16 @@ _LONG = 120
 class Text(Format):
     """Findings with their lines, and a summary."""
 
-    def lines(self, report: Report) -> Iterator[str]:
+    def lines(self, report: Report) -> list[str]:
         """Return the findings, some lines each, and further remarks."""
         columns = self.style.width
         first = list(first_ones(report.findings))
-        yield from _lines(first, _painted if self.style.color else _plain, columns)
+        lines = list(_lines(first, _painted if self.style.color else _plain, columns))
         shown = [finding for finding, _ in first]
         remarks = (*report.remarks, *by_release(report, shown))
         last = map(printable, remarks) if self.style.quiet else closing(report, shown)
         where = "" if self.style.quiet or not report.has_fixes else directories(report)
-        yield from (uncommanded(folded(line, columns)) for line in (*last, *filter(None, (where,))))
+        return lines + [uncommanded(folded(line, columns)) for line in (*last, *filter(None, (where,)))]
 
 
 def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
@@ -247,7 +439,6 @@ def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:
     """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
     if not report.releases[1:]:
         return ()
-    from webhook.report.matrix import table  # few runs judge by several releases
 
     return table(shown, report.releases)
 
@@ -387,3 +578,101 @@ def _kind(api_version: str, kind: str) -> str:
     if not api_version:
         return f"{kind} without apiVersion"
     return kind if api_version == "v1" else f"{kind} of {api_version}"
+
+
+_NOT_SAID: Final = "-"
+_PRODUCT: Final = "Kubernetes"
+_CLAUSE: Final = "; "
+"""What separates the clauses of a hint."""
+
+
+def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
+    """Merge the reports of several releases into the first one.
+
+    Args:
+        reports: A report for each release.
+        versions: The releases, as given; may be empty for one report.
+    """
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    columns = [f"1.{release_of(each)}" for each in versions if each]
+    rows: dict[Finding, dict[str, Finding]] = {}
+    for report, column in zip(reports, columns, strict=True):
+        for finding in report.findings:
+            # Hints may differ between releases.
+            key = finding._replace(kubernetes="", problem=finding.problem._replace(hint="", fix=None, issues=()))
+            rows.setdefault(key, {}).setdefault(column, finding)
+        first.files |= report.files
+    first.sort(map(_of_releases, rows.values()))
+    first.remarks = list(dict.fromkeys(line for report in reports for line in report.remarks))
+    return first
+
+
+def _of_releases(row: Mapping[str, Finding]) -> Finding:
+    """Make one finding of those of several releases, with what helps in each; a fix for some of them is left out."""
+    finding, *others = row.values()
+    problem, releases = finding.problem, tuple(row)
+    if any(each.problem.hint != problem.hint for each in others):
+        hints = {by: each.problem.hint for by, each in row.items()}
+        said = _together(hints)
+        problem = problem._replace(hint=Remark(said) if isinstance(problem.hint, Remark) else said)
+    if any(each.problem.fix != problem.fix for each in others):
+        problem = problem._replace(fix=None)
+    return finding._replace(kubernetes=releases[0], releases=releases, problem=problem)
+
+
+def _together(hints: Mapping[str, str]) -> str:
+    """Join the clauses of hints by release; clauses that not all of them have name their releases."""
+    by: dict[tuple[str, str], list[str]] = {}
+    for clauses in zip_longest(*(hint.split(_CLAUSE) for hint in hints.values()), fillvalue=""):
+        for release, clause in zip(hints, clauses, strict=True):
+            by.setdefault(_split(clause, release), []).append(release)
+    return _CLAUSE.join(_clause(head, rest, some, len(some) == len(hints)) for (head, rest), some in by.items() if rest)
+
+
+def _clause(head: str, rest: str, releases: Sequence[str], is_of_all: bool) -> str:  # noqa: FBT001 - as it is derived
+    """Write a clause of the hints of some releases."""
+    if not head:
+        return rest if is_of_all else f"{rest} ({', '.join(releases)})"
+    if not releases[1:]:
+        return f"{head} {releases[0]} {rest}"
+    return f"each of {head} {', '.join(releases[:-1])} and {releases[-1]} {rest}"
+
+
+def _split(clause: str, release: str) -> tuple[str, str]:
+    """Split off the release that a clause begins with, as in ``Kubernetes 1.36 serves …``: the rest may be shared."""
+    head = f"{_PRODUCT} {release} "
+    return (_PRODUCT, clause.removeprefix(head)) if clause.startswith(head) else ("", clause)
+
+
+def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
+    """Return the level of a finding in each release, ``-`` where it is not found."""
+    by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
+    return [finding.problem.level if column in by else _NOT_SAID for column in columns]
+
+
+def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:
+    """Return a table of findings by release, if there are several.
+
+    Args:
+        findings: The findings of all of them.
+    """
+    if not (findings and columns[1:]):
+        return
+    heads = [f"{place_of(each)} {each.problem.rule}" for each in findings]
+    margin = max(map(len, heads))
+    width = max(len(each.problem.level) for each in findings)
+    yield "  ".join(["".ljust(margin), *(column.ljust(width) for column in columns)]).rstrip()
+    for head, each in zip(heads, findings, strict=True):
+        yield "  ".join([head.ljust(margin), *(cell.ljust(width) for cell in cells(each, columns))]).rstrip()
+    yield ""
+
+
+def colored(text: str, color: str) -> str:
+    """Return a text that :func:`webhook.cli.console.show_lines` prints in a colour.
+
+    Args:
+        color: The numbers of the sequence, such as ``1;31``.
+    """
+    return f"\x1b{MARK}[{color}m{text}\x1b{MARK}[0m"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from webhook.patterns import Pattern
@@ -110,7 +110,11 @@ class Array(Field):
     def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
         walk_item, decode_item = item.walk, decoding(self.item, target, owner, package)
-        absent, empty = self._without_items() if target.validates else (NOTHING, NOTHING)
+        validates = target.validates
+        absent: Sequence[Problem] = (
+            (required(Path(), self.required_detail),) if validates and self.required else NOTHING
+        )
+        empty = (invalid(Path(), [], self.empty).named(EMPTY),) if validates and self.empty else absent
         limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
         goes_on = target.declarative and not self.declarative
         size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
@@ -154,11 +158,6 @@ class Array(Field):
             Fix("list", key),
         )
 
-    def _without_items(self) -> tuple[Sequence[Problem], Sequence[Problem]]:
-        """Return the findings for an absent list, and for an empty one."""
-        absent = (required(Path(), self.required_detail),) if self.required else NOTHING
-        return absent, (invalid(Path(), [], self.empty).named(EMPTY),) if self.empty else absent
-
     def _repeated(self, target: Target) -> Callable[[list[Any], list[SchemaFinding]], list[SchemaFinding]] | None:
         """Make the closure that adds findings of repeated items to the findings so far."""
         if (unique := self.unique) is None or not target.validates:
@@ -183,7 +182,9 @@ class Array(Field):
                 seen.add(key)
             if self.at_item is False:
                 return sorted([*others.values(), *found], key=lambda each: each.path[:1])
-            return [*(_of_others(found, others) if skips else found), *others.values()]
+            if skips:
+                found = [each for each in found if type(each) is Misfit or not each.path or each.path[0] not in others]
+            return [*found, *others.values()]
 
         return repeated
 
@@ -202,11 +203,6 @@ class Array(Field):
             return found
 
         return change
-
-
-def _of_others(found: Iterable[SchemaFinding], repeated: Container[object]) -> list[SchemaFinding]:
-    """Leave out the problems of repeated items; keep those of the whole list."""
-    return [each for each in found if isinstance(each, Misfit) or not each.path or each.path[0] not in repeated]
 
 
 def decoding(item: Field, target: Target, owner: str, package: str) -> Callable[[], Walk]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -234,7 +234,7 @@ class CompiledStruct:
                     found.append((name, under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
             if inlined:
-                found += _found_in(inlined, value)
+                found += [(name, findings) for name, walk_all in inlined if (findings := walk_all(value))]
             if found:
                 return self._concluded(value, found)
             find_several = self._several
@@ -298,7 +298,7 @@ class CompiledStruct:
                 inlined.append((name, walk))
             else:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
-        return walks | dict.fromkeys(self.wire.keys() - walks.keys(), _no_findings), inlined
+        return walks | dict.fromkeys(self.wire.keys() - walks.keys(), lambda _: NOTHING), inlined
 
     def _inner(self) -> list[StructFields]:
         """List the structs that are inlined."""
@@ -326,7 +326,8 @@ class CompiledStruct:
                         # The rule decides whether an empty list counts.
                         given += 1 if each or type(each) is not list else 2
                 if given != 1:
-                    problems = [*problems, *self._named(union, union.rule(self.view(value), _given(members, value)))]
+                    names = [name for name, each in value.items() if each is not None and name in members]
+                    problems = [*problems, *self._named(union, union.rule(self.view(value), names))]
             view = None
             for needed, find_in, rule in rules:
                 if needed and needed.isdisjoint(value):
@@ -350,7 +351,8 @@ class CompiledStruct:
             kept = [
                 each
                 for each in found.pop(field, NOTHING)
-                if (inner and not _is_within(each.path, inner)) or self.finds_declaratively(each)
+                if (inner and not any(step == inner and not isinstance(step, Key) for step in each.path))
+                or self.finds_declaratively(each)
             ]
             if kept:
                 found[field] = kept
@@ -406,16 +408,12 @@ class CompiledStruct:
             elif when != NEW:
                 known = apart(walk_stored(new))[1] if walk_stored else ()
                 found += [each for each in known if not self.finds_declaratively(each.under(name))]
-                found += self._declarative(name, walk, new)
+                # Declarative rules do not know what an update checks again.
+                again = apart(walk(new))[1] if self.target.declarative else ()
+                found += [each for each in again if self.finds_declaratively(each.under(name))]
             return found
 
         return change
-
-    def _declarative(self, name: str, walk: Walk, value: Any) -> list[Problem]:
-        """Return the findings of declarative rules in a field, which do not know what an update checks again."""
-        if not self.target.declarative:
-            return []
-        return [each for each in apart(walk(value))[1] if self.finds_declaratively(each.under(name))]
 
     def _compile(self, name: str, target: Target) -> CompiledField:
         """Compile a field for another target than the struct's."""
@@ -430,18 +428,6 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     return struct
 
 
-def _is_within(path: Path, field: str) -> bool:
-    return any(step == field and not isinstance(step, Key) for step in path)
-
-
-def _found_in(inlined: Iterable[tuple[str, Walk]], value: dict[str, Any]) -> list[FieldFindings]:
-    return [(name, findings) for name, walk in inlined if (findings := walk(value))]
-
-
-def _given(members: Collection[str], value: dict[str, Any]) -> list[str]:
-    return [name for name, each in value.items() if each is not None and name in members]
-
-
 def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
     """Return the walk through a field that is dropped."""
 
@@ -454,7 +440,3 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
 
 def _no_struct(value: object) -> Sequence[SchemaFinding]:
     raise TypeError(value)
-
-
-def _no_findings(_: object) -> Sequence[SchemaFinding]:
-    return NOTHING

@@ -158,12 +158,7 @@ def _describe_within(misfit: Misfit, embedded: str, path: Path) -> str:
 
 
 def unknown_field(name: str, known: Iterable[str]) -> Misfit:
-    """Report an unknown field of a struct, and suggest the intended one.
-
-    Args:
-        name: The field that was submitted.
-        known: The known fields.
-    """
+    """Report an unknown field of a struct, and suggest the intended one."""
 
     def suggest(_path: Path) -> Advice:
         similar = nearest(str(name), known)

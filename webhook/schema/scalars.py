@@ -81,7 +81,8 @@ class Scalar(Field):
         def show(value: Any) -> Any:
             return of_own_type(value, release) if is_pointer and type(value) is str else value
 
-        default = self._constant(target)
+        default = target.pick(self.default)
+        default = None if isinstance(default, Default) else default  # the struct sets what depends on other fields
         canonical, view = _readers(self.zero, absent, default)
         check = self.checker(target) if target.validates else None
         return CompiledField(
@@ -108,11 +109,6 @@ class Scalar(Field):
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value; one that fits by its type is checked for null, too."""
         return _decoder(self.python, owner, go_type)
-
-    def _constant(self, target: Target) -> Any:
-        """Return the default, unless it depends on other fields: then the enclosing struct sets it."""
-        default = target.pick(self.default)
-        return None if isinstance(default, Default) else default
 
     def limits(self) -> list[str]:
         """Describe the declared limits of the value."""
@@ -249,7 +245,7 @@ class Text(Scalar):
         if limit := target.pick(self.max_length) or self.max_bytes:
             yield _length_test(limit, release, in_bytes=self.max_bytes is not None)
         if limit := self.max_characters:
-            yield _character_test(limit)
+            yield lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
         for test in self.formats:
             yield _format_test(test, release)
         if self.checked_by:
@@ -269,10 +265,6 @@ def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[s
         return (too_long(Path(), limit, release, in_bytes=in_bytes),)
 
     return test
-
-
-def _character_test(limit: int) -> Callable[[str], Sequence[Problem]]:
-    return lambda text: (too_many_characters(Path(), limit),) if len(text) > limit else NOTHING
 
 
 def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[Problem]]:

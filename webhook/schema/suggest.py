@@ -98,12 +98,7 @@ def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
 
 
 def instead(root: StructFields, path: Path) -> str:
-    """Suggest the declared replacement of a field that a type does not have; empty if there is none.
-
-    Args:
-        root: The type of the whole object.
-        path: The path of the field.
-    """
+    """Suggest the declared replacement of a field that a type does not have; empty if there is none."""
     return _instead(list(_around(root, path[:-1]))[-1].struct, str(path[-1]))
 
 

@@ -10,7 +10,10 @@ def is_declarative(problem: Problem, struct: StructFields) -> bool:
     """Tell whether a finding in a struct comes from a declarative rule."""
     holder, field = declaration(problem.path, struct)
     if problem.path and isinstance(problem.path[-1], int | Key):
-        return _repeats(problem, holder, field) or (holder is not None and problem.rule in holder.type.tagged)
+        if holder is not None and problem.rule in holder.type.tagged:
+            return True
+        if problem.reason != DUPLICATE or (holder is None and getattr(field, "unique", None) is None):
+            return False
     return field is not None and field.declarative and field.states(problem)
 
 
@@ -33,9 +36,3 @@ def member(struct: StructFields, name: str) -> tuple[StructFields | None, Field 
             return member(inner, name)
     compiled = struct.fields.get(name)
     return (compiled.struct if compiled else None), struct.stated.get(name)
-
-
-def _repeats(problem: Problem, holder: StructFields | None, field: Field | None) -> bool:
-    if problem.reason != DUPLICATE or field is None or not field.declarative:
-        return False
-    return field.states(problem) and (holder is not None or getattr(field, "unique", None) is not None)

@@ -173,6 +173,7 @@ class Overlay(NamedTuple):
         helps: For each change of the answer's help, the nodes that it opens, and what the pod gets on the first.
     """
 
+    pod: JSONObject
     depths: Mapping[tuple[str, str], Mapping[DeviceID, int]]
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
@@ -206,7 +207,7 @@ class Answers:
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
         self._keep(verdicts)
-        return Overlay(depths, helps)
+        return Overlay(placement.pod, depths, helps)
 
     def _keep(self, verdicts: Verdicts | None) -> None:
         """Note that changes which were tried have left the cluster as it was, with a longer log."""

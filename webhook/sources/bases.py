@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.git import repository
+from webhook.documents.search import repository
 from webhook.documents.source import MAX_BYTES
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
 
 _FIELDS: Final = ("resources", "bases", "components")
-"""The fields of a kustomization that name other kustomizations."""
+"""The fields of a kustomization that name files and other kustomizations."""
 _NO_PATHS: Final = frozenset(
     {"commonAnnotations", "commonLabels", "images", "labels", "metadata", "namePrefix", "nameSuffix", "namespace"}
 )
@@ -52,8 +52,8 @@ def inputs_of(directory: str) -> Inputs:
         here = pending.pop()
         file = kustomization_of(here)
         found.files.add(os.path.realpath(file))
-        for document in _read(file):
-            data = document.data if isinstance(document, Document) and isinstance(document.data, dict) else {}
+        for document in documents_in(file):
+            data = document.data if isinstance(document.data, dict) else {}
             if here == top and data.get("kind") == "Component":
                 found = found._replace(is_component=True)
             if any("://" in each or not os.path.exists(f"{here}/{each}") for each in named_in(document)):
@@ -94,17 +94,17 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _read(file: str) -> Iterator[Document | Unreadable]:
-    """Read the file of a kustomization; nothing if it cannot be read, which kustomize reports."""
+def documents_in(file: str) -> Iterator[Document]:
+    """Read what can be read of a file; nothing if it is missing or remote, which kustomize and Helm report."""
     try:
         data = read_up_to(file, MAX_BYTES)
-    except OSError:
+    except (OSError, ValueError):
         return
-    yield from parse(data)
+    yield from (each for each in parse(data, file) if isinstance(each, Document))
 
 
 def named_in(kustomization: Document | Unreadable) -> Iterator[str]:
-    """Yield the paths in a kustomization that may be other kustomizations.
+    """Yield the paths in a kustomization that are files or other kustomizations.
 
     Args:
         kustomization: The kustomization as it was read.

@@ -28,14 +28,6 @@ class NoRendererError(SourceError):
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]
 
 
-def _ignore(_seconds: int) -> None:
-    """Show no progress."""
-
-
-def _overlook(_remark: str) -> None:
-    """Show no remarks."""
-
-
 class RenderOptions(NamedTuple):
     """The options of rendering charts.
 
@@ -55,9 +47,9 @@ class RenderOptions(NamedTuple):
     namespace: str = "default"
     release: Release = DEFAULT
     runtime_config: Mapping[str, bool] | None = None
-    progress: Progress = lambda: nullcontext(_ignore)
+    progress: Progress = lambda: nullcontext(lambda _seconds: None)
     texts: dict[str, list[str]] | None = None
-    note: Callable[[str], None] = _overlook
+    note: Callable[[str], None] = lambda _remark: None
     concerns: Callable[[str], bool] | None = None
 
     def for_earlier(self, values: Sequence[str]) -> RenderOptions:

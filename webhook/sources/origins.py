@@ -16,11 +16,11 @@ from textwrap import dedent
 from typing import Any, Final
 
 from webhook.documents import Document, parse
-from webhook.documents.source import MAX_BYTES, MAX_EXCERPT
+from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
-from webhook.regular import read_up_to
+from webhook.sources.bases import documents_in, named_in
 from webhook.sources.options import kustomization_of
 
 _ACTION: Final = "{{"
@@ -145,8 +145,6 @@ def _writer(source: Sequence[str], last: int) -> int:
     return last
 
 
-_LISTS: Final = ("resources", "bases", "components")
-"""The fields of a kustomization that name files and other kustomizations."""
 _PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
@@ -244,13 +242,13 @@ class Origins:
         here, directory = os.path.realpath(file), os.path.dirname(file)
         if here in seen:
             return
-        for kustomization in _documents(file):
+        for kustomization in documents_in(file):
             stated = kustomization.data
             if not isinstance(stated, dict):
                 continue
             self._kustomizations[kustomization.source] = kustomization
             inside = [*names, _Named(_text(stated, "namePrefix"), _text(stated, "nameSuffix"))]
-            for entry in _entries(stated):
+            for entry in named_in(kustomization):
                 path = os.path.normpath(f"{directory or '.'}/{entry}")
                 self._left -= 1
                 if self._left < 0:
@@ -268,7 +266,7 @@ class Origins:
                     self._patches.append(_Patch(_text(target, "kind") or kind, _text(target, "name") or name, each))
 
     def _take(self, path: str, names: list[_Named]) -> None:
-        for document in _documents(path):
+        for document in documents_in(path):
             kind, name, _ = _identity(document)
             for each in reversed(names):
                 name = each.around(name)
@@ -288,12 +286,6 @@ def _identity(document: Document) -> tuple[str, str, str]:
     return str(kind), name, namespace
 
 
-def _entries(kustomization: dict[str, Any]) -> Iterator[str]:
-    for field in _LISTS:
-        listed = kustomization.get(field)
-        yield from (each for each in (listed if isinstance(listed, list) else ()) if isinstance(each, str))
-
-
 def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
     """List the patches of a kustomization, each with its target."""
     for field in _PATCHES:
@@ -305,7 +297,7 @@ def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObje
                 place = (field, index, "patch") if is_map else (field, index)
                 yield mapping(each, "target"), _inline(kustomization, Path(place), inline)
             elif isinstance(file, str):
-                yield mapping(each, "target"), _documents(os.path.normpath(f"{directory}/{file}"))
+                yield mapping(each, "target"), documents_in(os.path.normpath(f"{directory}/{file}"))
 
 
 def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:
@@ -357,12 +349,3 @@ def _places(value: Any, path: Sequence[str | int], here: tuple[str | int, ...] =
 def _text(kustomization: dict[str, Any], field: str) -> str:
     value = kustomization.get(field)
     return value if isinstance(value, str) else ""
-
-
-def _documents(path: str) -> Iterator[Document]:
-    """Read a file; empty if it is unreadable or remote: kustomize has read it."""
-    try:
-        data = read_up_to(path, MAX_BYTES)
-    except (OSError, ValueError):
-        return
-    yield from _read(data, path)

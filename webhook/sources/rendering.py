@@ -19,7 +19,7 @@ from webhook.documents.search import bare
 from webhook.documents.source import MAX_BYTES
 from webhook.problem import value_at
 from webhook.regular import open_regular, read_up_to
-from webhook.sources.bases import outside
+from webhook.sources.bases import documents_in, outside
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
 from webhook.spelling import nearest
@@ -171,14 +171,8 @@ def _missing(chart: str) -> list[str]:
 
 
 def _values(file: str, key: str) -> Iterator[Any]:
-    """Return what a file of a chart has under a key; nothing if it cannot be read, which Helm reports."""
-    try:
-        data = read_up_to(file, MAX_BYTES)
-    except (OSError, ValueError):
-        return
-    for document in parse(data, file):
-        if isinstance(document, Document):
-            yield value_at(document.data, (key,))
+    """Return what a file of a chart has under a key."""
+    return (value_at(each.data, (key,)) for each in documents_in(file))
 
 
 def _link_out(chart: str) -> str:

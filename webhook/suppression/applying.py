@@ -125,7 +125,7 @@ _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class Levels(NamedTuple):
-    """Levels of rules, by the names that :mod:`webhook.suppression.names` describes.
+    """Levels of rules, by the names that :mod:`webhook.suppression.applying` describes.
 
     Args:
         selected: The only rules whose findings are reported; all of them if empty. Unreadable inputs are reported

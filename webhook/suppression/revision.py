@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from webhook.documents import Document, Unreadable, parse
-from webhook.documents.git import command, environment, repository
-from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
+from webhook.documents.git import command, environment
+from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES, repository
 from webhook.documents.source import MAX_BYTES
 from webhook.later import cached_property
 from webhook.records import NamedTuple

@@ -19,7 +19,7 @@ from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, allocation_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, name_of, namespace_of, text
-from webhook.report.excerpt import printable
+from webhook.report.text import printable
 from webhook.simulation.holders import pods_of
 from webhook.simulation.nodes import Demand
 from webhook.why import claims, drivers, pending, started, workloads

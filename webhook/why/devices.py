@@ -230,12 +230,9 @@ class Lacks:
             what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
             others = sum(each["devices"] for each in held)
             theirs = f"{total - others} of {total} {'is its' if total - others == 1 else 'are its'} own, and {others}"
-            left = (
-                f"at most {most} of {total} is, the others are"
-                if most
-                else f"{theirs} {'is' if others == 1 else 'are'}"
-            )
-            said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} held"
+            left = f"at most {most}, as {others} of {total}" if most else theirs
+            held_by = f"{'is' if others == 1 else 'are'} held"
+            said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} {held_by}"
         return Cause(f"{said} {lower}by {_named(held)}{why}", (*_refs(held)[:6], *asked.about))
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:

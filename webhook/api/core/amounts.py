@@ -65,9 +65,6 @@ def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iter
 def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tuple[str, Problem]]:
     """Yield the findings that are repeated for the requests of a pod, which are those of limits by default.
 
-    Args:
-        resources: The limits and requests of a container.
-
     Yields:
         The name of a resource, and a finding about its amount.
     """
@@ -79,12 +76,7 @@ def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tupl
 
 
 def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> Iterator[Problem]:
-    """Yield the findings about one resource of a container.
-
-    Args:
-        amount: How much is requested.
-        path: Where it is.
-    """
+    """Yield the findings about one resource of a container."""
     shown, standard = Verbatim(name) if release in _TYPED else name, "/" not in name
     misnamed = formats.label_key(name, release)
     for detail in misnamed:

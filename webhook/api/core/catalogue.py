@@ -334,15 +334,10 @@ def _field(token: str, api_version: str, owner: str) -> tuple[str, Field]:
     common |= {"since": int(since)} if since else {}
     common |= {"until": int(until)} if until else {}
     if default:
-        common["default"] = _default(json.loads(default))
+        value = json.loads(default)
+        is_conditional = isinstance(value, dict)
+        common["default"] = Default(value.get("value", {}), value.get("when", {})) if is_conditional else value
     return name, _typed(type_ or "string", api_version, common)
-
-
-def _default(value: Any) -> Any:
-    """Return a default: a map with ``when`` depends on other fields, one without is of a struct."""
-    if isinstance(value, dict):
-        return Default(value.get("value", {}), value.get("when", {}))
-    return value
 
 
 def _typed(type_: str, api_version: str, common: dict[str, Any]) -> Field:

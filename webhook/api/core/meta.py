@@ -6,6 +6,7 @@ Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from webhook import formats
@@ -212,13 +213,9 @@ def annotation_keys(meta: View) -> Iterator[Problem]:
         characters += len(key) + len(value or "")
         for detail in formats.annotation_key(key, release):
             yield invalid(meta / "annotations", key, detail)
-    if characters * _BYTES > ANNOTATIONS_MAX_BYTES and _size(annotations) > ANNOTATIONS_MAX_BYTES:
+    texts = chain.from_iterable(annotations.items()) if characters * _BYTES > ANNOTATIONS_MAX_BYTES else ()
+    if sum(len((text or "").encode("utf-8", "surrogatepass")) for text in texts) > ANNOTATIONS_MAX_BYTES:
         yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
-
-
-def _size(annotations: dict[str, str | None]) -> int:
-    """Count the bytes of annotations."""
-    return sum(len((text or "").encode("utf-8", "surrogatepass")) for pair in annotations.items() for text in pair)
 
 
 @check(Metadata, given=["ownerReferences"])
@@ -229,7 +226,9 @@ def owner_references(meta: View) -> Iterator[Problem]:
     owners = [owner for owner, is_first in _compared(meta.ownerReferences) if is_first]
     submitted = [owner.submitted for owner in owners]
     for owner in owners:
-        group, version = _group_and_version(owner.apiVersion)
+        group, _, version = owner.apiVersion.rpartition("/")
+        if "/" in group:  # apimachinery's ParseGroupVersion fails
+            group = version = ""
         for field, value in {"apiVersion": version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}.items():
             if not value:
                 yield invalid(path / field, getattr(owner, field), _must_not_be_empty(field, meta.release))
@@ -274,12 +273,6 @@ def _compared(owners: Sequence[View]) -> Iterator[tuple[View, bool]]:
         seen.add(key)
 
 
-def _group_and_version(text: str) -> tuple[str, str]:
-    """Read an ``apiVersion`` as apimachinery's ``ParseGroupVersion``; both parts of a malformed one are empty."""
-    group, _, version = text.rpartition("/")
-    return ("", "") if "/" in group else (group, version)
-
-
 def _must_not_be_empty(field: str, release: Release) -> str:
     if field == "apiVersion":
         return "version must not be empty"
@@ -321,16 +314,11 @@ def finalizers_of_the_deleted(meta: View, old: View) -> Iterator[Problem]:
 def deletion_is_requested(meta: View, old: View) -> Iterator[Problem]:
     """An update does not delete: what tells of the deletion is set by the API server, and then stays."""
     if "deletionTimestamp" in meta and "deletionTimestamp" not in old:
-        yield invalid(meta / "deletionTimestamp", _shown_time(meta), IMMUTABLE_FIELD)
+        time, is_json = meta.deletionTimestamp, meta.release >= _TIME_AS_JSON_SINCE
+        shown = formats.shown_timestamp(time) if is_json else Verbatim(formats.go_timestamp(time))
+        yield invalid(meta / "deletionTimestamp", shown, IMMUTABLE_FIELD)
     if "deletionGracePeriodSeconds" in meta and meta.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
         yield invalid(meta / "deletionGracePeriodSeconds", meta.deletionGracePeriodSeconds, IMMUTABLE_FIELD)
-
-
-def _shown_time(meta: View) -> str | None:
-    """Return the time of the deletion as messages show it; Go's zero time is null."""
-    if meta.release >= _TIME_AS_JSON_SINCE:
-        return formats.shown_timestamp(meta.deletionTimestamp)
-    return Verbatim(formats.go_timestamp(meta.deletionTimestamp))
 
 
 _TIME_AS_JSON_SINCE = 34

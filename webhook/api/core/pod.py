@@ -382,12 +382,7 @@ def pod_amounts(spec: Mapping[str, Any], field: str) -> dict[str, Amount]:
 
 
 def quantities(obj: Any, *path: str) -> dict[str, Amount]:
-    """Return the readable quantities of a map, by their names.
-
-    Args:
-        obj: An object.
-        path: The fields that lead to the map.
-    """
+    """Return the readable quantities of a map, by their names."""
     read = ((name, readable_quantity(each)) for name, each in mapping(obj, *path).items())
     return {name: each for name, each in read if each is not None}
 

@@ -63,12 +63,10 @@ def one_source(claim: View, given: Sequence[str]) -> Iterator[Problem]:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
     else:
         detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-    yield invalid(claim.path, _in_go(claim) if claim.release >= _AS_IN_GO_SINCE else claim.submitted, detail)
-
-
-def _in_go(claim: View) -> dict[str, Any]:
-    """Return a claim as the API server shows it: its internal types have no names for JSON."""
-    return {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in ("name", *SOURCES)}
+    # The API server's internal types have no names for JSON.
+    names = ("name", *SOURCES) if claim.release >= _AS_IN_GO_SINCE else ()
+    in_go = {f"{name[:1].upper()}{name[1:]}": getattr(claim, name) for name in names}
+    yield invalid(claim.path, in_go or claim.submitted, detail)
 
 
 # Groups of pods

@@ -84,13 +84,7 @@ _ZERO = Quantity()
 
 
 def changes(new: dict[str, Any], old: dict[str, Any], path: Path, release: Release) -> Iterator[Problem]:
-    """Find the changes of a pod's spec that the API server refuses.
-
-    Args:
-        new: The spec as submitted.
-        old: The spec as stored.
-        path: Where the spec sits.
-    """
+    """Find the changes of a pod's spec that the API server refuses."""
     if new == old:
         return
     before = settled(old)
@@ -174,7 +168,9 @@ def _node_affinity(
         yield invalid(path, shown_terms(new if submitted else submitted, release), detail)
         return
     for index, term in enumerate(old):
-        if not _only_added(new[index], term):
+        # A term without conditions matches no node, and cannot get any.
+        added = all(new[index].get(name, [])[: len(each)] == each for name, each in term.items())
+        if not added or (new[index] and not term):
             yield invalid(path / index, new[index], "only additions are allowed (no mutations or deletions)")
 
 
@@ -183,13 +179,6 @@ def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
     required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
     terms: Sequence[dict[str, Any]] = required.get("nodeSelectorTerms", ())
     return terms
-
-
-def _only_added(new: dict[str, Any], old: dict[str, Any]) -> bool:
-    """Tell whether a term keeps its conditions; one without conditions matches no node, and cannot get any."""
-    if not old:
-        return not new
-    return all(new.get(name, [])[: len(conditions)] == conditions for name, conditions in old.items())
 
 
 def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
@@ -301,11 +290,7 @@ def _admitted(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     added = [
         {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
         for taint in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-        if not any(_tolerates(toleration, taint) for toleration in given)
+        if not any(each.get("key") in {None, taint} and each.get("effect") in {None, "NoExecute"} for each in given)
     ]
     kept: dict[str, Any] = {name: before[name] for name in ("priority", "preemptionPolicy") if name in before}
     return {**kept, **after, "tolerations": [*given, *added]}
-
-
-def _tolerates(toleration: dict[str, Any], taint: str) -> bool:
-    return toleration.get("key") in {None, taint} and toleration.get("effect") in {None, "NoExecute"}

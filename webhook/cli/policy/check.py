@@ -22,8 +22,8 @@ from webhook.policy.evaluation.policyset import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import CheckResult, Cost, check_policies
 from webhook.release import Release
-from webhook.report.excerpt import counted
 from webhook.report.model import Judged, Report
+from webhook.report.text import counted
 from webhook.sources import RenderOptions, SourceError, read
 from webhook.usage import UsageError
 

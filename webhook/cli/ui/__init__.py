@@ -97,6 +97,8 @@ class Pages:
             return page(self._snapshot, Trial.of(request.form), complaint)
 
     def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
+        if request.form.get("read", str(self._snapshot.number)) != str(self._snapshot.number):
+            return {"error": "the cluster was read again, for another page: show this one again"}
         try:
             with self._lock, limited(Budget(_WORK, monotonic() + self._timeout, is_offline=True)):
                 return self._snapshot.match(request.form.get("selector", ""))

@@ -4,37 +4,43 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from difflib import unified_diff
+from itertools import chain, islice
 from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
-from webhook.cli import simulate
-from webhook.cli.ui.trial import Change, Changed, Snapshot, Trial
+from webhook.check.simulated import Limit, Prepared, Words, answer_all, fitted, pod_of, prepare
+from webhook.cli.ui.trial import CHOSEN, SHOWN, Change, Changed, Snapshot, Trial, objects_of, users_of, with_change
 from webhook.devices import summary
 from webhook.documents import parse
-from webhook.objects import full_name_of
+from webhook.documents.dump import dump
+from webhook.inventory import KINDS
+from webhook.objects import full_name_of, name_of, text
 from webhook.references.rules import listed
-from webhook.report.excerpt import as_markup, printable_lines
 from webhook.report.html import pictured
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.simulated import Page, Text, level_of
+from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation.answers import NOT_SIMULATED
 from webhook.usage import UsageError
 
 _FIT: Final = "“how many of these fit”"
-_GIVE: Final = "paste pods or workloads, or choose pods of the cluster"
+_GIVE: Final = "paste pods, workloads or claims, or choose some of the cluster"
 _LISTED_MAX: Final = 5_000
 """The most names that a field suggests."""
+_NAMES_MAX: Final = 500
+"""The most attributes and capacities that complete a selector."""
 _FIELDS: Final = {
     "drain": ("drain a node", "nodes"),
     "add": ("add nodes like one: NODE*3", "nodes"),
     "release": ("release a claim", "claims"),
     "taint": ("taint a device", "devices"),
+    "load": ("change fields of an object, in its manifest above", "objects"),
 }
 
 
-_NOTHING: Final = {"without": (), "release": (), "namespace": None, "allow_empty": False, "output": "page"}
+_NOTHING: Final = {"without": (), "release": (), "namespace": None}
 """The options of ``draguard simulate`` that the form does not have, or has by itself."""
 
 
@@ -44,15 +50,22 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
     Args:
         unread: Why the cluster was not read again.
     """
-    changed, complaint = Changed(snapshot.inventory, (), ()), ""
+    found, complaint, made = None, "", ""
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
+            if trial.load:
+                loaded = dump(map(snapshot.chosen, trial.load))
+                before = f"{trial.manifest.rstrip()}\n---\n" if trial.manifest.strip() else ""
+                trial = trial._replace(manifest=before + loaded, load=())
             found = _Result(snapshot, snapshot.changed(trial), trial)
-            changed = found.changed
+            if trial.make:
+                trial, made = found.with_change(snapshot, trial)
+                found = _Result(snapshot, snapshot.changed(trial), trial)
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-        found = _Result(snapshot, changed, Trial())
+    found = found or _Result(snapshot, Changed(snapshot.inventory, (), ()), Trial())
+    changed = found.changed
     picture = found.page.picture(found.answers)
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
     picture.numbers = {
@@ -67,9 +80,11 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
     ]
     if found.answers:
         told.append(NOT_SIMULATED)
-    said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, *found.said)))
+    said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, made, *found.said)))
     form = [*said, *_form(snapshot, trial, changed.changes)]
     title = found.summary or summary(picture.rows)
+    if made:
+        title += f", {made.partition(chr(10))[0]}"
     if changed.changes:
         title += f", if {listed([each.said for each in changed.changes])}"
     level = "warning" if found.level == "fine" and (unread or snapshot.notes) else found.level
@@ -88,72 +103,106 @@ class _Result:
     """
 
     def __init__(self, snapshot: Snapshot, changed: Changed, trial: Trial) -> None:
-        self.changed, inventory = changed, changed.inventory
+        inventory = changed.inventory
         self.answers: list[dict[str, Any]] = []
         self.said: list[str] = []
         self.summary, self.level = "", "fine"
-        manifest, pods = bool(trial.manifest.strip()), [*trial.pods, *(() if trial.fit else changed.evicted)]
-        of_pods = {"paths": ["the manifest"] * manifest, "pending": trial.pending, "fit": trial.fit}
+        documents = [*parse(trial.manifest, "the manifest")] if trial.manifest.strip() else []
+        others = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
+        pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in others]
+        self.changed = changed._replace(changes=[*changed.changes, *snapshot.edits(documents)])
+        pasted = {(text(each, "kind"), full_name_of(each)) for each in objects_of(documents)}
+        for obj in map(snapshot.chosen, others):
+            if (text(obj, "kind"), full_name_of(obj)) not in pasted:
+                documents += parse(dump([obj]), name_of(obj))
+        given = [*objects_of(documents)]
+        is_around = bool(given) and {text(each, "kind") for each in given} <= KINDS.keys() - {"Pod"}
+        users = [*users_of(given)] if is_around and not (pods or trial.pending) else []
+        documents += [each for user in users for each in parse(dump([user]), name_of(user))]
+        of_pods = {"paths": ["the manifest"] * bool(documents), "pending": trial.pending, "fit": trial.fit}
+        of_pods["allow_empty"] = is_around and not users
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
-        if manifest or pods or trial.pending:
-            report, named = Report(), [simulate.pod_of(each, inventory, None, "no pod") for each in pods]
-            documents = [*parse(trial.manifest, "the manifest")] if manifest else []
-            ready = simulate.prepare(
+        if documents or pods or trial.pending:
+            report, found = Report(), (pod_of(each, inventory, None, "no pod") for each in pods)
+            named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
+            ready = prepare(
                 arguments,
                 snapshot.settings,
                 inventory,
                 named=named,
                 documents=documents,
                 report=report,
-                words=simulate.Words(_FIT, _GIVE),
+                words=Words(_FIT, _GIVE),
             )
             self.said += ["\n".join(as_text(report.findings))]
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
-        self.page = simulate.Page(inventory, snapshot.settings)
+        self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
 
-    def _simulate(self, ready: simulate.Prepared, arguments: Namespace) -> None:
+    def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
         scheduler, pods, notes = ready
         self.said += notes
-        limit = simulate.Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
-        text = simulate.Text(color=False)
+        limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
+        text = Text(color=False)
         if arguments.fit:
-            pod, found, last = simulate.fitted(
+            pod, found, last = fitted(
                 scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
             )
             self.summary, *more = text.fit(pod, found, last)
             self.said += ["\n".join(more), f"more may fit: {limit.passed}" if found.is_cut else ""]
             return
-        answers = simulate.answer_all(scheduler, pods, limit, self.page, quiet=True)
+        if not pods.reported:
+            return
+        answers = answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
-        self.summary, self.level = text.summary(self.answers, None), simulate.level_of(self.answers)
+        self.summary, self.level = text.summary(self.answers, None), level_of(self.answers)
         if left := len(pods.reported) - len(self.answers):
             self.said.append(f"{left} of {len(pods.reported)} pods are not simulated: {_passed(arguments.timeout)}")
+
+    def with_change(self, snapshot: Snapshot, trial: Trial) -> tuple[Trial, str]:
+        """Make a change that would help one of the pods; return what it changes in the manifest, too.
+
+        Raises:
+            UsageError: It would not help any more, or it cannot be made in the manifest.
+        """
+        for answer, overlay, _ in self.page.pending.values():
+            for help_, (_, made) in zip(answer["why"]["help"], overlay.helps if overlay else (), strict=False):
+                said = help_["change"]
+                if overlay and made and f"{answer['namespace']}/{answer['name']}: {said}" == trial.make:
+                    manifest = with_change(trial.manifest, overlay, made, self._inventory, snapshot)
+                    lines = unified_diff(trial.manifest.splitlines(), manifest.splitlines(), lineterm="", n=0)
+                    changed = (each for each in islice(lines, 2, None) if not each.startswith("@@"))
+                    return trial._replace(manifest=manifest), "\n".join([said, *changed])
+        raise UsageError(f"{trial.make}: this would not help any more")
 
 
 def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
+    yield f'<input type="hidden" name="read" value="{snapshot.number}">'
     yield "<fieldset><legend>Which devices match?</legend>"
     yield '<p class="quiet">of all devices here, also those of added nodes; it chooses none for pods</p>'
     yield _area("selector", "a selector", 3, trial.selector)
     yield '<output id="said"></output><div id="names">'
-    yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in snapshot.names())
+    yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in islice(snapshot.names(), _NAMES_MAX))
     yield "</div></fieldset>"
     given = bool(trial.manifest or trial.pods or trial.pending or trial.fit)
     yield f"<fieldset><details{' open' * given}><summary>Which pods fit?</summary>"
     yield _area("manifest", "a manifest of pods, claims or workloads", 8, trial.manifest)
-    yield from _field("pods", "a pod of the cluster", "pending", trial.pods)
+    yield from _field("pods", "a pod, workload or claim of the cluster", "askable", trial.pods)
     yield _check("pending", "1", "all pending pods", is_on=trial.pending)
     yield _check("fit", "1", "how many of these fit", is_on=trial.fit)
-    yield f"</details></fieldset><fieldset><details{' open' * bool(trial.changes)}><summary>What if?</summary>"
+    changes = [*changes]
+    is_open = " open" * bool(trial.changes or trial.load or changes)
+    yield f"</details></fieldset><fieldset><details{is_open}><summary>What if?</summary>"
     for each in changes:
-        yield _check(each.field, each.value, each.said, is_on=True)
+        yield _check(each.field, each.value, each.said, is_on=True) if each.field else f"<p>{_text(each.said)}</p>"
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
+    made = {each.field for each in changes}
     for name, (label, suggested) in _FIELDS.items():
-        yield from _field(name, label, suggested, () if changes else getattr(trial, name))
+        yield from _field(name, label, suggested, () if name in made else getattr(trial, name))
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
     yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"
@@ -162,7 +211,8 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
         "nodes": (name for _, name in inventory.names("Node")),
         "claims": ("/".join(names) for names in inventory.names("ResourceClaim")),
         "devices": (f"{row.driver}/{row.pool}/{row.device}" for row in snapshot.rows),
-        "pending": map(full_name_of, inventory.pending()),
+        "askable": chain(map(full_name_of, inventory.pending()), snapshot.choices(CHOSEN)),
+        "objects": snapshot.choices(SHOWN),
     }
     for name, every in lists.items():
         options = (f"<option>{_text(each)}" for each in islice(every, _LISTED_MAX))
@@ -177,7 +227,7 @@ def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterato
 
 
 def _area(name: str, label: str, rows: int, value: str) -> str:
-    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" spellcheck="false"'
+    stated = f'id="{name}" name="{name}" rows="{rows}" aria-label="{label}" placeholder="{label}" spellcheck="false"'
     return f"<textarea {stated}>\n{_text(value)}</textarea>"
 
 
@@ -187,4 +237,4 @@ def _check(name: str, value: str, label: str, *, is_on: bool) -> str:
 
 
 def _text(given: str) -> str:
-    return as_markup(printable_lines(given.replace("\r\n", "\n")))
+    return as_markup(printable_lines(given))

@@ -2,42 +2,66 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import count, islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
+from webhook.api.conversion import convert, to_v1
+from webhook.api.templates import pod_template
 from webhook.api.versions import served
+from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.cli import simulate
+from webhook.check.simulated import settings_of, what_if
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
 from webhook.deviceselectors.fleet import TRUE, Fleet
+from webhook.documents import Document, Unreadable, parse
 from webhook.documents.dump import dump
-from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
+from webhook.edit.rewrite import with_objects
+from webhook.engine.manifests import review
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import is_pod
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
+from webhook.inventory.resources import container_requests
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.optional import install
+from webhook.policy.change.difference import difference
+from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
-from webhook.report.excerpt import counted
 from webhook.report.model import Report
-from webhook.report.text import as_text
+from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
+from webhook.simulation.nodes import Demand, amount_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
+    from webhook.simulation.answers import Overlay
+    from webhook.simulation.changes.suggestions import Made
+
 _COPIES_MAX: Final = 100
 """The most nodes that are added."""
 _POOL: Final = ("spec", "pool", "name")
+_NAME_MAX: Final = 253
+_WORKLOADS: Final = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
+CHOSEN: Final = (*_WORKLOADS, *CLAIMS)
+"""The kinds of objects that can be asked about as pods are."""
+SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod", *CHOSEN)
+"""The kinds of objects that can be changed."""
+_FIXED: Final = ("Pod", "Job")
+"""The kinds of objects whose pods the API server lets nobody change."""
+_METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
+_STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
+"""What manifests keep of an object's metadata, and of its status."""
 _VALUES_MAX: Final = 100
 """The most changes of a sort, and pods."""
 
@@ -47,13 +71,15 @@ class Trial(NamedTuple):
 
     Args:
         manifest: Pods, claims and workloads, as YAML or JSON.
-        pods: Pods of the cluster, by name.
+        pods: Pods of the cluster, by name; and its workloads and claims, as ``TYPE/NAMESPACE/NAME``.
         pending: Whether all pending pods are asked about.
         fit: Whether to count how many of these pods fit.
         drain: Nodes that are drained.
         add: Nodes of which there are more, each with their number, such as ``node-a*3``.
         release: Claims that are released.
         taint: Devices that are tainted, as ``driver/pool/device``.
+        load: Objects of the cluster whose manifests are to be changed, as ``TYPE/[NAMESPACE/]NAME``.
+        make: The change to make of those that would help a pod, as ``NAMESPACE/POD: CHANGE``.
     """
 
     manifest: str = ""
@@ -65,6 +91,8 @@ class Trial(NamedTuple):
     add: Sequence[str] = ()
     release: Sequence[str] = ()
     taint: Sequence[str] = ()
+    load: Sequence[str] = ()
+    make: str = ""
 
     @classmethod
     def of(cls, form: MultiDict[str, str]) -> Trial:
@@ -80,8 +108,10 @@ class Trial(NamedTuple):
                 raise UsageError(f"{name}: more than {_VALUES_MAX} values")
             return list(values)
 
-        texts = form.get("manifest", ""), form.get("selector", "")
-        return cls(*texts, each("pods"), "pending" in form, "fit" in form, *map(each, CHANGES))
+        manifest, selector = (form.get(name, "").replace("\r\n", "\n") for name in ("manifest", "selector"))
+        lists: dict[str, Any] = {name: each(name) for name in (*CHANGES, "load")}
+        flags = "pending" in form, "fit" in form
+        return cls(manifest, selector, each("pods"), *flags, make=form.get("make", ""), **lists)
 
     @property
     def changes(self) -> Sequence[str]:
@@ -97,7 +127,7 @@ class Change(NamedTuple):
     """A change to the cluster.
 
     Args:
-        field: Its field in the form.
+        field: Its field in the form; empty if a manifest makes it.
         value: The value of that field.
         said: The change, in words.
         command: How to make it: a command, or a manifest; empty if there is none.
@@ -135,6 +165,8 @@ class Snapshot:
 
     def __init__(self, arguments: Namespace) -> None:
         self._stated = arguments
+        self.number = 0
+        """How many times they were read."""
         self.read()
         for note in self.notes:
             tell(note)
@@ -144,7 +176,7 @@ class Snapshot:
         install("objects")
         report, inventory, notes = Report(), Inventory(), list[str]()
         for document in cluster_documents(
-            self._stated.cluster, report, [*KINDS], quiet=self._stated.quiet, tell=notes.append
+            self._stated.cluster, report, [*KINDS, *_WORKLOADS], quiet=self._stated.quiet, tell=notes.append
         ):
             try:
                 inventory.add(document.data, has_nulls=False)
@@ -158,7 +190,7 @@ class Snapshot:
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
         release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = simulate.settings_of(arguments, inventory)
+        self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
         catalog = Catalog(slices)
@@ -168,6 +200,7 @@ class Snapshot:
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
         self._contents = [device.content if device else None for device in found]
         self.places = {(row.driver, row.pool, row.device): place for place, row in enumerate(self.rows)}
+        self.number += 1
 
     # -- selectors
 
@@ -195,6 +228,69 @@ class Snapshot:
             for domain, name in sorted(self._fleet.published((), holder)):
                 yield f'device.{holder}["{domain}"].{name}'
 
+    # -- objects
+
+    def choices(self, kinds: Iterable[str]) -> Iterator[str]:
+        """Yield the names of objects, as ``TYPE/[NAMESPACE/]NAME``."""
+        for kind in kinds:
+            yield from ("/".join(filter(None, (kind, *names))) for names in self.inventory.names(kind))
+
+    def chosen(self, stated: str) -> JSONObject:
+        """Return the object of ``TYPE/[NAMESPACE/]NAME`` as a manifest.
+
+        Raises:
+            UsageError: There is none.
+        """
+        kind, _, rest = stated.partition("/")
+        if kind not in SHOWN:
+            raise UsageError(f"{stated}: name it as TYPE/NAME or TYPE/NAMESPACE/NAME; types are {', '.join(SHOWN)}")
+        namespace, _, name = rest.rpartition("/")
+        is_in_one = any(space for space, _ in self.inventory.names(kind))
+        return self.shown(_known(self.inventory, kind, name, (namespace or DEFAULT_NAMESPACE) if is_in_one else ""))
+
+    def shown(self, obj: JSONObject) -> JSONObject:
+        """Return an object as a manifest in a version that the release serves, without what people do not state."""
+        kind, metadata, status = text(obj, "kind"), mapping(obj, "metadata"), mapping(obj, "status")
+        kept = {name: metadata[name] for name in _METADATA if metadata.get(name)}
+        found = {name: status[name] for name in _STATUS.get(kind, ()) if status.get(name)}
+        rest = {name: value for name, value in obj.items() if name != "status"}
+        made = {**rest, "metadata": kept, **({"status": found} if found else {})}
+        versions = served(kind, self.settings.release)
+        return made if not versions or made["apiVersion"] in versions else convert(made, versions[0])
+
+    def edits(self, documents: Iterable[Document | Unreadable]) -> Iterator[Change]:
+        """Yield how manifests change objects of the cluster: those of :meth:`chosen`, which have the same uid."""
+        for data in objects_of(documents):
+            kind, name = text(data, "kind"), name_of(data)
+            find = self.inventory.find
+            old = find(kind, name, namespace_of(data)) or find(kind, name) if kind in SHOWN else None
+            if old is None or text(data, "metadata", "uid") != text(old, "metadata", "uid"):
+                continue
+            try:
+                after = self.shown(Inventory().take(data) or data)  # as the cluster's objects are held
+            except MalformedError:
+                continue  # the simulation tells
+            before = self.shown(old)
+            if operations := difference(before, after):
+                said = f"{kind} {full_name_of(old) if mapping(old, 'metadata').get('namespace') else name} is changed"
+                yield self._edit(before, after, operations, said)
+
+    def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], said: str) -> Change:
+        """Return a change of an object, with the commands that make it."""
+        stated = dict(self.settings.stated) or None
+        problems = review(after, before, kubernetes=str(self.settings), feature_gates=stated).problems
+        refused = next((f" ({each.field}: {each.message})" for each in problems if each.level == ERROR), "")
+        if refused or text(before, "kind") in _FIXED:
+            return Change("", "", f"{said}, which the API server refuses{refused}: create it anew", "")
+        namespace = text(before, "metadata", "namespace")
+        where = f"{text(before, 'kind').lower()} {quote(name_of(before))}{f' -n {quote(namespace)}' * bool(namespace)}"
+        commands = []
+        for option, is_status in (("", False), (" --subresource status", True)):
+            if some := [each for each in operations if each["path"].startswith("/status") == is_status]:
+                patch = quote(json.dumps(some))
+                commands.append(self.inventory.kubectl(f"patch {where}{option} --type json -p {patch}"))
+        return Change("", "", said, "\n".join(commands))
+
     # -- changes
 
     def changed(self, trial: Trial) -> Changed:
@@ -207,6 +303,7 @@ class Snapshot:
         copied: dict[str, str] = {}
         added = 0
         for name in trial.drain:
+            check_deadline()
             moved, deleted = _drain(inventory, name)
             evicted += moved
             said = f"node {name} is drained"
@@ -224,9 +321,10 @@ class Snapshot:
             said = f"{counted(copies, 'more node')} like {name} {'is' if copies == 1 else 'are'} added"
             changes.append(Change("add", stated, said, ""))
         for name in trial.release:
+            check_deadline()
             namespace, _, claim = name.rpartition("/")
             _known(inventory, "ResourceClaim", claim, namespace or DEFAULT_NAMESPACE)
-            simulate.what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
+            what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
             changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
         for place, name in enumerate(trial.taint, 1):
             rule = _rule(name, place, self.places, self.settings)
@@ -250,6 +348,7 @@ class Snapshot:
             if taken.isdisjoint({f"{start}{end}{dot}{domain}", *(f"{each}{end}" for each in originals)})
         )
         for end in islice(free, copies):
+            check_deadline()
             other = f"{start}{end}{dot}{domain}"
             made = deepcopy(node)
             made["metadata"] = {**made["metadata"], "name": other, "uid": other}
@@ -272,6 +371,124 @@ class Snapshot:
         pods = [quote(text(each, "name")) for each in items(claim, "status", "reservedFor") if is_pod(each)]
         deletion = f"delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}"
         return self.inventory.kubectl(deletion) if pods else ""
+
+
+def objects_of(documents: Iterable[Document | Unreadable]) -> Iterator[JSONObject]:
+    """Yield what of documents may be an object."""
+    for each in documents:
+        if not isinstance(each, Unreadable) and isinstance(each.data, dict):
+            yield each.data
+
+
+def users_of(objects: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    """Yield pods that use claims and templates, one for each."""
+    for each in objects:
+        if text(each, "kind") in CLAIMS:
+            field = {CLAIMS[0]: "resourceClaimName"}.get(text(each, "kind"), "resourceClaimTemplateName")
+            container = {"name": "main", "image": "any", "resources": {"claims": [{"name": "claim"}]}}
+            spec = {"containers": [container], "resourceClaims": [{"name": "claim", field: name_of(each)}]}
+            metadata = {"name": f"user-of-{name_of(each)}"[:_NAME_MAX], "namespace": namespace_of(each)}
+            yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventory, snapshot: Snapshot) -> str:
+    """Write a change that would help a pod into a manifest; objects of the cluster are added to it.
+
+    Args:
+        overlay: That of the pod.
+        inventory: The objects, those of the manifest included.
+
+    Raises:
+        UsageError: It is about what neither the manifest nor the cluster has.
+    """
+    read = parse(manifest, "the manifest") if manifest.strip() else ()
+    documents = [each for each in read if not isinstance(each, Unreadable)]
+    objects = [each.data for each in documents]
+    added: list[JSONObject] = []
+    find = snapshot.inventory.find
+    for old, new in _edits(overlay.pod, made, inventory):
+        owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
+        wanted = [(text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, owner)]
+        place = next((at for at, each in enumerate(objects) if _is_one(each, wanted, namespace_of(old))), None)
+        if place is not None:
+            objects[place] = _rewritten(objects[place], old, new)
+        elif stored := next(filter(None, (find(*each, namespace_of(old)) or find(*each) for each in wanted)), None):
+            added.append(_rewritten(snapshot.shown(stored), old, new))
+        else:
+            raise UsageError(f"{' '.join(wanted[0])} is not in the manifest as it is: make this change by hand")
+    text_ = with_objects(documents, objects)
+    return "---\n".join(filter(None, (text_ and f"{text_.rstrip()}\n", dump(added))))
+
+
+def _is_one(obj: Any, wanted: Sequence[tuple[str, str]], namespace: str) -> bool:
+    return isinstance(obj, dict) and (text(obj, "kind"), name_of(obj)) in wanted and namespace_of(obj) == namespace
+
+
+def _edits(pod: JSONObject, made: Made, inventory: Inventory) -> Iterator[tuple[JSONObject, JSONObject]]:
+    """Yield the objects that differ with a change, before and after."""
+    for each in made.objects:
+        yield inventory.find(text(each, "kind"), name_of(each)) or each, each
+    needs = made.needs
+    for entry, claim in zip(items(needs.pod, "spec", "resourceClaims"), needs.claims, strict=False):
+        name, template = text(entry, "resourceClaimName"), text(entry, "resourceClaimTemplateName")
+        old = inventory.find(CLAIMS[not name], name or template, namespace_of(pod))
+        spec = claim["spec"] if name or old is None else {**old["spec"], "spec": claim["spec"]}
+        if old is not None and spec != old["spec"]:
+            yield old, {**old, "spec": spec}
+    if (spec := _spec_of(made)) != pod["spec"]:
+        yield pod, {**pod, "spec": spec}
+
+
+def _spec_of(made: Made) -> JSONObject:
+    """Return the specification of a pod with the demands that a change leaves it."""
+    needs, own = made.needs, Demand.of(made.needs.pod)
+    spec: dict[str, Any] = deepcopy(needs.pod["spec"])
+    for field in ("nodeSelector", "affinity"):
+        spec.pop(field, None)
+        spec |= {field: needs.demand.spec[field]} if needs.demand.spec.get(field) else {}
+    if needs.demand.tolerations != own.tolerations:
+        spec["tolerations"] = [*needs.demand.tolerations]
+    for name in [each for each, amount in own.requests.items() if needs.demand.requests.get(each) != amount]:
+        holding = [
+            amounts
+            for each in items(spec, "containers")
+            for amounts in (mapping(each, "resources", "requests"), mapping(each, "resources", "limits"))
+            if name in amounts
+        ]
+        if sum(name in container_requests(each) for each in items(spec, "containers")) != 1:
+            raise UsageError(f"several containers request {name}: make this change by hand")
+        for amounts in holding:
+            del amounts[name]
+            if left := needs.demand.requests.get(name):
+                amounts[name] = amount_text(name, left)
+    return spec
+
+
+def _rewritten(obj: JSONObject, old: JSONObject, new: JSONObject) -> JSONObject:
+    """Change an object as it is written, where its stored form differs."""
+    obj = deepcopy(obj)
+    if text(old, "kind") == "Pod" != text(obj, "kind"):
+        template: Any = at(obj, *(pod_template(obj) or ()))
+        template["spec"] = _merged(template["spec"], old["spec"], new["spec"])
+        return obj
+    newest = to_v1(obj)
+    changed = {**newest, "spec": _merged(newest["spec"], old["spec"], new["spec"])}
+    return changed if newest["apiVersion"] == obj["apiVersion"] else convert(changed, obj["apiVersion"])
+
+
+def _merged(written: Any, old: Any, new: Any) -> Any:
+    """Change a value as it is written where another one changes; defaults that are not written stay so."""
+    if old == new:
+        return written
+    if isinstance(written, dict) and isinstance(old, dict) and isinstance(new, dict):
+        kept = {name: value for name, value in written.items() if name in new or name not in old}
+        changed = {
+            name: _merged(written.get(name), old.get(name), new[name]) for name in new if old.get(name) != new[name]
+        }
+        return {**kept, **changed}
+    if isinstance(written, list) and len(written) == len(old or ()) == len(new):
+        return [_merged(*each) for each in zip(written, old, new, strict=True)]
+    return new
 
 
 def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:

@@ -1,13 +1,14 @@
 // Asks which devices a selector matches while it is typed; without it, the page works, but for that.
 "use strict";
-const form = document.querySelector("form"), selector = document.getElementById("selector");
+const form = document.querySelector("form.key"), selector = document.getElementById("selector");
 const said = document.getElementById("said"), names = [...document.querySelectorAll("#names button")];
 const cells = [...document.querySelectorAll("[data-i]")].map((cell) => ({ cell, title: cell.title }));
 let asked = 0, timer;
 
 async function ask() {
   try {
-    const answer = await fetch("match", { method: "POST", body: new URLSearchParams({ selector: selector.value }) });
+    const body = new URLSearchParams({ selector: selector.value, read: form.elements.read.value });
+    const answer = await fetch("match", { method: "POST", body });
     return answer.ok ? await answer.json() : { error: `draguard ui refuses this: ${answer.status} ${answer.statusText}` };
   } catch {
     return { error: "draguard ui does not answer: is it still running?" };

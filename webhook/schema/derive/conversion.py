@@ -83,10 +83,10 @@ class Conversion:
             return None if item is None else for_each(item)
         if isinstance(source, Nested) and isinstance(target, Nested):
             return self._between(source.type, target.type)
-        if isinstance(source, Scalar) and isinstance(target, Nested) and target.type.plain:
-            return _wrap(target.type.plain)
-        if isinstance(source, Nested) and isinstance(target, Scalar) and source.type.plain:
-            return _unwrap(source.type.plain)
+        if isinstance(source, Scalar) and isinstance(target, Nested) and (outer := target.type.plain):
+            return lambda value: value if isinstance(value, dict) else {outer: value}
+        if isinstance(source, Nested) and isinstance(target, Scalar) and (inner := source.type.plain):
+            return lambda value: value.get(inner) if isinstance(value, dict) else value
         if isinstance(source, Scalar) and source.pointer != target.pointer:
             zero = source.zero
             return lambda value: _DROPPED if value is None or value == zero else value
@@ -94,12 +94,7 @@ class Conversion:
 
 
 def has_any(type_: type[Struct], value: Mapping[str, Any]) -> bool:
-    """Tell whether a value has any field of a struct, as Go sees it: not empty where Go holds it by value.
-
-    Args:
-        type_: The struct.
-        value: A value that may have its fields, among others.
-    """
+    """Tell whether a value has any field of a struct, as Go sees it: not empty where Go holds it by value."""
     return any(
         bool(value[name]) if isinstance(field, Scalar) and not field.pointer else value[name] is not None
         for name, field in type_.fields.items()
@@ -182,11 +177,3 @@ def for_each(change: Convert) -> Convert:
         return {key: change(each) for key, each in value.items()} if isinstance(value, dict) else value
 
     return convert
-
-
-def _wrap(field: str) -> Convert:
-    return lambda value: value if isinstance(value, dict) else {field: value}
-
-
-def _unwrap(field: str) -> Convert:
-    return lambda value: value.get(field) if isinstance(value, dict) else value

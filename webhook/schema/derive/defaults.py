@@ -24,9 +24,6 @@ class Defaults:
 
     Fields with a default get it, structs that Go holds by value are added, and empty fields that Go omits are removed.
     Quantities and times are written canonically. Undeclared fields stay as they are.
-
-    Args:
-        target: The version and the release.
     """
 
     def __init__(self, target: Target) -> None:
@@ -68,7 +65,8 @@ class Defaults:
             if isinstance(each, Scalar | Nested | Anything)
         ]
         known = [(name, default) for name, default in picked if default is not None]
-        return sorted(known, key=lambda pair: not _needs_absence(pair[1]))
+        # One that is set only if another field is absent precedes that field's default.
+        return sorted(known, key=lambda pair: not _is_if_absent(pair[1]))
 
     def _complete(self, field: Nested, value: Any) -> Any:
         """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
@@ -135,9 +133,14 @@ class _Completion(NamedTuple):
             if name not in found:
                 found[name] = parts[name]({})
         for name, default in self.defaults:
-            if name not in found and _applies(default, found):
-                initial = default.value if isinstance(default, Default) else default
-                found[name] = parts[name](initial) if name in parts else initial
+            if name in found:
+                continue
+            initial = default
+            if isinstance(default, Default):
+                if any(found.get(other, "") not in wanted for other, wanted in default.when.items()):
+                    continue
+                initial = default.value
+            found[name] = parts[name](initial) if name in parts else initial
         for present, complete in self.inlined:
             if present(found, self.release):
                 found = complete(found)
@@ -170,12 +173,5 @@ def _is_omitted(field: Field) -> bool:
     return isinstance(field, Map) or (not field.required and isinstance(field, Scalar | Array))
 
 
-def _needs_absence(default: Any) -> bool:
-    """Tell whether a default is set only if another field is absent, so that it precedes that field's default."""
+def _is_if_absent(default: Any) -> bool:
     return isinstance(default, Default) and any("" in wanted for wanted in default.when.values())
-
-
-def _applies(default: Any, siblings: dict[str, Any]) -> bool:
-    if not isinstance(default, Default):
-        return True
-    return all(siblings.get(name, "") in wanted for name, wanted in default.when.items())

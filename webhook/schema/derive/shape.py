@@ -170,9 +170,6 @@ def _list(field: Array, replaced: Replaced) -> ListOf:
         return ListOf(item, field.list_type)
     assert isinstance(field.item, Nested)  # noqa: S101 - only structs have keys
     fields = _wire(replaced.get(field.item.type, field.item.type), replaced)
-    return ListOf(item, MERGED, tuple((name, _default(fields[name])) for name in field.list_map_keys))
-
-
-def _default(key: Field) -> Any:
-    """Return the default of a key."""
-    return getattr(key, "default", None) or getattr(key, "zero", None)
+    keys = [(name, fields[name]) for name in field.list_map_keys]
+    defaults = ((name, getattr(key, "default", None) or getattr(key, "zero", None)) for name, key in keys)
+    return ListOf(item, MERGED, tuple(defaults))

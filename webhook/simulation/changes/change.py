@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -35,6 +35,7 @@ class Change(NamedTuple):
         selects_less: Whether it drops a selector, so that devices of any sort may come.
         parts: What it does to the thing, if it does several things at once.
         cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
+        objects: The objects of that cluster that differ, if people can change these.
     """
 
     text: str
@@ -47,6 +48,7 @@ class Change(NamedTuple):
     selects_less: bool = False
     parts: frozenset[object] = frozenset()
     cluster: Cluster | None = None
+    objects: Sequence[JSONObject] = ()
 
     def exceeds(self, other: Change) -> bool:
         """Tell whether it does all that another change does, and more."""

@@ -59,10 +59,10 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: str)
         yield _change(cluster, f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
     for device_class, driver in _respelt(cluster, needs, groups):
         what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
     for device_class, expression in _guarded(cluster, needs, error):
         what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
     for rule in _rules(cluster, groups)[:_RULES_MAX]:
         what = f"once DeviceTaintRule {name_of(rule)} is deleted"
         yield _change(cluster, what, what, partial(_without_rule, cluster, rule))

@@ -44,19 +44,24 @@ class Made(NamedTuple):
         needs: The needs of the pod then.
         devices: The devices that it would get.
         released: The claims that are released, by full name.
+        objects: The objects of the cluster that differ then.
+        is_manifest: Whether it is all in manifests: of the pod, its claims, and these objects.
+        is_release: Whether it is nothing but the release of a claim.
     """
 
     needs: Needs
     devices: Sequence[DeviceID]
     released: Sequence[str] = ()
+    objects: Sequence[JSONObject] = ()
+    is_manifest: bool = True
+    is_release: bool = False
 
     @classmethod
-    def on(cls, node: int, round_: Round, released: Sequence[str] = ()) -> Made:
+    def on(cls, node: int, round_: Round) -> Made:
         """Let a pod have its devices on a node."""
         result = round_.result_on(node)
         each = result.devices if isinstance(result, Result) else ()
-        devices = [(driver, pool, device) for of_claim in each for _, driver, pool, device in of_claim]
-        return cls(round_.needs, devices, released)
+        return cls(round_.needs, [(driver, pool, device) for found in each for _, driver, pool, device in found])
 
 
 class Suggestion(NamedTuple):
@@ -241,9 +246,15 @@ class Suggestions:
             return _concerned(changes, self._fitting(_edited(needs, changes), cluster))
 
     def _made(self, needs: Needs, remedy: _Remedy) -> Made:
-        with self._changed(remedy.changes) as cluster:
-            released = [full_name_of(each.released) for each in remedy.changes if each.released is not None]
-            return Made.on(remedy.opened[0], Round(cluster, _edited(needs, remedy.changes)), released)
+        changes = remedy.changes
+        with self._changed(changes) as cluster:
+            made = Made.on(remedy.opened[0], Round(cluster, _edited(needs, changes)))
+        return made._replace(
+            released=[full_name_of(each.released) for each in changes if each.released is not None],
+            objects=[obj for each in changes for obj in each.objects],
+            is_manifest=all(each.released is None and (each.cluster is None or each.objects) for each in changes),
+            is_release=len(changes) == 1 and changes[0].released is not None,
+        )
 
     @contextmanager
     def _changed(self, changes: Sequence[Change]) -> Iterator[Cluster]:

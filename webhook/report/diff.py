@@ -10,7 +10,7 @@ from difflib import Match, SequenceMatcher
 from typing import Final
 
 from webhook.findings import Finding
-from webhook.report.excerpt import counted, printable, uncommanded
+from webhook.report.text import counted, printable, uncommanded
 
 _SEPARATOR = "---"
 

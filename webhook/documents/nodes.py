@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,9 @@ from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEv
 
 from webhook.documents.compose import key_of, parser_of
 from webhook.documents.jsontext import TOKEN, paired
+from webhook.documents.scalars import MERGE_KEY
+from webhook.problem import Path
+from webhook.records import NamedTuple
 
 _BLOCK_STYLES: Final = frozenset("|>")
 
@@ -30,6 +33,7 @@ class Node:
         merges: Whether it is a map that merges another one.
         entries: The entries of a map in the order of the text; None if it is not a map.
         items: The items of a list; None if it is not a list.
+        alias: The node that an alias stands for.
     """
 
     start: int
@@ -41,6 +45,8 @@ class Node:
     merges: bool = False
     entries: list[Entry] | None = None
     items: list[Node] | None = None
+    alias: Node | None = None
+    _reached: dict[str, tuple[int, Node]] | None = None
 
     @property
     def in_flow(self) -> bool:
@@ -66,6 +72,50 @@ class Node:
         """Return the entry of a map by name; None if it has none, or the entry is written elsewhere."""
         return next((each for each in self.entries or () if each.name == name and each.key.is_whole), None)
 
+    def reached(self) -> dict[str, tuple[int, Node]]:
+        """Return where the key of each entry begins, with its value; also of those that are merged."""
+        if self._reached is None:
+            self._reached = {}
+            for entry in self.entries or ():
+                if not entry.is_merge:
+                    self._reached[entry.name] = entry.start, entry.value
+                    continue
+                merged = entry.value.alias or entry.value
+                for each in [merged] if merged.items is None else reversed(merged.items):
+                    self._reached |= (each.alias or each).reached()
+        return self._reached
+
+    def locate(self, path: Sequence[str | int]) -> int:
+        """Return the offset of a field's key or of a list's item, or of its nearest existing parent."""
+        node, offset = self, self.start
+        for step in path:
+            node = node.alias or node
+            if isinstance(step, str) and step in node.reached():
+                offset, node = node.reached()[step]
+            elif isinstance(step, int) and 0 <= step < len(node.items or ()):
+                node = (node.items or [])[step]
+                offset = node.start
+            else:
+                break
+        return offset
+
+    def repeated(self, path: Path) -> Iterator[Repeated]:
+        """Yield the keys that maps have several times.
+
+        Args:
+            path: The path of this node.
+        """
+        own: dict[str, int] = {}
+        for entry in self.entries or ():
+            inner = path / (MERGE_KEY if entry.is_merge else entry.name)
+            if not entry.is_merge:
+                if entry.name in own:
+                    yield Repeated(inner, own[entry.name], entry.start)
+                own[entry.name] = entry.start
+            yield from entry.value.repeated(inner)
+        for index, item in enumerate(self.items or ()):
+            yield from item.repeated(path / index)
+
 
 @dataclass(slots=True)
 class Entry:
@@ -79,6 +129,7 @@ class Entry:
     name: str
     key: Node
     value: Node
+    is_merge: bool = False
 
     @property
     def start(self) -> int:
@@ -94,6 +145,19 @@ class Entry:
     def end(self) -> int:
         """Where the value ends."""
         return max(self.value.end, self.key.end + 1)
+
+
+class Repeated(NamedTuple):
+    """A key that a map has several times.
+
+    Args:
+        first: Offset of the occurrence before.
+        again: Offset of this occurrence.
+    """
+
+    path: Path
+    first: int
+    again: int
 
 
 def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:
@@ -117,7 +181,7 @@ class _YAMLReader:
         self.texts: list[tuple[int, int]] = []
         self._text, self._offset = text, offset
         self._next: Callable[[], Any] = parser_of(text).get_event
-        self._scalars: dict[str | None, Any] = {}
+        self._anchors: dict[str | None, tuple[Any, Node]] = {}
 
     def root(self) -> Node:
         self._next()
@@ -127,10 +191,11 @@ class _YAMLReader:
     def _node(self, event: Any) -> Node:
         start, end = event.start_mark.index + self._offset, event.end_mark.index + self._offset
         if type(event) is AliasEvent:
-            return Node(start, end, is_anchored=True)
+            return Node(start, end, is_anchored=True, alias=self._anchors[event.anchor][1])
         node = Node(start, end, is_anchored=event.anchor is not None, is_tagged=event.tag is not None)
+        if node.is_anchored:
+            self._anchors[event.anchor] = event, node
         if type(event) is ScalarEvent:
-            self._scalars[event.anchor] = event
             self._scalar(node, event)
             return node
         is_map = type(event) is MappingStartEvent
@@ -157,10 +222,9 @@ class _YAMLReader:
         node.entries = []
         while type(event := self._next()) is not MappingEndEvent:
             key = self._node(event)
-            scalar = self._scalars.get(event.anchor) if type(event) is AliasEvent else event
-            name = key_of(scalar) if type(scalar) is ScalarEvent else ""
+            name = key_of(self._anchors[event.anchor][0] if key.alias else event)
             node.merges = node.merges or not name
-            node.entries.append(Entry(name or "", key, self._node(self._next())))
+            node.entries.append(Entry(name or "", key, self._node(self._next()), name is None))
         return event
 
     def _list(self, node: Node) -> Any:

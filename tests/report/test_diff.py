@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.steps import counting
-from webhook.cli import diff
-from webhook.cli.diff import unified
+from webhook.report import diff
+from webhook.report.diff import unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c: d", ""]), max_size=30)
 

@@ -1,0 +1,139 @@
+"""The options of the commands that answer reviews."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from webhook import admission
+from webhook.admission import MODES, Enforcement, Mode
+from webhook.check.cluster import read_cluster
+from webhook.check.target import feature_gates, kubernetes
+from webhook.engine import prescheduled
+from webhook.report.model import Report
+from webhook.report.text import as_text
+from webhook.spelling import nearest
+from webhook.usage import UsageError
+
+if TYPE_CHECKING:
+    from webhook.references.cluster import Surroundings
+
+
+_POLICY = "policy/"
+_WORKLOADS = "workloads"
+
+
+def enforcement(arguments: Namespace) -> Enforcement:
+    """Read ``--enforce`` and the exemptions.
+
+    Raises:
+        UsageError: A mode or a rule is unknown.
+    """
+    modes: dict[str, Mode] = {}
+    for text in arguments.enforce:
+        what, _, named = text.rpartition("=")
+        mode = next((each for each in MODES if each == named), None)
+        if mode is None or what == _POLICY or ("=" in text and not what):
+            raise UsageError(
+                f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
+            )
+        modes[what] = mode
+    _check_patterns(arguments)
+    overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
+    rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
+    if rules:
+        _check_rules(rules)
+    return Enforcement(
+        mode=overall,
+        workloads=workloads,
+        rules=rules,
+        policies={name.removeprefix(_POLICY): mode for name, mode in modes.items() if name.startswith(_POLICY)},
+        exempt_namespaces=arguments.exempt_namespace,
+        exempt_users=arguments.exempt_user,
+        exempt_groups=arguments.exempt_group,
+    )
+
+
+def _check_policies(named: Collection[str], known: Collection[str]) -> None:
+    """Check the names of policies that have a mode of their own.
+
+    Args:
+        named: The policies that ``--enforce`` names.
+
+    Raises:
+        UsageError: A policy does not exist.
+    """
+    for name in named:
+        if name not in known:
+            raise UsageError(f"--enforce: policy {name} not found in --policies{_suggestion(name, known)}")
+
+
+def _check_patterns(arguments: Namespace) -> None:
+    for what in ("namespace", "user", "group"):
+        if "" in getattr(arguments, f"exempt_{what}"):
+            raise UsageError(
+                f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
+            )
+
+
+def _check_rules(named: Collection[str]) -> None:
+    from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
+
+    for name in named:
+        if not is_rule(name):
+            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+            raise UsageError(f"--enforce: unknown rule {name}{hint}")
+
+
+def _suggestion(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    return f"; did you mean {near}?" if near else ""
+
+
+def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[str], None]) -> admission.ReviewOptions:
+    """Read the options.
+
+    Args:
+        tell: Receives the lines of the report about policies.
+        note: Receives lines about what was not read of a cluster.
+
+    Raises:
+        UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.
+    """
+    stated = kubernetes(arguments)
+    answering = admission.ReviewOptions(
+        kubernetes=stated,
+        fail_open=arguments.failure_policy == "ignore",
+        prescheduled=prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods),
+        feature_gates=feature_gates(arguments, stated),
+        enforcement=enforcement(arguments),
+    )
+    if arguments.cluster:
+        answering = replace(answering, surroundings=_surroundings(arguments, answering, note))
+    if not arguments.policies:
+        _check_policies(answering.enforcement.policies, ())
+        return answering
+    from webhook.check.policies import sound_policies  # needed only with policies
+
+    policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
+    _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
+    return replace(answering, policies=policies.set, authorizer=policies.authorizer)
+
+
+def _surroundings(
+    arguments: Namespace, answering: admission.ReviewOptions, note: Callable[[str], None]
+) -> Surroundings:
+    """Read the objects of the cluster.
+
+    Raises:
+        UsageError: A file cannot be read, or an object in it cannot be used.
+    """
+    from webhook.references.cluster import Surroundings
+
+    report = Report()
+    inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=note)
+    if report.errors:
+        raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
+    return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

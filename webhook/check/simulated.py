@@ -1,0 +1,491 @@
+"""What is simulated: manifests, pods of a cluster, and changes of it; and the results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from itertools import chain, count, islice
+from typing import Final
+
+from webhook.api.judgement import stored
+from webhook.api.versions import NEWEST, find
+from webhook.budget import Budget, DeadlineExceededError, limited
+from webhook.check.cluster import DETAILS, malformed, not_found
+from webhook.check.judge import Refused
+from webhook.check.progress import counting
+from webhook.check.target import feature_gates, kubernetes
+from webhook.documents import Document, Unreadable
+from webhook.documents.search import SUFFIXES
+from webhook.engine.manifests import review
+from webhook.findings import GRAVE, guarded, own_failure, unread
+from webhook.formats import dns_subdomain
+from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
+from webhook.inventory.claims import is_pod
+from webhook.inventory.objects import CLAIMS
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
+from webhook.problem import ERROR
+from webhook.records import NamedTuple
+from webhook.references.pending import References
+from webhook.references.rules import listed
+from webhook.report.model import Report
+from webhook.report.simulated import Page
+from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation.answers import Answers
+from webhook.simulation.replicas import Fit, fit, shared
+from webhook.simulation.scheduler import Placement
+from webhook.simulation.workloads import (
+    Running,
+    distinct,
+    in_order,
+    is_suspended,
+    is_workload,
+    pods_of,
+    sample,
+    stand_ins,
+)
+from webhook.spelling import nearest
+from webhook.usage import UsageError
+from webhook.workloads import Templates
+
+_KINDS: Final = frozenset({"pod", "pods", "po"})
+
+
+def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
+    """Take paths that are not files for names of pods; return the pods, and leave the other paths.
+
+    Raises:
+        UsageError: The name matches no pod or more than one, or no cluster is given.
+    """
+    names = [path for path in arguments.paths if _may_be_name(path)]
+    if names and not arguments.cluster:
+        raise UsageError(f"{names[0]}: no such file; a pod is named together with its cluster: --cluster")
+    arguments.paths = [path for path in arguments.paths if path not in names]
+    return [pod_of(each, inventory, arguments.namespace) for each in names]
+
+
+def _may_be_name(path: str) -> bool:
+    namespace, _, name = _without_kind(path).rpartition("/")
+    is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
+    return not (is_file or "/" in namespace or dns_subdomain(name, NEWEST))
+
+
+def _without_kind(path: str) -> str:
+    """Leave out the kind of ``pod/NAME``, as kubectl spells it."""
+    kind, slash, name = path.partition("/")
+    return name if slash and kind in _KINDS else path
+
+
+def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no file and no pod") -> JSONObject:
+    """Find the pod of a name; it may be in any namespace, if none is stated and only one has it.
+
+    Args:
+        absent: What has been looked for.
+    """
+    known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
+    namespace, _, name = _without_kind(given).rpartition("/")
+    namespace = namespace or only or ""
+    same = [each for each in known if each.endswith(f"/{name}")]
+    found = [each for each in same if each == f"{namespace or DEFAULT_NAMESPACE}/{name}"]
+    if not (found or namespace):
+        found = same
+    if len(found) != 1:
+        of = f"namespace {namespace}" if namespace else "the cluster"
+        what = f"several pods of {of} have this name" if found else f"{absent} of {of} has this name"
+        raise UsageError(f"{given}: {what}: {_hint(same or _probable(namespace, name, known), known)}")
+    namespace, _, name = found[0].partition("/")
+    return inventory.find("Pod", name, namespace) or {}
+
+
+def _probable(namespace: str, name: str, known: Sequence[str]) -> list[str]:
+    """Return the pods that a name probably means: those that a workload of this name has made, or a similar one."""
+    made = [each for each in known if each.rpartition("/")[2].startswith(f"{name}-")]
+    by_name = {each.partition("/")[2]: each for each in known}
+    near = nearest(f"{namespace}/{name}", known) if namespace else by_name.get(nearest(name, by_name), "")
+    return made or ([near] if near else [])
+
+
+def _hint(meant: Sequence[str], known: Sequence[str]) -> str:
+    if meant:
+        return f"did you mean {listed(meant)}?"
+    return f"the cluster has {listed(known)}" if known else "the cluster has no pods"
+
+
+class _Given:
+    """Takes the manifests of the user, as ``kubectl apply`` does.
+
+    Args:
+        inventory: The cluster's objects, to which those are added that are neither pods nor workloads.
+        templates: The runtimes and templates among the manifests.
+        gates: The feature gates that differ from its defaults.
+    """
+
+    def __init__(
+        self, inventory: Inventory, templates: Templates, release: str, gates: Mapping[str, bool] | None
+    ) -> None:
+        self._inventory, self.templates = inventory, templates
+        self._release, self._gates = release, gates
+        self._objects: dict[tuple[str, ...], JSONObject] = {}
+        self._made: dict[tuple[str, ...], list[JSONObject]] = {}
+        self._created: dict[tuple[str, str], None] = {}
+        self.notes: list[str] = []
+        """What to tell of the manifests."""
+
+    @property
+    def workloads(self) -> Sequence[JSONObject]:
+        """The pods and workloads."""
+        return [each for made in self._made.values() for each in made]
+
+    @property
+    def created(self) -> Iterator[JSONObject]:
+        """The claims that the cluster does not have yet."""
+        return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
+
+    def add(self, obj: JSONObject) -> None:
+        """Take an object; one of the same kind and name is an update.
+
+        Raises:
+            MalformedError: It cannot be decoded.
+        """
+        who = _named(obj)
+        key = (text(obj, "apiVersion").rpartition("/")[0], text(obj, "kind"), namespace_of(obj), name_of(obj))
+        if name_of(obj) and (old := self._objects.get(key)) is not None:
+            if refusal := self._refusal(obj, old):
+                self.notes.append(
+                    f"{who} is given twice, and the first is simulated: the API server refuses the second, {refusal}"
+                )
+                return
+            which = "with the second" if obj != old else "once"
+            self.notes.append(f"{who} is given twice: it is simulated {which}, as kubectl apply updates an object")
+        self._made[key] = made = self._makers(obj, who)
+        if made or text(obj, "kind") in KINDS:
+            self._objects[key] = obj
+        for each in made:
+            if (pod := sample(each)) is not None:
+                Inventory().take(pod)  # so that findings are located in its template
+
+    def _refusal(self, obj: JSONObject, old: JSONObject) -> str:
+        """Return why the API server refuses an update; empty if it does not."""
+        if obj == old or text(obj, "apiVersion") != text(old, "apiVersion"):
+            return ""
+        found = review(obj, old, kubernetes=self._release, feature_gates=self._gates).problems
+        return next((f"{each.field}: {each.message}" for each in found if each.level == ERROR), "")
+
+    def _makers(self, obj: JSONObject, who: str) -> list[JSONObject]:
+        """Return the pods and workloads of an object, or add it to the cluster."""
+        if is_workload(obj):
+            # A pod does not replace one of the cluster here: that may run already.
+            made = [Inventory().take(obj) or obj]
+        else:
+            made, notes = stand_ins(obj, self.templates)
+            self.notes += (f"{who}: {each}" for each in notes)
+            names = name_of(obj), namespace_of(obj)
+            is_new = text(obj, "kind") == CLAIMS[0] and self._inventory.find(CLAIMS[0], *names) is None
+            self._inventory.take(self._with_status(obj))
+            if is_new and not text(obj, "metadata", "uid"):
+                self._created[names[::-1]] = None
+        if made and is_suspended(obj):
+            self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
+        return made
+
+    def _with_status(self, obj: JSONObject) -> JSONObject:
+        """Return an object with the status that it has in the cluster, which an update does not change."""
+        kind = text(obj, "kind")
+        if kind not in KINDS or "status" in obj:
+            return obj
+        name = name_of(obj)
+        old = self._inventory.find(kind, name, namespace_of(obj)) or self._inventory.find(kind, name)
+        return {**obj, "status": old["status"]} if old and "status" in old else obj
+
+
+def _named(obj: JSONObject) -> str:
+    """Return an object's kind and name, with the namespace that is stated, or that its kind has."""
+    served = find(obj.get("apiVersion"), obj.get("kind"))
+    has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
+    return f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
+
+
+_PODS_MAX: Final = 150_000
+"""The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
+
+
+class Pods(NamedTuple):
+    """The pods to schedule.
+
+    Args:
+        every: All of them; pending pods of other namespaces than a stated one only use up devices.
+        reported: The places of those to report.
+    """
+
+    every: Sequence[JSONObject]
+    reported: Sequence[int]
+
+
+class Limit(NamedTuple):
+    """The end of the simulation.
+
+    Args:
+        deadline: When it ends, in seconds of ``time.monotonic()``.
+        passed: What messages say of pods that are left out.
+    """
+
+    deadline: float
+    passed: str
+
+    def enforced(self) -> AbstractContextManager[Budget]:
+        """End the work within the block at the deadline."""
+        return limited(Budget(deadline=self.deadline, is_offline=True))
+
+
+def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
+    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
+
+    Raises:
+        UsageError: The release is not simulated.
+    """
+    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
+    try:
+        return Settings.of(stated, feature_gates(arguments, stated))
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from error
+
+
+class Words(NamedTuple):
+    """What messages call the ways to ask.
+
+    Args:
+        fit: What counts how many pods fit.
+        give: How to give pods.
+    """
+
+    fit: str = "--fit"
+    give: str = "give manifests of pods or workloads, or --pending"
+
+
+_WORDS: Final = Words()
+
+
+class Prepared(NamedTuple):
+    """What is to be simulated.
+
+    Args:
+        notes: What to tell of the manifests.
+    """
+
+    scheduler: Scheduler
+    pods: Pods
+    notes: Sequence[str]
+
+
+def prepare(
+    arguments: Namespace,
+    settings: Settings,
+    inventory: Inventory,
+    *,
+    named: Sequence[JSONObject],
+    documents: Sequence[Document | Unreadable],
+    report: Report,
+    words: Words = _WORDS,
+) -> Prepared | None:
+    """Take manifests into a cluster, and change it as the options say; None if one is refused, as the report tells.
+
+    Args:
+        inventory: The objects of the cluster.
+        named: The pods of the cluster that :func:`take_names` has found.
+        report: Receives why manifests are refused.
+
+    Raises:
+        UsageError: There is nothing to simulate, or an option names what is not there.
+    """
+    namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
+    refused = Refused(documents, inventory, stated, gates, namespace=namespace)
+
+    def as_stored(obj: JSONObject) -> JSONObject:
+        return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
+
+    data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
+    given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
+    _read(documents, as_stored, refused, given, report)
+    if report.errors:
+        return None
+    if arguments.fit:
+        _check_fit(given.workloads, words.fit)
+    what_if(arguments, inventory, namespace)
+    pods = _pods(given, inventory, arguments, named, words.give)
+    if not pods.reported and arguments.fit:
+        raise UsageError(f"{words.fit} takes one pod or workload, and no pod is pending: give one")
+    try:
+        scheduler = Scheduler(Cluster(inventory, settings))
+    except ValueError as error:
+        raise UsageError(f"Kubernetes {stated}: {error}") from error
+    scheduler.cluster.create(given.created)
+    return Prepared(scheduler, pods, given.notes)
+
+
+def _read(
+    documents: Iterable[Document | Unreadable],
+    as_stored: Callable[[JSONObject], JSONObject],
+    refused: Refused,
+    given: _Given,
+    report: Report,
+) -> None:
+    """Read the manifests: take pods and workloads, and add all other objects to the cluster.
+
+    Manifests that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
+    the cluster's objects are as it has stored them.
+    """
+    for document in documents:
+        if isinstance(document, Unreadable):
+            report.findings.append(unread(document))
+            continue
+        if not isinstance(document.data, dict):
+            continue
+        with guarded(document, report.findings):
+            if findings := refused.of(document):
+                report.findings += findings
+                continue
+            try:
+                given.add(as_stored(document.data))
+            except MalformedError as error:
+                report.findings.append(malformed(error, document, DETAILS))
+
+
+def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
+    """Remove nodes, and release claims with the pods that use them, according to the options.
+
+    Args:
+        default: The namespace of claims that are named without one.
+    """
+    for name in arguments.without:
+        if inventory.discard("Node", name) is None:
+            raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
+    for released in arguments.release:
+        namespace, _, name = released.rpartition("/")
+        namespace = namespace or default
+        claim = inventory.find("ResourceClaim", name, namespace)
+        if claim is None:
+            known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
+            wanted = f"{namespace}/{name}"
+            raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
+        for consumer in items(claim, "status", "reservedFor"):
+            if is_pod(consumer):
+                inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
+        inventory.add({**claim, "status": {}})
+
+
+def _names(inventory: Inventory, kind: str) -> list[str]:
+    return [name for _, name in inventory.names(kind)]
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    near = nearest(name, known)
+    if near:
+        return f": did you mean {near}?"
+    return f": the cluster has {listed(known) or 'none'}"
+
+
+def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:
+    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
+    nodes = inventory.all("Node")
+    # --fit counts further pods, beside those that already run.
+    running = Running(() if arguments.fit else inventory.running())
+    made = (pod for workload in given.workloads for pod in pods_of(workload, nodes, running))
+    found = list(distinct(chain(named, islice(made, _PODS_MAX + 1)), given.notes))
+    if len(found) > _PODS_MAX:
+        raise UsageError(
+            f"the manifests make more than {_PODS_MAX:,} pods, the most that Kubernetes supports: lower the replicas"
+        )
+    asked = len(found)
+    if arguments.pending or not (arguments.paths or named):
+        known = {(namespace_of(pod), name_of(pod)) for pod in found}
+        found += [each for each in inventory.pending() if (namespace_of(each), name_of(each)) not in known]
+    if not (found or arguments.pending or arguments.allow_empty) and arguments.paths:
+        why = give
+        if given.notes:
+            why = given.notes[0]
+        elif given.workloads:
+            why = "the workloads have no replicas, or are DaemonSets that no node takes"
+        elif given.templates.known:
+            why = "runtimes and templates make pods only where others use them, such as a TrainJob or a Workflow"
+        raise UsageError(f"no pods to schedule: {why}")
+    if not nodes:
+        raise UsageError(not_found("nodes", arguments.cluster))
+    holder = Inventory() if arguments.fit else inventory
+    reported = [
+        index for index, pod in enumerate(found) if index < asked or arguments.namespace in {None, namespace_of(pod)}
+    ]
+    return Pods([holder.take(pod) or pod for pod in found], reported)
+
+
+def answer_all(
+    scheduler: Scheduler, pods: Pods, limit: Limit, page: Page | None, *, quiet: bool
+) -> dict[int, JSONObject]:
+    """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
+    cluster = scheduler.cluster
+    tell, references = Answers(scheduler), References(cluster)
+    found: dict[int, JSONObject] = {}
+    reported = frozenset(pods.reported)
+    with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
+        checks = count(1)
+        cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
+        with suppress(DeadlineExceededError):
+            for index in in_order(pods.every, cluster.inventory):
+                try:
+                    placement = scheduler.schedule(pods.every[index])
+                    if index not in reported:
+                        continue
+                    answer = tell.of(placement)
+                    references.annotate(answer, placement)
+                    if page is not None:
+                        page.add(answer, placement, tell)
+                except GRAVE:
+                    raise
+                except Exception as error:  # noqa: BLE001 - the other pods still get their answers
+                    answer = Answers.unfinished(pods.every[index], own_failure(error))
+                found[index] = answer
+    return found
+
+
+def _check_fit(workloads: Iterable[JSONObject], counts: str) -> None:
+    """Refuse to count pods of a workload that has one on each node.
+
+    Raises:
+        UsageError: A workload is a DaemonSet.
+    """
+    for each in workloads:
+        if text(each, "kind") == "DaemonSet":
+            name = f"DaemonSet {full_name_of(each)}"
+            raise UsageError(
+                f"{counts} counts copies of one pod, and {name} has one pod on each node: "
+                f"leave {counts} out to see them"
+            )
+
+
+def fitted(
+    scheduler: Scheduler, pods: Sequence[JSONObject], limit: Limit, *, quiet: bool, counts: str = _WORDS.fit
+) -> tuple[str, Fit, JSONObject | None]:
+    """Count how many pods fit; return their name, the count, and the result of the first that does not fit.
+
+    Raises:
+        UsageError: The pods differ.
+    """
+    if len({json.dumps(pod.get("spec"), sort_keys=True) for pod in pods}) > 1:
+        raise UsageError(f"{counts} takes one pod or workload, and there are {len(pods)} different pods")
+    with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
+        found = fit(scheduler, pods[0], progress)
+        last = _explained(scheduler, found.last, limit) if found.last else None
+    if last is not None:
+        last["why"]["notes"] += filter(None, [shared(pods[0])])
+    return full_name_of(pods[0]), found, last
+
+
+def _explained(scheduler: Scheduler, placement: Placement, limit: Limit) -> JSONObject:
+    """Return the result of the first copy that does not fit, with the reasons for which there is time."""
+    answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
+    with suppress(DeadlineExceededError):
+        answer = Answers(scheduler).of(placement)
+        References(scheduler.cluster).annotate(answer, placement)
+    return answer

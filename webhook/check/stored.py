@@ -1,0 +1,60 @@
+"""A cluster whose stored objects are looked at: its devices, and what is wrong with them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Final
+
+from webhook.budget import DOCUMENT, Budget
+from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
+from webhook.check.target import feature_gates, kubernetes
+from webhook.drivers.files import option_profiles
+from webhook.inventory import MalformedError
+from webhook.optional import install
+from webhook.report.model import Report
+from webhook.scan.stored import KINDS_READ, Cluster
+from webhook.simulation import Settings, release_in
+from webhook.usage import UsageError
+
+_WORK: Final = 8 * DOCUMENT
+
+
+def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], None]) -> tuple[Cluster, Settings]:
+    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
+
+    Args:
+        arguments: The command's arguments.
+        report: Receives the files, and what cannot be read.
+        tell: Receives lines about what was not read.
+
+    Raises:
+        UsageError: No cluster is given, or the release is not known.
+    """
+    if not arguments.cluster:
+        raise UsageError(not_found("objects", ()))
+    install("objects")
+    stated = kubernetes(arguments)
+    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
+    _read(arguments, cluster, report, tell)
+    release = stated or release_in(cluster.all("Node"))
+    try:
+        return cluster, Settings.of(release, feature_gates(arguments, release))
+    except ValueError as error:
+        raise UsageError(f"--kubernetes-version: {error}") from error
+
+
+def work_of_selectors() -> Budget:
+    """Return the work that all selectors of a cluster may take."""
+    return Budget(_WORK, is_offline=True)
+
+
+def _read(arguments: Namespace, cluster: Cluster, report: Report, tell: Callable[[str], None]) -> None:
+    cluster.inventory.context = context_of(arguments.cluster)
+    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
+        report.files.setdefault(document.source)
+        report.documents += 1
+        try:
+            cluster.add(document)
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))

@@ -1,0 +1,115 @@
+"""What selectors match, as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from webhook.allocation.selecting import missing_in
+from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
+from webhook.deviceselectors.parts import parts_of
+from webhook.deviceselectors.reads import reads
+from webhook.objects import JSONObject, text
+from webhook.records import NamedTuple
+from webhook.references.rules import instead
+from webhook.report.text import colored
+
+_REASON_MAX = 160
+_HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
+_ROWS_MAX: Final = 20
+"""The maximum number of groups of equal devices that are shown for a request."""
+
+
+class Question(NamedTuple):
+    """A query to match against devices.
+
+    Args:
+        about: Their origin: file, kind, namespace, name, request, deviceClass.
+        query: The selectors of the class and the request, and the capacity that it wants; a class that is matched by
+            itself has own selectors only.
+        absent: Why no device can match; empty if selectors decide.
+    """
+
+    about: JSONObject
+    query: Query
+    absent: str = ""
+
+
+def is_fine(found: Sequence[Row]) -> bool:
+    """Tell whether some devices match and can be used, and no selector fails."""
+    return any(map(_is_usable, found)) and not any(row.outcome == ERROR for row in found)
+
+
+def _is_usable(row: Row) -> bool:
+    return row.outcome == TRUE and not row.unused
+
+
+def as_json(query: Question, found: Sequence[Row]) -> JSONObject:
+    """Return the result of a query."""
+    return {
+        **query.about,
+        "devices": sum(row.devices for row in found),
+        "matching": sum(row.devices for row in filter(_is_usable, found)),
+        "rows": [{**row._asdict(), "nodes": list(row.nodes)} for row in found],
+    }
+
+
+def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, color: bool) -> Iterator[str]:
+    """Return the lines of results: how many devices match, and why the others do not."""
+    for query, found in results:
+        total = sum(row.devices for row in found)
+        matching = sum(row.devices for row in filter(_is_usable, found))
+        head = f"{title(query.about)}: {matching} of {total} devices match"
+        if query.absent:
+            yield f"{head}: {query.absent}"
+            continue
+        yield head
+        width = max((len(row.model) for row in found), default=0)
+        digits = len(str(total))
+        for row in found[:_ROWS_MAX]:
+            outcome = f"{row.outcome:5}"
+            if color:
+                code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
+                outcome = colored(outcome, code)
+            reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
+            if row.outcome == ERROR and (missing := missing_in(row.reason)):
+                reason += f" ({_lacking(missing, query.query, fleet)})"
+            because = f": {reason}" if reason else ""
+            if row.outcome == TRUE and row.unused:
+                because = f": not used, as the pool is {row.unused}"
+            yield f"  {outcome} {row.devices:{digits}} {row.model:{width}}  {shortened(row.nodes)}{because}"
+        if rest := found[_ROWS_MAX:]:
+            count = sum(row.devices for row in rest)
+            yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
+
+
+def _lacking(name: str, query: Query, fleet: Fleet) -> str:
+    """Suggest another name or domain for one that no device has, and a guard for one that other devices have."""
+    published = {holder: fleet.published((), holder) for holder in _HOLDERS}
+    pairs = [pair for each in published.values() for pair in each]
+    if not pairs:
+        return "no device has attributes or capacities"
+    domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
+    written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
+    parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
+    found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
+    if unknown := next((read.domain for read in found if read.domain not in domains), ""):
+        return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
+    if name not in {*names, *domains}:
+        return instead(name, [*names, *domains], "devices have")
+    for read in found:
+        other = next(holder for holder in _HOLDERS if holder != read.holder)
+        pair = read.domain, name
+        if pair in published[other] and pair not in published[read.holder]:
+            return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
+    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in found), "")
+    return f"this device has no {name}; check first{asked}"
+
+
+def title(about: JSONObject) -> str:
+    """Name what a query is about."""
+    if not about["kind"]:
+        return str(about["name"])
+    name = f"{about['namespace']}/{about['name']}" if about["namespace"] else about["name"]
+    request = f", request {about['request']} (class {about['deviceClass']})" if about["request"] else ""
+    return f"{about['kind']} {name}{request}"
