@@ -10,7 +10,7 @@ import pytest
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, component_of, rendered, with_values
 from webhook.cli.parser import make_parser
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 MANAGED = "draguard-certificates"
 GIVEN = [name for name, values in VALUES.items() if "source" in values.get("certificates", {})]

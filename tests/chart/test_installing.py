@@ -22,7 +22,7 @@ from charts.render import CHART
 from tests.chart.rendering import CA, NAMESPACE, Manifest
 from tests.chart.rendering import SECRET as GIVEN
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 SERVED = {
     "v1": ["ConfigMap", "Secret", "Service", "ServiceAccount", "ResourceQuota"],

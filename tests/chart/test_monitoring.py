@@ -11,7 +11,7 @@ import yaml
 from charts.render import CHART
 from tests.chart.rendering import VALUES, rendered
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 PORTED = [name for name, values in VALUES.items() if values.get("monitoring", {}).get("enabled", True)]
 PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}

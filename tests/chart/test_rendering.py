@@ -26,7 +26,7 @@ from webhook.check.reviews import enforcement
 from webhook.check.target import feature_gates
 from webhook.cli.parser import make_parser
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 RELEASES = ("1.28", f"1.{DEFAULT}")
 

@@ -24,7 +24,7 @@ from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.release import Release
 
-pytestmark = pytest.mark.tools
+pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 GROUP = "resource.k8s.io"
 KUBELET = {"username": "system:node:a", "groups": ["system:nodes", "system:authenticated"]}

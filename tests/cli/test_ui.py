@@ -291,7 +291,7 @@ class TestFields:
         assert manifest_of(text).replace('"device', "device").replace('>= 0"', ">= 0").replace("\\", "") == (
             STORY.replace("80Gi", "40Gi")
         )
-        assert f"{change}\n@@" in told(text)
+        assert f"{change}\n-  " in told(text)
         text, _ = ui.show(manifest=STORY, release=unescape(sent["release"]))
         assert "3 scheduled, if claim team-x/train-" in title_of(text) or "2 scheduled" in title_of(text)
 

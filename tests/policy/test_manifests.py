@@ -18,6 +18,8 @@ from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
 
+pytestmark = pytest.mark.no_cover
+
 DIFFERING: Final[Mapping[str, str]] = {
     "scalar/data-infinity": "kubectl refuses it with this text; the server adds the first bytes of the request",
     "admission/sa-unknown": "a ServiceAccount that is not among the files may be there",

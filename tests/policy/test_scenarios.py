@@ -20,6 +20,8 @@ from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
 from webhook.problem import Problem
 from webhook.release import Release
 
+pytestmark = pytest.mark.no_cover
+
 LINES = (Path(__file__).parent / "scenarios-1.36.jsonl").read_text().splitlines()
 NAMESPACE = json.loads(LINES[0])["namespace"]
 SCENARIOS: list[dict[str, Any]] = [json.loads(line) for line in LINES[1:]]

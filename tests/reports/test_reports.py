@@ -11,6 +11,8 @@ import yaml
 
 from tests.command import draguard
 
+pytestmark = pytest.mark.no_cover
+
 FOLDER = Path(__file__).parent
 ANSWERS: list[tuple[str, dict[str, Any]]] = [
     (folder, answer)

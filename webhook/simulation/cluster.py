@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog
@@ -110,10 +110,6 @@ class Settings(NamedTuple):
         is_off = gate not in self.gates and gates.known(gate, self.release)
         return self._replace(gates=self.gates | {gate}) if is_off else None
 
-    def without_gate(self, gate: str) -> Settings:
-        """Return the settings with one feature gate less."""
-        return self._replace(gates=self.gates - {gate})
-
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
@@ -160,11 +156,16 @@ class Cluster:
         """Called before each check of a node."""
         self.log: list[int] = []
         """The nodes that changed, one after another."""
-        self._homes = _homes(inventory.all("ResourceSlice"), self.index)
         self.variants: dict[str, Cluster] = {}
         """Clusters that :meth:`variant` has made, by name: they use the devices that this one does."""
         self._sources: tuple[list[JSONObject], list[JSONObject]] | None = None
         self._configure(settings)
+        homes = {
+            pool: {self.index.get(each.node_name or "", EVERYWHERE) for each in slices}
+            for pool, slices in self._catalog.by_pool.items()
+        }
+        self._homes = {pool: nodes.pop() if len(nodes) == 1 else EVERYWHERE for pool, nodes in homes.items()}
+        """The node of each pool; a pool that several nodes may see belongs to all of them."""
         self.copies: set[tuple[str, str]] = set()
         """The pods that exist only to count how many fit, by namespace and name."""
         self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
@@ -410,14 +411,3 @@ class Cluster:
 
     def _touch(self, claim: JSONObject) -> None:
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]
-
-
-def _homes(slices: Iterable[JSONObject], index: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """Find the node of each pool; a pool that several nodes may see belongs to all of them."""
-    homes: dict[tuple[str, str], int] = {}
-    for each in slices:
-        spec: Any = each.get("spec") or {}
-        pool = text(spec, "driver"), text(spec, "pool", "name")
-        home = index.get(text(spec, "nodeName"), EVERYWHERE) if text(spec, "nodeName") else EVERYWHERE
-        homes[pool] = home if homes.get(pool, home) == home else EVERYWHERE
-    return homes

@@ -173,8 +173,9 @@ class _Result:
                 said = help_["change"]
                 if overlay and made and f"{answer['namespace']}/{answer['name']}: {said}" == trial.make:
                     manifest = with_change(trial.manifest, overlay, made, self._inventory, snapshot)
-                    lines = unified_diff(trial.manifest.splitlines(), manifest.splitlines(), lineterm="", n=1)
-                    return trial._replace(manifest=manifest), "\n".join([said, *islice(lines, 2, None)])
+                    lines = unified_diff(trial.manifest.splitlines(), manifest.splitlines(), lineterm="", n=0)
+                    changed = (each for each in islice(lines, 2, None) if not each.startswith("@@"))
+                    return trial._replace(manifest=manifest), "\n".join([said, *changed])
         raise UsageError(f"{trial.make}: this would not help any more")
 
 

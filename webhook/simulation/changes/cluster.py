@@ -84,7 +84,7 @@ def _change(cluster: Cluster, what: str, about: str, make: Callable[[], Cluster]
 def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str, str, Settings]]:
     """Return other settings of the scheduler: with one feature gate more or less, and of the later releases."""
     if any(each.taken for each in groups):
-        without = cluster.settings.without_gate(NODE_ALLOCATABLE)
+        without = cluster.settings._replace(gates=cluster.settings.gates - {NODE_ALLOCATABLE})
         yield f"without the feature gate {NODE_ALLOCATABLE}", NODE_ALLOCATABLE, without
     for gate in _OPENING:
         if settings := cluster.settings.with_gate(gate):

@@ -145,7 +145,8 @@ class Suggestions:
         self._filtered = self._tried = 0
         best: list[_Remedy] = []
         try:
-            with limited(Budget(deadline=_deadline())):
+            end, outer = monotonic() + _SECONDS, current().deadline
+            with limited(Budget(deadline=end if outer is None else min(end, outer))):
                 for each in self._every(needs, groups, error):
                     best.append(each)  # noqa: PERF402 - those found until the deadline count
         except DeadlineExceededError:
@@ -285,9 +286,3 @@ def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:
 def _concerned(changes: Sequence[Change], nodes: Iterable[int]) -> list[int]:
     """Return the nodes that all of some changes concern."""
     return [node for node in nodes if all(each.nodes is None or node in each.nodes for each in changes)]
-
-
-def _deadline() -> float:
-    """Return the time at which trying changes ends: the deadline in force, if that is sooner."""
-    own, outer = monotonic() + _SECONDS, current().deadline
-    return own if outer is None else min(own, outer)
