@@ -106,7 +106,6 @@ NEEDLESS = {
     "webhook.documents.nodes",
     "webhook.engine.prescheduled",
     "webhook.explain",
-    "webhook.report.text",
     "webhook.workloads",
     "signal",
     "subprocess",
