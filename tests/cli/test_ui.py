@@ -192,7 +192,7 @@ class TestPods:
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert f'→ <a href="#n1">{answers[0]["node"]}</a>' in text
         assert answers[1]["why"]["reason"].replace(">", "&gt;") in text
-        assert page.shown("1 given in this simulation") == 1
+        assert page.shown("1 allocated in this simulation") == 1
         for each in answers[1]["why"]["help"]:
             assert each["change"].replace(">", "&gt;") in text
         assert "image: inference:1" in text
@@ -495,7 +495,7 @@ class TestChanges:
         text, page = ui.show(add="node-b*2", manifest=STORY)
         assert "all 12" in page.looks
         assert "3 pods: 3 scheduled, if 2 more nodes like node-b are added" in text
-        assert "Devices, before pods get some in this simulation" in text
+        assert "Devices, before this simulation allocates some" in text
         numbers = re.findall(r"data-i=(\d+)", text)
         assert len(numbers) == 12
         assert sorted({each for each in numbers if numbers.count(each) == 3}) == ["2", "3"]

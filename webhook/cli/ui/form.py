@@ -190,7 +190,7 @@ def _form(snapshot: Snapshot, trial: Trial, changed: Changed) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield f'<input type="hidden" name="read" value="{snapshot.number}">'
     yield "<fieldset><legend>Which devices match?</legend>"
-    yield '<p class="quiet">of all devices here, also those of added nodes; it chooses none for pods</p>'
+    yield '<p class="quiet">of all devices here, also those of added nodes; pods do not get this selector</p>'
     yield _area("selector", "a selector", 3, trial.selector)
     yield '<output id="said"></output><div id="names">'
     yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in islice(snapshot.names(), _NAMES_MAX))
