@@ -11,7 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
-from webhook.api.conversion import convert, to_v1
+from webhook.api.conversion import ConversionError, convert, to_v1
 from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
@@ -271,8 +271,11 @@ class Snapshot:
             if old is None or text(data, "metadata", "uid") != text(old, "metadata", "uid"):
                 continue
             try:
-                after = self.shown(Inventory().take(data) or data)  # as the cluster's objects are held
-            except MalformedError:
+                taken = Inventory().take(data)  # as the cluster's objects are held
+                after = self.shown(taken) if taken else None
+            except (MalformedError, ConversionError):
+                after = None
+            if after is None:
                 continue  # the simulation tells
             before = self.shown(old)
             if self._refused(after):
