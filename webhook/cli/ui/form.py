@@ -155,11 +155,13 @@ class _Result:
         limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
         text = Text(color=False)
         if arguments.fit:
+            copied = [pods.every[index] for index in pods.reported]
             pod, found, last = fitted(
-                scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
+                scheduler, copied, limit, quiet=True, counts=_FIT, page=self.page, answers=self.answers
             )
-            self.summary, *more = text.fit(pod, found, last)
-            self.said += ["\n".join(more), f"more may fit: {limit.passed}" if found.is_cut else ""]
+            self.summary = next(text.fit(pod, found, last))
+            self.level = "fine" if found.pods else "error"
+            self.said += [f"more may fit: {limit.passed}"] * found.is_cut
             return
         if not pods.reported:
             return
