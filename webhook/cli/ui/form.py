@@ -145,6 +145,7 @@ class _Result:
             self.level = "error" if ready is None else "fine"
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
+        self.said += [f"Pod {full_name_of(each)} is made up, to ask about its claim" for each in users]
         self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
