@@ -8,7 +8,7 @@ from typing import Final
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import presence_test, reads
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import instead
@@ -91,7 +91,7 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
         return "no device has attributes or capacities"
     domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
     written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
-    parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
+    parts = [parts for each in written if (parts := parts_of(each, fleet.release, fleet.gates))]
     found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
     if unknown := next((read.domain for read in found if read.domain not in domains), ""):
         return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
@@ -102,7 +102,8 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
         pair = read.domain, name
         if pair in published[other] and pair not in published[read.holder]:
             return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
-    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in found), "")
+    tests = (presence_test(each.root, read[:3]) for each in parts for read in found)
+    asked = next((f": {test}…" for test in tests if test), "")
     return f"this device has no {name}; check first{asked}"
 
 
