@@ -203,7 +203,7 @@ _ORDERINGS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGr
 
 
 def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
-    """Add a presence test to each condition of a selector that reads a name, so that it decides where a device lacks it.
+    """Add a presence test to each condition of a selector that reads a name, for devices that lack it.
 
     Args:
         expression: A selector that compiles.

@@ -72,8 +72,7 @@ def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet,
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
                 outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
-            if row.outcome == ERROR and (missing := missing_in(row.reason)):
-                reason += f" ({_lacking(missing, query.query, fleet)})"
+            reason += advice(row.outcome, row.reason, query.query, fleet)
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"
@@ -81,6 +80,12 @@ def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet,
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)
             yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
+
+
+def advice(outcome: str, reason: str, query: Query, fleet: Fleet) -> str:
+    """Suggest, in parentheses, what to change in a selector that fails; empty if nothing is known."""
+    missing = missing_in(reason) if outcome == ERROR else ""
+    return f" ({_lacking(missing, query, fleet)})" if missing else ""
 
 
 def _lacking(name: str, query: Query, fleet: Fleet) -> str:
