@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from argparse import Namespace
 from html import escape, unescape
 from http.client import HTTPConnection
@@ -202,7 +203,7 @@ class TestPods:
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert f'→ <a href="#n1">{answers[0]["node"]}</a>' in text
         assert answers[1]["why"]["reason"].replace(">", "&gt;") in text
-        assert page.shown("1 given in this simulation") == 1
+        assert page.shown("1 allocated in this simulation") == 1
         for each in answers[1]["why"]["help"]:
             assert each["change"].replace(">", "&gt;") in text
         assert "image: inference:1" in text
@@ -346,7 +347,14 @@ class TestFields:
         assert title_of(text).startswith(f"1 pod: 1 scheduled, {change}")
         kind = "ResourceClaim" if asked else "Pod"
         assert f"kind: {kind}\n" in manifest_of(text)
-        assert f"<p>{kind} default/{'wanted' if asked else 'late'} is changed, which the API server refuses" in text
+        own = f"{kind} default/{'wanted' if asked else 'late'}"
+        assert title_of(text) == f"1 pod: 1 scheduled, {change}, if {own} is created anew"
+        assert f"kubectl delete {kind.lower()} {own.rpartition('/')[2]} -n default\nprintf %s '{{" in told(text)
+        if change.startswith("with count"):
+            assert [each.split() for each in told(text).splitlines() if each[:1] in {"-", "+"}] == [
+                ["-", "count:", "3"],
+                ["+", "count:", "2"],
+            ]
         assert wanted in manifest_of(text)
         assert "nodeSelector" not in manifest_of(text)
 
@@ -424,11 +432,34 @@ class TestFields:
         assert title_of(text).endswith(" is changed")
         assert page.shown("3 held") == 3
 
-    def test_a_change_that_the_api_server_refuses_has_no_command(self, ui: Ui) -> None:
+    def test_an_object_whose_fields_are_fixed_is_created_anew(self, ui: Ui) -> None:
         loaded = manifest_of(ui.show(load="ResourceClaim/team-x/train-1")[0])
         text, _ = ui.show(manifest=loaded.replace("count: 2", "count: 1"))
-        assert "if ResourceClaim team-x/train-1 is changed, which the API server refuses (spec: " in title_of(text)
-        assert title_of(text).endswith("create it anew")
+        assert title_of(text) == "1 pod: 1 scheduled, if ResourceClaim team-x/train-1 is created anew"
+        *deletions, creation = (each for each in told(text).splitlines() if "kubectl" in each)
+        assert deletions == [
+            "kubectl delete pod -n team-x train-1-0",
+            "kubectl delete resourceclaim train-1 -n team-x",
+        ]
+        created = json.loads(creation.removeprefix("printf %s '").removesuffix("' | kubectl create -f -"))
+        assert created["spec"]["devices"]["requests"][0]["exactly"]["count"] == 1
+        assert created.keys() == {"apiVersion", "kind", "metadata", "spec"}
+        assert created["metadata"] == {"name": "train-1", "namespace": "team-x"}
+
+    def test_a_change_that_can_never_be_made_is_an_error_alone(self, ui: Ui) -> None:
+        loaded = manifest_of(ui.show(load="ResourceClaim/team-x/train-1")[0])
+        text, _ = ui.show(manifest=loaded.replace("count: 2", "cuont: 2"))
+        assert title_of(text) == "8 devices: 3 held, 5 free"
+        assert '<header class="error">' in text
+        assert "error unknown-field" in told(text)
+        assert "anew" not in text
+
+    @pytest.mark.parametrize("name", ["ResourceClaim/team-x/train-1", "Node/node-a"])
+    @pytest.mark.parametrize("version", ["resource.k8s.io/v9", "resource.k8s.io/v1alpha2", "apps/v1", "[]", "3"])
+    def test_manifests_of_versions_that_do_not_exist_are_no_changes(self, ui: Ui, name: str, version: str) -> None:
+        loaded = manifest_of(ui.show(load=name)[0])
+        text, _ = ui.show(manifest=re.sub("apiVersion: .*", f"apiVersion: {version}", loaded))
+        assert "is changed" not in title_of(text)
         assert "kubectl" not in told(text)
 
     def test_manifests_of_other_objects_are_no_changes_of_those_of_the_cluster(self, ui: Ui) -> None:
@@ -483,7 +514,7 @@ class TestChanges:
         text, page = ui.show(add="node-b*2", manifest=STORY)
         assert "all 12" in page.looks
         assert "3 pods: 3 scheduled, if 2 more nodes like node-b are added" in text
-        assert "Devices, before pods get some in this simulation" in text
+        assert "Devices, before this simulation allocates some" in text
         numbers = re.findall(r"data-i=(\d+)", text)
         assert len(numbers) == 12
         assert sorted({each for each in numbers if numbers.count(each) == 3}) == ["2", "3"]
@@ -534,6 +565,19 @@ class TestChanges:
         assert "all 4" in page.looks
         assert page.shown("4 free") == 4
         assert text.count(" checked> <span>") == 4
+
+    def test_a_wrong_entry_leaves_the_others(self, ui: Ui) -> None:
+        text, page = ui.show(drain=["node-c", "nope"], release="team-x/train-1")
+        assert "if node node-c is drained; claim team-x/train-1 is released" in title_of(text)
+        assert '<header class="error">' in text
+        assert text.count(" checked> <span>") == 2
+        assert 'name="drain" value="nope" aria-invalid="true"' in text
+        assert "node nope not found" in told(text)
+        assert "all 6" in page.looks
+        for wrong in ({"pods": "gone"}, {"load": "Node/gone"}, {"manifest": "hello"}):
+            text, _ = ui.show(release="team-x/train-1", **wrong)
+            assert title_of(text) == "8 devices: 1 held, 7 free, if claim team-x/train-1 is released"
+            assert '<header class="error">' in text
 
     @pytest.mark.parametrize(
         ("field", "value", "said"),
@@ -601,6 +645,12 @@ def test_commands_name_the_context_of_the_cluster() -> None:
         (Trial(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
     ):
         assert snapshot.changed(trial).changes[0].command.startswith(command)
+
+
+def test_it_needs_no_more_than_flask() -> None:
+    lacking = "uvloop", "httptools", "prometheus_client", "cryptography"
+    code = f"import sys; sys.modules.update(dict.fromkeys({lacking})); import webhook.cli.ui"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @each_row("port", ["-1", "99999", "9" * 30])

@@ -20,6 +20,7 @@ from webhook.cli import kubectl as plugin
 from webhook.cluster import live
 from webhook.cluster.errors import ClusterError
 from webhook.objects import JSONObject
+from webhook.sources.running import output_of
 
 pytestmark = pytest.mark.process
 
@@ -212,6 +213,22 @@ def test_what_kubectl_leaves_running_is_not_waited_for(tmp_path: Path, monkeypat
     began = time.monotonic()
     assert draguard("simulate", "--live").out.startswith(PENDING)
     assert time.monotonic() - began < 20
+
+
+def test_what_a_program_prints_as_it_ends_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe, runs = subprocess.PIPE, iter([True])
+    with subprocess.Popen(["/bin/cat"], stdin=pipe, stdout=pipe, stderr=pipe) as program:
+
+        def poll() -> int | None:
+            if next(runs, False):
+                return None
+            if program.stdin and not program.stdin.closed:
+                program.stdin.write(b"last words")
+                program.stdin.close()
+            return program.wait()
+
+        monkeypatch.setattr(program, "poll", poll)
+        assert output_of(program, lambda _: None) == (b"last words", b"")
 
 
 def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

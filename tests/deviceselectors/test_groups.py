@@ -38,6 +38,8 @@ VALUES: list[dict[str, Any]] = [
     {"attributes": {f"{DRIVER}/x": {"string": "a"}}, "capacity": {f"{DRIVER}/m": {"value": "2Gi"}}},
     {"attributes": {"x": {"int": 1}}},
     {"attributes": {"x": {"bool": True}}},
+    {"attributes": {"x": {"strings": ["a", "b"]}}},
+    {"attributes": {"x": {"ints": [1]}}},
     {"attributes": {"x": {"version": "1.2.3"}}},
     {"attributes": {"x": {"version": "1.2.3+build"}}},
     {"attributes": {"x": {"version": "no version"}}},

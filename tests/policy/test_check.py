@@ -111,6 +111,7 @@ def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: tuple
     [
         {"apiGroups": ["*"]},
         {"apiGroups": ["example.com"], "resources": ["quotas"]},
+        {"apiGroups": ["serving.knative.dev"], "resources": ["services"]},
         {"resources": ["*"]},
         {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"]},
         {"resources": ["pods/log", "pods/status"]},

@@ -165,7 +165,7 @@ def test_each_state_has_a_sign_besides_its_colour() -> None:
     frame = re.search(r'<span title="whole: memory 20Gi left">(.*?)</span>', text)
     assert frame
     assert re.findall("part-[0-9]+gi", frame[1]) == ["part-60gi", "part-20gi", "part-40gi"]
-    assert "zone-1 · 1 node · " in text
+    assert "zone-1 · 1 node × " in text  # noqa: RUF001 - it multiplies
     assert "1 pool for several nodes" in text
     assert "1 node without devices" in text
 
@@ -189,7 +189,7 @@ class TestPods:
             for stage in ("seen", "ofClass", "selected", "free"):
                 total[stage] += group["count"] * group["requests"][0][stage]
         labels = {
-            "seen": "on nodes that take the pod but for devices",
+            "seen": "on nodes that fit the pod, devices aside",
             "ofClass": "of the class",
             "selected": "with memory &gt;= 80Gi",
             "free": "free",
@@ -251,11 +251,11 @@ class TestPods:
 
     def test_pods_that_fit_are_listed_with_their_devices_marked(self) -> None:
         text, page = drawn("simulate", *STORY)
-        assert page.shown("1 given in this simulation") == 1
+        assert page.shown("1 allocated in this simulation") == 1
         assert "3 pods: 1 scheduled, 2 pending" in text.partition("</header>")[0]
         assert 'team-y/inference-XXXXX-0 → <a href="#n1">node-b</a>' in text
         (given,) = [title for _, classes, title in page.cells if "g" in classes]
-        assert given == "gpu-1: free; given to team-y/inference-XXXXX-0 in this simulation"
+        assert given == "gpu-1: free; allocated to team-y/inference-XXXXX-0 in this simulation"
 
     def test_pods_alike_are_one_story(self) -> None:
         text, page = drawn("simulate", *STORY)
@@ -275,7 +275,7 @@ class TestPods:
         made = [each for name in names for each in (claim(name, requests=[asked]), pod(name, [name], "Pending", ""))]
         objects = listed(node(), shared, device_class(), *made)
         text, _ = drawn("simulate", "--cluster", "-", "--kubernetes-version=1.36", stdin=objects)
-        assert "given to default/one, default/other in this simulation" in text
+        assert "allocated to default/one, default/other in this simulation" in text
 
     def test_pods_that_are_pending_for_other_reasons_are_drawn_while_letters_are_left(
         self, monkeypatch: pytest.MonkeyPatch

@@ -126,7 +126,8 @@ def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group
 
 
 def _attribute(content: Content, name: Named) -> tuple[tuple[str, Any], ...]:
-    return tuple((named(content.attributes, content.driver, name) or {}).items())
+    value = named(content.attributes, content.driver, name) or {}
+    return tuple((kind, tuple(each) if isinstance(each, list) else each) for kind, each in value.items())
 
 
 def _largest_first(groups: list[Group]) -> list[Group]:

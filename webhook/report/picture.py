@@ -308,7 +308,7 @@ class Picture:
             yield f'<p class="quiet">… and {more} more that are pending for other reasons</p>'
         if placed := self._stories[len(pending) :]:
             yield f'<article class="fine"><details{" open" * (len(placed) <= _MANY)}><summary>'
-            yield f"{counted(len(placed), 'pod')} with a node</summary><ul>"
+            yield f"{counted(len(placed), 'pod')} scheduled</summary><ul>"
             for story in placed[:_STORIES_MAX]:
                 notes = "".join(f'<br><span class="quiet">{_text(note)}</span>' for note in story.notes)
                 yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
@@ -349,7 +349,7 @@ class Picture:
 
     def _legend(self) -> Iterator[str]:
         sums = summed(self.rows)
-        before = ", before pods get some in this simulation" * bool(self._given)
+        before = ", before this simulation allocates some" * bool(self._given)
         yield f"<fieldset><legend>Devices{before}</legend>{self._look(f'all {sums.total:,}')}"
         yield self._look(f"{sums.held:,} held", "b", sample="<b></b>")
         yield self._look(f"{sums.free:,} free", "i", sample="<i></i>")
@@ -359,7 +359,7 @@ class Picture:
         marks = {
             "t": ("tainted", sum(bool(row.taints) for row in self.rows)),
             "u": ("unhealthy", sum(map(_is_ill, self.rows))),
-            "g": ("given in this simulation", sum(_id(row) in self._given for row in self.rows)),
+            "g": ("allocated in this simulation", sum(_id(row) in self._given for row in self.rows)),
             "f": ("with findings", sum(_id(row) in self._marks for row in self.rows)),
             "m": ("that the answer is about", sum(_id(row) in self._meant for row in self.rows)),
         }
@@ -442,7 +442,7 @@ class Picture:
             if stage <= _OF_REQUEST or number != before:  # others rule out nothing
                 passing = [f".{begin}{each}" for each in range(stage, len(stages) + 1)]
                 bar = f'<u class="l{round(_BARS * number / whole) if whole else 0}"></u>'
-                said = _text(label or "on nodes that take the pod but for devices")
+                said = _text(label or "on nodes that fit the pod, devices aside")
                 yield self._look(f"{number:,} {said}", *passing, sample=bar)
             before = number
         for key, what in (("constrained", request["constraint"]), ("together", "the counters that they share")):
@@ -465,8 +465,10 @@ class Picture:
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
             what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
             sums = summed(row for box in boxes for row in self._boxes[box])
+            if kind.strip():
+                what += f" × {f'({kind})' if ', ' in kind else kind}"  # noqa: RUF001 - it multiplies
             stranded = f", {sums.stranded:,} of them stranded" * bool(sums.stranded)
-            yield f'<details open class="group"><summary><h2>{_text(" · ".join(filter(str.strip, (zone, what, kind))))}'
+            yield f'<details open class="group"><summary><h2>{_text(" · ".join(filter(None, (zone, what))))}'
             yield f"</h2> {sums.total:,} devices: {sums.held:,} held, {sums.free:,} free{stranded}</summary>"
             cells = max(len(self._boxes[box]) for box in boxes)
             for start in range(0, len(boxes), _TOGETHER):
@@ -551,7 +553,7 @@ class Picture:
         parts = (
             f"held by {holders(row)}" if row.claims else row.state,
             row.why,
-            f"given to {given} in this simulation" if given else "",
+            f"allocated to {given} in this simulation" if given else "",
             left_of(row),
             *(f"taint {each}" for each in row.taints if row.reason != "taint"),
             row.health,

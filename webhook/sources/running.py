@@ -161,11 +161,12 @@ def output_of(
         for descriptor in read:
             waiting.register(descriptor, selectors.EVENT_READ)
         while waiting.get_map():
+            has_ended = process.poll() is not None  # asked first, as it may print until it ends
             ready = waiting.select(_EVERY)
             passed = monotonic() - start
             tell(int(passed))
             if not ready:
-                if process.poll() is not None:  # what it has started may keep its output open
+                if has_ended:  # what it has started may keep its output open
                     break
                 if hear:
                     hear(bytes(read[process.stderr.fileno()]))

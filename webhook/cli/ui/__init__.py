@@ -5,12 +5,14 @@ It listens on loopback only, writes nothing to a cluster, and answers only those
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from contextlib import suppress
 from hmac import compare_digest
 from importlib import resources
 from secrets import token_urlsafe
+from socket import create_server, socket
 from threading import Lock
 from time import monotonic
 from typing import Any, Final
@@ -22,7 +24,6 @@ from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceed
 from webhook.cli.console import show_lines
 from webhook.cli.ui.form import page
 from webhook.cli.ui.trial import Snapshot, Trial
-from webhook.server import ServerError, listen
 from webhook.usage import UsageError
 
 HOST: Final = "127.0.0.1"
@@ -42,11 +43,7 @@ _HEADERS: Final = {
 
 def run(arguments: Namespace) -> int:
     """Serve the page until Ctrl-C or SIGTERM."""
-    try:
-        listener = listen(HOST, arguments.port)
-    except ServerError as error:
-        raise UsageError(str(error)) from error
-    with listener:
+    with _listen(arguments.port) as listener:
         pages = Pages(arguments, token_urlsafe())
         server = make_server(HOST, 0, pages.app, threaded=True, request_handler=_Quiet, fd=listener.fileno())
         pages.address = f"{HOST}:{server.port}"
@@ -55,6 +52,21 @@ def run(arguments: Namespace) -> int:
         with suppress(KeyboardInterrupt):
             server.serve_forever()
     return 0
+
+
+def _listen(port: int) -> socket:
+    """Open the socket to serve on; webhook.server has one for more than a person, but needs more than Flask.
+
+    Raises:
+        UsageError: The port is none, or is in use.
+    """
+    if port not in range(1 << 16):
+        raise UsageError(f"cannot listen on port {port}: give --port 1 to 65535, or 0 for a free one")
+    try:
+        return create_server((HOST, port))
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(f"cannot listen on {HOST} port {port}: {reason}: give another --port") from error
 
 
 class Pages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from itertools import chain, islice
 from time import monotonic
@@ -11,13 +11,12 @@ from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.simulated import Limit, Prepared, Words, answer_all, fitted, pod_of, prepare
-from webhook.cli.ui.trial import CHOSEN, SHOWN, Change, Changed, Snapshot, Trial, objects_of, users_of, with_change
+from webhook.cli.ui.trial import CHOSEN, SHOWN, Changed, Snapshot, Trial, objects_of, users_of, with_change
 from webhook.devices import summary
 from webhook.documents import parse
 from webhook.documents.dump import dump
 from webhook.inventory import KINDS
 from webhook.objects import full_name_of, name_of, text
-from webhook.references.rules import listed
 from webhook.report.html import pictured
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, level_of
@@ -27,6 +26,8 @@ from webhook.usage import UsageError
 
 _FIT: Final = "“how many of these fit”"
 _GIVE: Final = "paste pods, workloads or claims, or choose some of the cluster"
+_SAID_MAX: Final = 5
+"""The most changes that the heading tells."""
 _LISTED_MAX: Final = 5_000
 """The most names that a field suggests."""
 _NAMES_MAX: Final = 500
@@ -51,20 +52,22 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
         unread: Why the cluster was not read again.
     """
     found, complaint, made = None, "", ""
+    changed = Changed(snapshot.inventory, [], [], {}, {})
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
+            changed = snapshot.changed(trial)
             if trial.load:
                 loaded = dump(map(snapshot.chosen, trial.load))
                 before = f"{trial.manifest.rstrip()}\n---\n" if trial.manifest.strip() else ""
                 trial = trial._replace(manifest=before + loaded, load=())
-            found = _Result(snapshot, snapshot.changed(trial), trial)
+            found = _Result(snapshot, changed._replace(inventory=changed.inventory.copy()), trial)
             if trial.make:
                 trial, made = found.with_change(snapshot, trial)
                 found = _Result(snapshot, snapshot.changed(trial), trial)
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-    found = found or _Result(snapshot, Changed(snapshot.inventory, (), ()), Trial())
+    found = found or _Result(snapshot, changed._replace(evicted=[]), Trial())
     changed = found.changed
     picture = found.page.picture(found.answers)
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
@@ -81,13 +84,16 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
     if found.answers:
         told.append(NOT_SIMULATED)
     said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, made, *found.said)))
-    form = [*said, *_form(snapshot, trial, changed.changes)]
+    form = [*said, *_form(snapshot, trial, changed)]
     title = found.summary or summary(picture.rows)
     if made:
         title += f", {made.partition(chr(10))[0]}"
     if changed.changes:
-        title += f", if {listed([each.said for each in changed.changes])}"
+        tried = [each.said for each in changed.changes]
+        more = [f"and {len(tried) - _SAID_MAX} more"] * (len(tried) > _SAID_MAX)
+        title += f", if {'; '.join([*tried[:_SAID_MAX], *more])}"
     level = "warning" if found.level == "fine" and (unread or snapshot.notes) else found.level
+    level = "error" if complaint or changed.wrong else level
     return "\n".join(pictured(picture, title, level, told, form=form, script="ui.js"))
 
 
@@ -136,6 +142,7 @@ class _Result:
                 words=Words(_FIT, _GIVE),
             )
             self.said += ["\n".join(as_text(report.findings))]
+            self.level = "error" if ready is None else "fine"
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
         self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
@@ -172,18 +179,18 @@ class _Result:
             for help_, (_, made) in zip(answer["why"]["help"], overlay.helps if overlay else (), strict=False):
                 said = help_["change"]
                 if overlay and made and f"{answer['namespace']}/{answer['name']}: {said}" == trial.make:
-                    manifest = with_change(trial.manifest, overlay, made, self._inventory, snapshot)
-                    lines = unified_diff(trial.manifest.splitlines(), manifest.splitlines(), lineterm="", n=0)
+                    before, manifest = with_change(trial.manifest, overlay, made, self._inventory, snapshot)
+                    lines = unified_diff(before.splitlines(), manifest.splitlines(), lineterm="", n=0)
                     changed = (each for each in islice(lines, 2, None) if not each.startswith("@@"))
                     return trial._replace(manifest=manifest), "\n".join([said, *changed])
         raise UsageError(f"{trial.make}: this would not help any more")
 
 
-def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterator[str]:
+def _form(snapshot: Snapshot, trial: Trial, changed: Changed) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield f'<input type="hidden" name="read" value="{snapshot.number}">'
     yield "<fieldset><legend>Which devices match?</legend>"
-    yield '<p class="quiet">of all devices here, also those of added nodes; it chooses none for pods</p>'
+    yield '<p class="quiet">of all devices here, also those of added nodes; pods do not get this selector</p>'
     yield _area("selector", "a selector", 3, trial.selector)
     yield '<output id="said"></output><div id="names">'
     yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in islice(snapshot.names(), _NAMES_MAX))
@@ -194,15 +201,16 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
     yield from _field("pods", "a pod, workload or claim of the cluster", "askable", trial.pods)
     yield _check("pending", "1", "all pending pods", is_on=trial.pending)
     yield _check("fit", "1", "how many of these fit", is_on=trial.fit)
-    changes = [*changes]
+    changes = changed.changes
     is_open = " open" * bool(trial.changes or trial.load or changes)
     yield f"</details></fieldset><fieldset><details{is_open}><summary>What if?</summary>"
     for each in changes:
         yield _check(each.field, each.value, each.said, is_on=True) if each.field else f"<p>{_text(each.said)}</p>"
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
-    made = {each.field for each in changes}
+    made = {(each.field, each.value) for each in changes}
     for name, (label, suggested) in _FIELDS.items():
-        yield from _field(name, label, suggested, () if name in made else getattr(trial, name))
+        left = [each for each in getattr(trial, name) if (name, each) not in made]
+        yield from _field(name, label, suggested, left, changed.wrong)
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'
     yield f"{_check('every', '10', 'every 10 seconds', is_on=False)}</p>"
@@ -219,11 +227,16 @@ def _form(snapshot: Snapshot, trial: Trial, changes: Iterable[Change]) -> Iterat
         yield f'<datalist id="{name}">{"".join(options)}</datalist>'
 
 
-def _field(name: str, label: str, listed: str, values: Sequence[str]) -> Iterator[str]:
+def _field(
+    name: str, label: str, listed: str, values: Sequence[str], wrong: Mapping[tuple[str, str], str] = {}
+) -> Iterator[str]:
     for place, value in enumerate((*values, "")):
         shown = f'value="{_text(value)}" ' if value else ""
+        error = wrong.get((name, value), "")
+        shown += 'aria-invalid="true" ' * bool(error)
         number = f" ({place + 1})" * bool(place)
         yield f'<label>{label}{number}<input name="{name}" {shown}list="{listed}" autocomplete="off"></label>'
+        yield f'<pre class="said">{_text(error)}</pre>' * bool(error)
 
 
 def _area(name: str, label: str, rows: int, value: str) -> str:

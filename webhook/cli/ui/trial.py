@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import count, islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.allocation.devices import Catalog
-from webhook.api.conversion import convert, to_v1
+from webhook.api.conversion import ConversionError, convert, to_v1
 from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
@@ -61,6 +61,8 @@ SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod"
 """The kinds of objects that can be changed."""
 _FIXED: Final = ("Pod", "Job")
 """The kinds of objects whose pods the API server lets nobody change."""
+_PLAIN: Final = ("Pod", *CLAIMS)
+"""The kinds of objects that can be created anew from their manifests."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
 _STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
 """What manifests keep of an object's metadata, and of its status."""
@@ -147,12 +149,14 @@ class Changed(NamedTuple):
     Args:
         evicted: The pods that look for another node.
         copied: The pools whose devices added nodes have, by the pools of these.
+        wrong: Why changes are left out, by field and value.
     """
 
     inventory: Inventory
-    changes: Sequence[Change]
-    evicted: Sequence[str]
-    copied: Mapping[str, str] = {}
+    changes: list[Change]
+    evicted: list[str]
+    copied: dict[str, str]
+    wrong: dict[tuple[str, str], str]
 
 
 class Snapshot:
@@ -271,21 +275,23 @@ class Snapshot:
             if old is None or text(data, "metadata", "uid") != text(old, "metadata", "uid"):
                 continue
             try:
-                after = self.shown(Inventory().take(data) or data)  # as the cluster's objects are held
-            except MalformedError:
+                taken = Inventory().take(data)  # as the cluster's objects are held
+                after = self.shown(taken) if taken else None
+            except (MalformedError, ConversionError):
+                after = None
+            if after is None:
                 continue  # the simulation tells
             before = self.shown(old)
+            if self._refused(after):
+                continue  # the simulation tells
             if operations := difference(before, after):
-                said = f"{kind} {full_name_of(old) if mapping(old, 'metadata').get('namespace') else name} is changed"
+                said = f"{kind} {full_name_of(old) if mapping(old, 'metadata').get('namespace') else name}"
                 yield self._edit(before, after, operations, said)
 
-    def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], said: str) -> Change:
+    def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], name: str) -> Change:
         """Return a change of an object, with the commands that make it."""
-        stated = dict(self.settings.stated) or None
-        problems = review(after, before, kubernetes=str(self.settings), feature_gates=stated).problems
-        refused = next((f" ({each.field}: {each.message})" for each in problems if each.level == ERROR), "")
-        if refused or text(before, "kind") in _FIXED:
-            return Change("", "", f"{said}, which the API server refuses{refused}: create it anew", "")
+        if text(before, "kind") in _FIXED or self._refused(after, before):
+            return Change("", "", f"{name} is created anew", self._anew(before, after))
         namespace = text(before, "metadata", "namespace")
         where = f"{text(before, 'kind').lower()} {quote(name_of(before))}{f' -n {quote(namespace)}' * bool(namespace)}"
         commands = []
@@ -293,48 +299,72 @@ class Snapshot:
             if some := [each for each in operations if each["path"].startswith("/status") == is_status]:
                 patch = quote(json.dumps(some))
                 commands.append(self.inventory.kubectl(f"patch {where}{option} --type json -p {patch}"))
-        return Change("", "", said, "\n".join(commands))
+        return Change("", "", f"{name} is changed", "\n".join(commands))
+
+    def _refused(self, after: JSONObject, before: JSONObject | None = None) -> bool:
+        """Tell whether the API server refuses an object, or its change."""
+        stated = dict(self.settings.stated) or None
+        problems = review(after, before, kubernetes=str(self.settings), feature_gates=stated).problems
+        return any(each.level == ERROR for each in problems)
+
+    def _anew(self, before: JSONObject, after: JSONObject) -> str:
+        """Return the commands that delete an object and create it anew; empty if its controller does that."""
+        kind, metadata = text(before, "kind"), mapping(before, "metadata")
+        if kind not in _PLAIN or items(metadata, "ownerReferences"):
+            return ""
+        name, namespace = name_of(before), namespace_of(before)
+        kept = {key: value for key, value in mapping(after, "metadata").items() if key != "uid"}
+        created = {key: value for key, value in {**after, "metadata": kept}.items() if key != "status"}
+        commands = (
+            self._deletion(name, namespace) if kind == CLAIMS[0] else "",
+            self.inventory.kubectl(f"delete {kind.lower()} {quote(name)} -n {quote(namespace)}"),
+            f"printf %s {quote(json.dumps(created))} | {self.inventory.kubectl('create -f -')}",
+        )
+        return "\n".join(filter(None, commands))
 
     # -- changes
 
     def changed(self, trial: Trial) -> Changed:
-        """Change the objects as a trial asks for.
+        """Change the objects as a trial asks for; a change that names what is not there is left out."""
+        changed = Changed(self.inventory.copy(), [], [], {}, {})
+        for field in CHANGES:
+            for value in getattr(trial, field):
+                check_deadline()
+                try:
+                    changed.changes.append(Change(field, value, *self._change(changed, field, value)))
+                except UsageError as error:
+                    changed.wrong[field, value] = str(error)
+        return changed
+
+    def _change(self, changed: Changed, field: str, value: str) -> tuple[str, str]:
+        """Change the objects as a field asks for; return the change in words, and how to make it.
 
         Raises:
-            UsageError: A change names what is not there.
+            UsageError: It names what is not there.
         """
-        inventory, changes, evicted = self.inventory.copy(), list[Change](), list[str]()
-        copied: dict[str, str] = {}
-        added = 0
-        for name in trial.drain:
-            check_deadline()
-            moved, deleted = _drain(inventory, name)
-            evicted += moved
-            said = f"node {name} is drained"
+        inventory, before = changed.inventory, [each.value for each in changed.changes if each.field == field]
+        if field == "drain":
+            moved, deleted = _drain(inventory, value)
+            changed.evicted.extend(moved)
+            said = f"node {value} is drained"
             if deleted:
                 said += f" with --force, which deletes pods without a controller for good: {listed(deleted)}"
-            command = inventory.kubectl(f"drain {quote(name)} --ignore-daemonsets --delete-emptydir-data")
-            changes.append(Change("drain", name, said, command + " --force" * bool(deleted)))
-        for stated in trial.add:
-            name, star, number = stated.partition("*")
-            copies = int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
-            added += copies
-            if not 0 < copies <= added <= _COPIES_MAX:
-                raise UsageError(f"{stated}: add 1 to {_COPIES_MAX} nodes in all, such as {name}*3")
-            copied |= self._add(inventory, name, copies)
-            said = f"{counted(copies, 'more node')} like {name} {'is' if copies == 1 else 'are'} added"
-            changes.append(Change("add", stated, said, ""))
-        for name in trial.release:
-            check_deadline()
-            namespace, _, claim = name.rpartition("/")
+            command = inventory.kubectl(f"drain {quote(value)} --ignore-daemonsets --delete-emptydir-data")
+            return said, command + " --force" * bool(deleted)
+        if field == "add":
+            name, copies = value.partition("*")[0], _copies(value)
+            if not 0 < copies <= copies + sum(map(_copies, before)) <= _COPIES_MAX:
+                raise UsageError(f"{value}: add 1 to {_COPIES_MAX} nodes in all, such as {name}*3")
+            changed.copied.update(self._add(inventory, name, copies))
+            return f"{counted(copies, 'more node')} like {name} {'is' if copies == 1 else 'are'} added", ""
+        if field == "release":
+            namespace, _, claim = value.rpartition("/")
             _known(inventory, "ResourceClaim", claim, namespace or DEFAULT_NAMESPACE)
-            what_if(Namespace(without=(), release=[name]), inventory, DEFAULT_NAMESPACE)
-            changes.append(Change("release", name, f"claim {name} is released", self._deletion(claim, namespace)))
-        for place, name in enumerate(trial.taint, 1):
-            rule = _rule(name, place, self.places, self.settings)
-            inventory.add(rule)
-            changes.append(Change("taint", name, f"device {name} is tainted", dump([rule])))
-        return Changed(inventory, changes, evicted, copied)
+            what_if(Namespace(without=(), release=[value]), inventory, DEFAULT_NAMESPACE)
+            return f"claim {value} is released", self._deletion(claim, namespace)
+        rule = _rule(value, len(before) + 1, self.places, self.settings)
+        inventory.add(rule)
+        return f"device {value} is tainted", dump([rule])
 
     def _add(self, inventory: Inventory, name: str, copies: int) -> dict[str, str]:
         """Add nodes like one as it was, with the slices that are its own; return the pools, with their originals."""
@@ -395,8 +425,12 @@ def users_of(objects: Iterable[JSONObject]) -> Iterator[JSONObject]:
             yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventory, snapshot: Snapshot) -> str:
-    """Write a change that would help a pod into a manifest; objects of the cluster are added to it.
+def with_change(
+    manifest: str, overlay: Overlay, made: Made, inventory: Inventory, snapshot: Snapshot
+) -> tuple[str, str]:
+    """Write a change that would help a pod into a manifest; return it without and with the change.
+
+    Objects of the cluster that change are added to it.
 
     Args:
         overlay: That of the pod.
@@ -408,7 +442,7 @@ def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventor
     read = parse(manifest, "the manifest") if manifest.strip() else ()
     documents = [each for each in read if not isinstance(each, Unreadable)]
     objects = [each.data for each in documents]
-    added: list[JSONObject] = []
+    added, originals = list[JSONObject](), list[JSONObject]()
     find = snapshot.inventory.find
     for old, new in _edits(overlay.pod, made, inventory):
         owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
@@ -417,11 +451,15 @@ def with_change(manifest: str, overlay: Overlay, made: Made, inventory: Inventor
         if place is not None:
             objects[place] = _rewritten(objects[place], old, new)
         elif stored := next(filter(None, (find(*each, namespace_of(old)) or find(*each) for each in wanted)), None):
-            added.append(_rewritten(snapshot.shown(stored), old, new))
+            originals.append(snapshot.shown(stored))
+            added.append(_rewritten(originals[-1], old, new))
         else:
             raise UsageError(f"{' '.join(wanted[0])} is not in the manifest as it is: make this change by hand")
-    text_ = with_objects(documents, objects)
-    return "---\n".join(filter(None, (text_ and f"{text_.rstrip()}\n", dump(added))))
+    written = (manifest, originals), (with_objects(documents, objects), added)
+    before, after = (
+        "---\n".join(filter(None, (text_.strip() and f"{text_.rstrip()}\n", dump(each)))) for text_, each in written
+    )
+    return before, after
 
 
 def _is_one(obj: Any, wanted: Sequence[tuple[str, str]], namespace: str) -> bool:
@@ -493,6 +531,12 @@ def _merged(written: Any, old: Any, new: Any) -> Any:
     if isinstance(written, list) and len(written) == len(old or ()) == len(new):
         return [_merged(*each) for each in zip(written, old, new, strict=True)]
     return new
+
+
+def _copies(stated: str) -> int:
+    """Return how many nodes are added; 0 if that is no number in range."""
+    _, star, number = stated.partition("*")
+    return int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
 
 
 def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:

@@ -398,7 +398,7 @@ def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unknown-resource", path, message, _group_meant(group, kinds))
             continue
         near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
-        if {name for name, _ in rule.resources}.intersection(kinds.resources(near)):
+        if near and {name for name, _ in rule.resources}.intersection(kinds.resources(near)):
             message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
 
