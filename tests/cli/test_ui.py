@@ -212,7 +212,12 @@ class TestPods:
         text, page = ui.show(manifest=STORY, fit="1")
         assert simulated("--fit")["pods"] == 1
         assert "1 pod like team-y/inference-XXXXX-0 fits" in text
-        assert "then no node takes another" in text
+        assert page.shown("1 allocated in this simulation") == 1
+        assert "team-y/inference-XXXXX-0-0 → " in text
+        assert "<h3>team-y/inference-XXXXX-0-1</h3>" in text
+        (sent,) = re.findall(r'<button name="make" value="(.*?)">', text)
+        text, _ = ui.show(manifest=STORY, fit="1", make=unescape(sent))
+        assert "5 pods like team-y/inference-XXXXX-0 fit, with memory >= 40Gi in request gpu" in title_of(text)
         assert page.shown("3 held") == 3
 
     def test_a_pod_of_the_cluster_is_chosen(self, tmp_path: Path) -> None:
@@ -252,7 +257,7 @@ class TestPods:
         for fields in ({"pods": chosen}, {"manifest": pasted}, {"load": chosen}):
             text, _ = ui.show(**fields)
             assert title_of(text) == ("1 pod: 1 pending" if is_claim else "1 pod: 1 scheduled")
-            assert "default/user-of-gpu" in text
+            assert "Pod default/user-of-gpu is made up, to ask about its claim" in told(text)
         text, _ = ui.show(pods=chosen, fit="1")
         assert title_of(text).startswith(("no pod", "1 pod")[not is_claim])
 
@@ -594,6 +599,15 @@ class TestChanges:
         assert said in text
         assert f'name="{field}" value="{value}"' in text
         assert len(page.cells) == 8
+
+    def test_a_rule_that_the_api_server_does_not_serve_by_default_is_told(self) -> None:
+        for gates, warned in (((), 2), (("--feature-gates=DRADeviceTaintRules=true",), 1)):
+            ui = Ui("--cluster", str(CLUSTER), "--kubernetes-version=1.36", *gates)
+            shown = told(ui.show(taint="gpu.example.com/node-b/gpu-1")[0])
+            assert ("# DeviceTaintRule is served only with the feature gate DRADeviceTaintRules\n" in shown) == (
+                warned > 1
+            )
+            assert "# resource.k8s.io/v1beta2 is served only with --runtime-config" in shown
 
     def test_a_release_without_taint_rules_has_none(self) -> None:
         text, _ = Ui("--cluster", str(CLUSTER), "--kubernetes-version=1.32").show(taint="gpu.example.com/node-b/gpu-1")

@@ -288,5 +288,7 @@ class TestUi:
         page.wait_for_selector("h1:has-text('1 pod: 1 scheduled')")
         assert page.locator("[name=add][type=checkbox]").is_checked()
         assert "default/late → node-00001-copy-1" in page.locator("article.fine li").inner_text()
+        page.locator("[name=add][type=checkbox]").click()
+        page.wait_for_selector("h1:has-text('1 pod: 1 pending')")
         assert seen.said == []
         assert not seen.is_wide

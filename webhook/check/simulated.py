@@ -470,27 +470,47 @@ def _check_fit(workloads: Iterable[JSONObject], counts: str) -> None:
 
 
 def fitted(
-    scheduler: Scheduler, pods: Sequence[JSONObject], limit: Limit, *, quiet: bool, counts: str = _WORDS.fit
+    scheduler: Scheduler,
+    pods: Sequence[JSONObject],
+    limit: Limit,
+    *,
+    quiet: bool,
+    counts: str = _WORDS.fit,
+    page: Page | None = None,
+    answers: list[JSONObject] | None = None,
 ) -> tuple[str, Fit, JSONObject | None]:
     """Count how many pods fit; return their name, the count, and the result of the first that does not fit.
+
+    Args:
+        answers: Receives the results of those that fit.
 
     Raises:
         UsageError: The pods differ.
     """
     if len({json.dumps(pod.get("spec"), sort_keys=True) for pod in pods}) > 1:
         raise UsageError(f"{counts} takes one pod or workload, and there are {len(pods)} different pods")
+
+    def take(placement: Placement) -> None:
+        if answers is not None:
+            answers.append(Answers.brief(placement))
+
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
-        found = fit(scheduler, pods[0], progress)
-        last = _explained(scheduler, found.last, limit) if found.last else None
+        found = fit(scheduler, pods[0], progress, take)
+        last = _explained(scheduler, found.last, limit, page, pods[0]) if found.last else None
     if last is not None:
         last["why"]["notes"] += filter(None, [shared(pods[0])])
     return full_name_of(pods[0]), found, last
 
 
-def _explained(scheduler: Scheduler, placement: Placement, limit: Limit) -> JSONObject:
+def _explained(
+    scheduler: Scheduler, placement: Placement, limit: Limit, page: Page | None, pod: JSONObject
+) -> JSONObject:
     """Return the result of the first copy that does not fit, with the reasons for which there is time."""
     answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
     with suppress(DeadlineExceededError):
-        answer = Answers(scheduler).of(placement)
+        tell = Answers(scheduler)
+        answer = tell.of(placement)
         References(scheduler.cluster).annotate(answer, placement)
+        if page is not None:
+            page.add(answer, placement._replace(pod=pod), tell)  # a change is one of the pod that is copied
     return answer

@@ -6,6 +6,7 @@ import os
 import re
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
@@ -115,7 +116,7 @@ def _again(arguments: Namespace) -> int:
     from webhook.logs import configure
     from webhook.memory import return_freed
     from webhook.server import ServerError, listen
-    from webhook.server.serving import serve_pages
+    from webhook.server.serving import served_pages
 
     suppressions(arguments, [])
     configure(arguments.log_format, arguments.log_level)
@@ -126,10 +127,11 @@ def _again(arguments: Namespace) -> int:
     writer = Writer(api, lambda: election is None or election.leading) if arguments.write_reports else None
     scanner = Scanner(_Look(arguments), arguments.every, writer, election)
     try:
-        if arguments.monitoring_port is not None:
-            host = arguments.monitoring_host or "0.0.0.0"  # noqa: S104 - in its pod
-            serve_pages(scanner.pages(), listen(host, arguments.monitoring_port, "--monitoring-"))
-        scanner.run()
+        with ExitStack() as stack:
+            if (port := arguments.monitoring_port) is not None:
+                host = arguments.monitoring_host or "0.0.0.0"  # noqa: S104 - in its pod
+                stack.enter_context(served_pages(scanner.pages(), listen(host, port, "--monitoring-")))
+            scanner.run()
     except ServerError as error:
         raise UsageError(str(error)) from error
     except KeyboardInterrupt:  # a signal

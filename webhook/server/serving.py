@@ -11,8 +11,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -162,17 +162,32 @@ class Server:
         self.stop(delay)
 
 
-def serve_pages(pages: Pages, listener: socket.socket) -> None:
-    """Serve pages without TLS in a thread of their own, until the process ends."""
+@contextmanager
+def served_pages(pages: Pages, listener: socket.socket) -> Iterator[None]:
+    """Serve pages without TLS in a thread of their own, until the block ends.
+
+    The thread does not outlive the block: an event loop that runs while the interpreter ends may crash it.
+    """
+    ended = threading.Event()
 
     async def serve() -> None:
         port = Port(pages, listener, _of_probes(Limits()), Connection)
         _log.info("metrics and probes on %s", port.url)
-        while True:
+        while not ended.is_set():
             port.look()
             await asyncio.sleep(_TICK)
+        port.close()
+        for each in port.crowd:
+            each.abort()
+        await asyncio.sleep(0)
 
-    threading.Thread(target=lambda: uvloop.run(serve()), name="pages", daemon=True).start()
+    thread = threading.Thread(target=lambda: uvloop.run(serve()), name="pages")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _of_probes(limits: Limits) -> Limits:

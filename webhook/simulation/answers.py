@@ -217,7 +217,12 @@ class Answers:
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
         """Return the result of a pod that was not simulated."""
-        return _answer(Placement(pod, None, None), _why(reason, _nothing(), []))
+        return Answers.brief(Placement(pod, None, None), reason)
+
+    @staticmethod
+    def brief(placement: Placement, reason: str = "") -> dict[str, Any]:
+        """Return the result of a pod without looking for its causes."""
+        return _answer(placement, _why(reason, _nothing(), []))
 
     def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""

@@ -35,7 +35,12 @@ class Fit(NamedTuple):
         return sum(self.nodes.values())
 
 
-def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] = lambda _: None) -> Fit:
+def fit(
+    scheduler: Scheduler,
+    pod: JSONObject,
+    progress: Callable[[int], None] = lambda _: None,
+    take: Callable[[Placement], None] = lambda _: None,
+) -> Fit:
     """Schedule copies of a pod until one does not fit; each gets claims of its own where it has a template.
 
     It ends sooner if the deadline of the budget in force passes.
@@ -43,6 +48,7 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
     Args:
         scheduler: The scheduler; its cluster is full of such pods afterwards.
         progress: Takes the number that fit so far.
+        take: Takes the placement of each copy that fits.
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):
@@ -57,6 +63,7 @@ def fit(scheduler: Scheduler, pod: JSONObject, progress: Callable[[int], None] =
         if node is None:
             return Fit(dict(nodes), placement)
         nodes[node] += 1
+        take(placement)
         progress(number + 1)
     return Fit(dict(nodes), None)
 

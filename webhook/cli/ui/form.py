@@ -145,6 +145,7 @@ class _Result:
             self.level = "error" if ready is None else "fine"
         elif trial.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
+        self.said += [f"Pod {full_name_of(each)} is made up, to ask about its claim" for each in users]
         self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
         if ready is not None:
             self._simulate(ready, arguments)
@@ -155,11 +156,13 @@ class _Result:
         limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
         text = Text(color=False)
         if arguments.fit:
+            copied = [pods.every[index] for index in pods.reported]
             pod, found, last = fitted(
-                scheduler, [pods.every[index] for index in pods.reported], limit, quiet=True, counts=_FIT
+                scheduler, copied, limit, quiet=True, counts=_FIT, page=self.page, answers=self.answers
             )
-            self.summary, *more = text.fit(pod, found, last)
-            self.said += ["\n".join(more), f"more may fit: {limit.passed}" if found.is_cut else ""]
+            self.summary = next(text.fit(pod, found, last))
+            self.level = "fine" if found.pods else "error"
+            self.said += [f"more may fit: {limit.passed}"] * found.is_cut
             return
         if not pods.reported:
             return

@@ -32,7 +32,7 @@ from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.optional import install
 from webhook.policy.change.difference import difference
-from webhook.problem import ERROR
+from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
 from webhook.report.matched import advice
@@ -303,9 +303,12 @@ class Snapshot:
 
     def _refused(self, after: JSONObject, before: JSONObject | None = None) -> bool:
         """Tell whether the API server refuses an object, or its change."""
+        return any(each.level == ERROR for each in self._problems(after, before))
+
+    def _problems(self, obj: JSONObject, old: JSONObject | None = None) -> Sequence[Problem]:
+        """Return what the API server says of an object, or of its change."""
         stated = dict(self.settings.stated) or None
-        problems = review(after, before, kubernetes=str(self.settings), feature_gates=stated).problems
-        return any(each.level == ERROR for each in problems)
+        return review(obj, old, kubernetes=str(self.settings), feature_gates=stated).problems
 
     def _anew(self, before: JSONObject, after: JSONObject) -> str:
         """Return the commands that delete an object and create it anew; empty if its controller does that."""
@@ -364,7 +367,8 @@ class Snapshot:
             return f"claim {value} is released", self._deletion(claim, namespace)
         rule = _rule(value, len(before) + 1, self.places, self.settings)
         inventory.add(rule)
-        return f"device {value} is tainted", dump([rule])
+        warned = "".join(f"# {each.message}\n" for each in self._problems(rule) if each.level == WARNING)
+        return f"device {value} is tainted", warned + dump([rule])
 
     def _add(self, inventory: Inventory, name: str, copies: int) -> dict[str, str]:
         """Add nodes like one as it was, with the slices that are its own; return the pools, with their originals."""

@@ -74,6 +74,10 @@ addEventListener("pagehide", () => {
   sessionStorage.setItem("kept", JSON.stringify({ look: look && label(look), every, y: scrollY }));
 });
 if (kept.y) scrollTo(0, kept.y);
+// A change is taken back by its check mark.
+form.addEventListener("change", ({ target }) => {
+  if (target.matches("[name=drain], [name=add], [name=release], [name=taint]") && target.type === "checkbox") form.requestSubmit();
+});
 let turn = setTimeout(again, 10000);
 function again() {
   turn = setTimeout(again, 10000);
