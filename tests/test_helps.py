@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.command import draguard, findings
@@ -189,6 +191,18 @@ def test_a_test_for_an_attribute_is_shown_on_one_line() -> None:
     several = CLASS.replace(OF_DRIVER, f'|-\n        {OF_DRIVER} &&\n        {model} == "A"')
     done = draguard("validate", "-", stdin=f"{slices}---\n{several}".encode())
     assert f'help: check first: {OF_DRIVER} && has({model}) && {model} == "A"\n' in done.out
+
+
+def test_a_fix_keeps_the_devices_that_lack_the_attribute_of_a_denied_value(tmp_path: Path) -> None:
+    health = 'device.attributes["gpu.example.com"].health'
+    selector = f"          selectors: [{{cel: {{expression: '{health} != \"bad\"'}}}}]\n"
+    slices = SLICE + "  - name: gpu-1\n    attributes:\n      health: {string: bad}\n"
+    manifest = tmp_path / "manifest.yaml"
+    manifest.write_text(f"{slices}---\n{CLASS}---\n{TEMPLATE}{selector}")
+    found = [each for each in findings("validate", manifest) if each["rule"] == "selector-fails"]
+    assert [each["hint"] for each in found] == [f'check first: !has({health}) || {health} != "bad"']
+    assert draguard("validate", "--fix", "--unsafe-fixes", manifest).code == 0
+    assert f'!has({health}) || {health} != "bad"' in manifest.read_text()
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,15 @@ class TestMatch:
         guard = 'has(device.attributes["a.b"].i) && …'
         assert (done.code, f"no such key: i ({hint.format(guard)})" in done.out) == (1, True)
 
+    def test_a_denied_value_is_right_for_a_device_without_the_attribute(self) -> None:
+        read = 'device.attributes["gpu.example.com"].health'
+        devices = "[{name: d0, attributes: {health: {string: bad}}}, {name: d1}]"
+        pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
+        spec = f"{{driver: gpu.example.com, nodeName: n0, pool: {pool}, devices: {devices}}}"
+        slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
+        done = draguard("match", "-e", f'{read} != "bad"', "--cluster", "-", stdin=slices.encode())
+        assert f"no such key: health (this device has no health; check first: !has({read}) || …)" in done.out
+
     @each_row(
         ("arguments", "message"),
         [

@@ -207,6 +207,17 @@ class TestNames:
         done = draguard("simulate", "two", "-n", "a", *cluster)
         why = "two: no file and no pod of namespace a has this name: did you mean b/two?"
         assert (done.code, why in done.err) == (2, True)
+        assert draguard("simulate", "b/pod/two", "-q", *cluster).out.startswith("b/two: node-")
+        ask = "give a manifest, or [NAMESPACE/]NAME of a pod of the cluster"
+        for given in ("deployment/serve", "default/deployment/serve", "Deployment/default/serve"):
+            done = draguard("simulate", given, *cluster)
+            assert f"{given}: {ask}: `draguard why {given}` explains the Deployment" in done.err
+        pods[0]["metadata"] = {"name": "serve-1-a", "namespace": "b"}
+        pods[1]["metadata"] = {"name": "serve", "namespace": "jobs"}
+        (tmp_path / "pods.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+        done = draguard("simulate", "b/deployment/serve", *cluster)
+        assert (done.code, f"{ask}: did you mean b/serve-1-a?" in done.err) == (2, True)
+        assert draguard("simulate", "jobs/serve", "-q", *cluster).out.startswith("jobs/serve: node-")
 
 
 @pytest.mark.parametrize("command", [("simulate",), ("simulate", "--fit"), ("match",)])

@@ -164,6 +164,17 @@ class TestSelectors:
         assert set(answer["cells"]) == {1}
         assert "no such key: absent" in answer["reasons"][1]
 
+    @pytest.mark.parametrize(
+        ("read", "advice"),
+        [
+            ('attributes["gpu.example.com"].modle', 'did you mean "model"?'),
+            ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
+        ],
+    )
+    def test_an_error_has_the_advice_that_match_gives_and_what_it_ends(self, ui: Ui, read: str, advice: str) -> None:
+        reason = ui.match(f'device.{read} == "x"')["reasons"][1]
+        assert reason.endswith(f" ({advice}); an error ends scheduling on all nodes")
+
     def test_what_another_tab_has_read_again_is_not_mixed_in(self, tmp_path: Path) -> None:
         ui = opened(tmp_path, node(), slices(device()), device_class())
         (number,) = re.findall(r'name="read" value="(\d+)"', ui.show()[0])

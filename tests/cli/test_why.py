@@ -102,9 +102,9 @@ class TestAsked:
     @each_row(
         ("arguments", "said"),
         [
-            (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or TYPE/NAME, or a manifest"),
+            (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or KIND/NAME, or a manifest"),
             (["node/a", "node/b"], "node/a: one of several: ask about one object at a time"),
-            (["deviceclass/x"], "the types that can be asked about are pod, deployment, statefulset, daemonset, "),
+            (["deviceclass/x"], "the kinds that can be asked about are pod, deployment, statefulset, daemonset, "),
         ],
     )
     def test_what_cannot_be_asked_about(self, arguments: list[str], said: str) -> None:

@@ -364,7 +364,7 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
 @pytest.mark.parametrize(
     ("command", "said", "kept"),
     [
-        ("why", ["usage: kubectl dra why [OPTION...] [POD|TYPE/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
+        ("why", ["usage: kubectl dra why [OPTION...] [POD|KIND/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
         ("ui", ["usage: kubectl dra ui [OPTION...]\n", "kubectl dra ui --live", "draguard itself writes nothing"], 1),
     ],
 )

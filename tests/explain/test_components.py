@@ -67,6 +67,7 @@ SAID = [
         [SCHEDULER],
         "has(device.attributes",
     ),
+    ("no such key: health", [SCHEDULER], "has(device.attributes"),
     ('running "DynamicResources" filter plugin: class c: selector #0: CEL compile error: x', [SCHEDULER], "compile"),
     ('running "DynamicResources" filter plugin: node n: timed out trying to allocate devices', [SCHEDULER], "10 s"),
     ("waiting for binding conditions for device on node node-1", [SCHEDULER], "attached"),

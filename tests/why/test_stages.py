@@ -10,8 +10,9 @@ import pytest
 
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook.inventory import Inventory
+from webhook.inventory.objects import ASKED
 from webhook.objects import JSONObject
-from webhook.why import KINDS, Scene, drivers, explain
+from webhook.why import Scene, drivers, explain
 
 READY = {"type": "Ready", "status": "True"}
 Case = tuple[str, str, list[JSONObject], str, tuple[str, str]]
@@ -1292,7 +1293,7 @@ def answer_of(asked: str, objects: list[JSONObject]) -> JSONObject:
     kind, _, name = asked.rpartition("/")
     inventory = Inventory(objects)
     namespace = "" if kind == "node" else "default"
-    obj = inventory.find(KINDS[kind or "pod"], name, namespace)
+    obj = inventory.find(ASKED[kind or "pod"], name, namespace)
     assert obj is not None
     return explain(Scene(inventory, "1.36.3"), obj, asked)
 

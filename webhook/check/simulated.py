@@ -25,7 +25,7 @@ from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
-from webhook.inventory.objects import CLAIMS
+from webhook.inventory.objects import CLAIMS, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -51,8 +51,6 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
 
-_KINDS: Final = frozenset({"pod", "pods", "po"})
-
 
 def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     """Take paths that are not files for names of pods; return the pods, and leave the other paths.
@@ -68,15 +66,9 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
 
 
 def _may_be_name(path: str) -> bool:
-    namespace, _, name = _without_kind(path).rpartition("/")
+    _, (*namespace, name) = split_kind(path)
     is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
-    return not (is_file or "/" in namespace or dns_subdomain(name, NEWEST))
-
-
-def _without_kind(path: str) -> str:
-    """Leave out the kind of ``pod/NAME``, as kubectl spells it."""
-    kind, slash, name = path.partition("/")
-    return name if slash and kind in _KINDS else path
+    return not (is_file or len(namespace) > 1 or dns_subdomain(name, NEWEST))
 
 
 def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no file and no pod") -> JSONObject:
@@ -86,8 +78,12 @@ def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no
         absent: What has been looked for.
     """
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
-    namespace, _, name = _without_kind(given).rpartition("/")
-    namespace = namespace or only or ""
+    kind, (*before, name) = split_kind(given) if given not in known else ("", given.split("/"))
+    namespace = "".join(before) or only or ""
+    if kind not in {"", "Pod"}:
+        made = _made(namespace or DEFAULT_NAMESPACE, name, known) if kind != "Node" else []
+        hint = f"did you mean {listed(made)}?" if made else f"`draguard why {given}` explains the {kind}"
+        raise UsageError(f"{given}: give a manifest, or [NAMESPACE/]NAME of a pod of the cluster: {hint}")
     same = [each for each in known if each.endswith(f"/{name}")]
     found = [each for each in same if each == f"{namespace or DEFAULT_NAMESPACE}/{name}"]
     if not (found or namespace):
@@ -102,10 +98,19 @@ def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no
 
 def _probable(namespace: str, name: str, known: Sequence[str]) -> list[str]:
     """Return the pods that a name probably means: those that a workload of this name has made, or a similar one."""
-    made = [each for each in known if each.rpartition("/")[2].startswith(f"{name}-")]
+    made = _made("", name, known)
     by_name = {each.partition("/")[2]: each for each in known}
     near = nearest(f"{namespace}/{name}", known) if namespace else by_name.get(nearest(name, by_name), "")
     return made or ([near] if near else [])
+
+
+def _made(namespace: str, name: str, known: Iterable[str]) -> list[str]:
+    """Return the pods, of a namespace unless it is empty, that a workload of a name has made."""
+    return [
+        each
+        for each in known
+        if each.rpartition("/")[2].startswith(f"{name}-") and each.startswith(f"{namespace}/" if namespace else "")
+    ]
 
 
 def _hint(meant: Sequence[str], known: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.inventory import KINDS as BASE
 from webhook.inventory import Inventory
-from webhook.inventory.objects import AROUND
+from webhook.inventory.objects import AROUND, ASKED, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
@@ -33,10 +33,10 @@ from webhook.simulation import release_in
 from webhook.simulation.answers import Answers
 from webhook.spelling import nearest
 from webhook.usage import UsageError
-from webhook.why import KINDS, Scene, explain, gone, subject_of
+from webhook.why import Scene, explain, gone, subject_of
 
 _HELPS_MAX: Final = 5
-_FORMS: Final = "[NAMESPACE/]NAME of a pod or TYPE/NAME"
+_FORMS: Final = "[NAMESPACE/]NAME of a pod or KIND/NAME"
 
 
 class Asked(NamedTuple):
@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> int:
                     f"{path}: a directory: give {_FORMS}, or a manifest; `draguard simulate` takes directories"
                 )
             if (
-                path.partition("/")[0].lower() in KINDS
+                path.partition("/")[0].lower() in ASKED
                 and "/" in path
                 and not os.path.lexists(path)
                 and arguments.paths[1:]
@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> int:
 def _asked(arguments: Namespace) -> Asked | None:
     """Return what the arguments name in the cluster; None if they are manifests, or ask what would be."""
     stated = "/".join(arguments.paths)  # also "pod NAME", as kubectl has it
-    is_pair = len(arguments.paths[1:]) == 1 and arguments.paths[0].lower() in KINDS
+    is_pair = len(arguments.paths[1:]) == 1 and arguments.paths[0].lower() in ASKED
     if (
         len(arguments.paths) != 1 + is_pair
         or arguments.fit
@@ -99,12 +99,7 @@ def _asked(arguments: Namespace) -> Asked | None:
         return None
     if os.path.lexists(stated) or stated.endswith(SUFFIXES):
         return None
-    *before, name = stated.split("/")
-    # The kind may come first, or after the namespace, as the first line has it; a namespace has no dot.
-    kinds = [KINDS.get(each.lower().partition(".")[0], "") for each in before]
-    at = next((place for place in (0, len(before) - 1) if before and kinds[place]), None)
-    kind = kinds[at] if at is not None else ""
-    namespace = [each for place, each in enumerate(before) if place != at]
+    kind, (*namespace, name) = split_kind(stated)
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
         return None
     return Asked(stated, kind or "Pod", name, namespace[0] if namespace else arguments.namespace or "")
@@ -165,7 +160,7 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     alike += [_shown(asked, *each) for each in around if each[1].startswith(f"{asked.name}-")]
     if not alike and (near := nearest(asked.name, [name for _, name in around])):
         alike = [_shown(asked, *each) for each in around if each[1] == near]
-    others = [kind for kind in dict.fromkeys(KINDS.values()) if kind != asked.kind]
+    others = [kind for kind in dict.fromkeys(ASKED.values()) if kind != asked.kind]
     alike += [
         f"{kind.lower().removeprefix('resource')}/{asked.name}"
         for kind in others
@@ -175,8 +170,8 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     if names and not near_by:
         known += f", the cluster has {listed(sorted(_shown(asked, *each) for each in names))}"
     if asked.kind == "Pod" and "/" in asked.stated and not any(space == asked.namespace for space, _ in names):
-        types = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in KINDS.values()))
-        known += f"; the types that can be asked about are {types}"
+        kinds = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
+        known += f"; the kinds that can be asked about are {kinds}"
     hint = f"did you mean {listed(alike)}?" if alike else known
     return f"no file and no {what} of {where} has this name: {hint}"
 

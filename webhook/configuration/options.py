@@ -643,7 +643,7 @@ COMMANDS: Final = {
             "[NAMESPACE/]NAME of a pod of the cluster, or deployment/NAME, statefulset/NAME, daemonset/NAME, "
             "replicaset/NAME, job/NAME, cronjob/NAME, claim/NAME or node/NAME; manifests, and no name, are those of "
             "`draguard simulate`",
-            "POD|TYPE/NAME",
+            "POD|KIND/NAME",
         ),
         *_SIMULATED,
     ),

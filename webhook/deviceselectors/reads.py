@@ -19,6 +19,7 @@ from webhook.cel.syntax.lexer import tokenize
 from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.parts import AND, NOT, OR, Read, holder_of, parts_of, read_of
 from webhook.problem import Advice, Fix
+from webhook.records import NamedTuple
 from webhook.release import Release
 
 CONDITIONAL: Final = "_?_:_"
@@ -196,10 +197,13 @@ _MOST_READS: Final = 16
 _MOST_PLACES: Final = 16
 """The number of tokens that may precede a read in an operand, such as parentheses and names of functions."""
 _OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+_ORDERINGS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan"})
 
 
 def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
-    """Add a test to each part of a selector that reads a name, so that it is false where the device lacks it.
+    """Add a presence test to each condition of a selector that reads a name, for devices that lack it.
 
     Args:
         expression: A selector that compiles.
@@ -210,14 +214,20 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
     """
     for _ in range(_MOST_READS):
         parts = parts_of(expression, release, gates)
-        operand = parts and _first(parts.root, names)
-        if not operand:
-            break
-        tested = _with_presence_test(expression, operand, names, release, gates)
+        tested = parts and _with_presence_test(expression, parts.root, names, release, gates)
         if not tested:
             break
         expression = tested
     return expression
+
+
+def presence_test(root: Expression, name: Name) -> str:
+    """Return the test before the first condition that reads a name without one: ``has(…) && `` or ``!has(…) || ``.
+
+    A condition that denies a value, such as ``x != "a"``, is meant to hold for a device that has none.
+    """
+    first = _first(root, {name})
+    return first[1] if first else ""
 
 
 def _open(node: Expression, names: Collection[Name]) -> list[Read]:
@@ -225,42 +235,95 @@ def _open(node: Expression, names: Collection[Name]) -> list[Read]:
     return [each for each in reads(node) if not each.is_guarded and each[:3] in names]
 
 
-def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, Name] | None:
-    """Find the first condition that reads one of the names without a guard, and the name."""
+class _Condition(NamedTuple):
+    """A condition that ``&&``, ``||``, ``?:`` or ``!`` join.
+
+    Args:
+        parent: The function that joins it; empty if it stands alone.
+        is_denied: Whether the selector asks for the condition to be false.
+    """
+
+    node: Expression
+    parent: str = ""
+    is_denied: bool = False
+
+
+def _first(root: Expression, names: Collection[Name]) -> tuple[_Condition, str] | None:
+    """Find the first condition that reads one of the names without a guard, and the test that it needs."""
     wanted = _open(root, names)
     if not wanted:
         return None
+    holder, domain, name = wanted[0][:3]
     offset = wanted[0].offset
-    operand = next(each for each in _operands(root) if any(read.offset == offset for read in reads(each)))
-    return operand, wanted[0][:3]
+    found = next(each for each in _conditions(root) if any(read.offset == offset for read in reads(each.node)))
+    test = f'has(device.{holder}["{domain}"].{name})'
+    return found, f"!{test} || " if _holds_if_absent(found.node, is_denied=found.is_denied) else f"{test} && "
 
 
-def _operands(node: Expression) -> Iterator[Expression]:
-    """Iterate over the conditions that ``&&``, ``||`` and ``?:`` join."""
+def _conditions(node: Expression, parent: str = "", *, is_denied: bool = False) -> Iterator[_Condition]:
     if isinstance(node, Call) and node.function in {AND, OR, CONDITIONAL}:
-        for each in node.arguments:
-            yield from _operands(each)
+        for place, each in enumerate(node.arguments):
+            is_asked = place == 0 and node.function == CONDITIONAL
+            yield from _conditions(each, node.function, is_denied=is_denied and not is_asked)
+        return
+    inner = node.arguments[0] if isinstance(node, Call) and node.function == NOT else None
+    if isinstance(inner, Call) and inner.function in {AND, OR, CONDITIONAL}:
+        yield from _conditions(inner, is_denied=not is_denied)
     else:
-        yield node
+        yield _Condition(node, parent, is_denied)
+
+
+def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
+    """Tell what the value of a condition has to be where a device lacks what it reads.
+
+    It is that of a value that equals no other: neither less nor greater, and ``!= ""`` asks for any value.
+    """
+    function = node.function if isinstance(node, Call) else ""
+    if isinstance(node, Call) and function == NOT:
+        return not _holds_if_absent(node.arguments[0], is_denied=not is_denied)
+    if function == "_!=_":
+        return not any(isinstance(each, Literal) and each.value == "" for each in node.children())
+    return is_denied and function in _ORDERINGS
 
 
 def _with_presence_test(
-    expression: str, operand: tuple[Expression, Name], names: Collection[Name], release: Release, gates: frozenset[str]
+    expression: str, root: Expression, names: Collection[Name], release: Release, gates: frozenset[str]
 ) -> str:
-    """Write a presence test before a condition; empty if there is no place for it.
+    """Write a presence test before a condition; empty if no name needs one, or there is no place for it.
 
     Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
     the other, from the first name or constant back to the operator before the condition.
     """
-    node, (holder, domain, name) = operand
-    test = f'has(device.{holder}["{domain}"].{name}) && '
-    before = len(_open(parts.root, names)) if (parts := parts_of(expression, release, gates)) else 0
+    first = _first(root, names)
+    if first is None:
+        return ""
+    (node, parent, _), test = first
+    before = len(_open(root, names))
     for place in islice(_places(expression, _start(node)), _MOST_PLACES):
-        tested = f"{expression[:place]}{test}{expression[place:]}"
+        end = _end(expression, place)
+        condition = f"{test}{expression[place:end]}"
+        is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
+        if test.startswith("!") and parent == AND and not is_enclosed:
+            condition = f"({condition})"
+        tested = f"{expression[:place]}{condition}{expression[end:]}"
         parts = parts_of(tested, release, gates)
         if parts and len(_open(parts.root, names)) < before:
             return tested
     return ""
+
+
+def _end(expression: str, start: int) -> int:
+    """Return the end of the condition that begins at a token."""
+    tokens = tokenize(expression, Issues(expression))
+    depth, end, before = 0, start, ""
+    for offset, text in zip(tokens.offsets, tokens.texts, strict=True):
+        if offset < start:
+            continue
+        depth += (text in _OPENING) - (text in _CLOSING)
+        if depth < 0 or (depth == 0 and text in _OPERATORS and before != ".") or text == "<EOF>":
+            break
+        end, before = offset + len(text), text
+    return end
 
 
 def _start(node: Expression) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from shlex import quote
@@ -105,6 +105,19 @@ AROUND: Final = {
 
 CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
 """The kinds that request devices, the only ones whose defaults matter to the scheduler."""
+
+ASKED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
+    **dict.fromkeys(("claim", "claims", "resourceclaim", "resourceclaims"), "ResourceClaim"),
+    **dict.fromkeys(("node", "nodes", "no"), "Node"),
+}
+"""The kinds that may be asked about, by their names on the command line."""
 
 _NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
 
@@ -293,6 +306,18 @@ class Inventory:
 def is_noted(obj: JSONObject) -> bool:
     """Tell whether an object of an inventory is known by its name alone."""
     return "apiVersion" not in obj
+
+
+def split_kind(stated: str) -> tuple[str, list[str]]:
+    """Split KIND/NAME into kind, empty if none is stated, and the rest: the namespace, if one is stated, and the name.
+
+    The kind may come first, or after the namespace, as ``draguard why`` prints it; a namespace has no dot.
+    """
+    *before, name = stated.split("/")
+    kinds = [ASKED.get(each.lower().partition(".")[0], "") for each in before]
+    at = next((place for place in (0, len(before) - 1) if before and kinds[place]), None)
+    rest = [*(each for place, each in enumerate(before) if place != at), name]
+    return "" if at is None else kinds[at], rest
 
 
 def is_claim(obj: JSONObject) -> bool:

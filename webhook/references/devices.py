@@ -92,7 +92,8 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
     A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
     types. The scheduler then rejects the pod, even if another device or node would do; whether it tries that device
-    depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``.
+    depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``;
+    ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
     """
     from webhook.deviceselectors.fleet import lacking  # only with slices at hand
 

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import presence_test, reads
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
 from webhook.references.rules import instead
@@ -72,8 +72,7 @@ def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet,
                 code = {TRUE: "32", ERROR: "1;31"}.get(row.outcome, "33")
                 outcome = colored(outcome, code)
             reason = row.reason if len(row.reason) <= _REASON_MAX else f"{row.reason[:_REASON_MAX]}…"
-            if row.outcome == ERROR and (missing := missing_in(row.reason)):
-                reason += f" ({_lacking(missing, query.query, fleet)})"
+            reason += advice(row.outcome, row.reason, query.query, fleet)
             because = f": {reason}" if reason else ""
             if row.outcome == TRUE and row.unused:
                 because = f": not used, as the pool is {row.unused}"
@@ -81,6 +80,12 @@ def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet,
         if rest := found[_ROWS_MAX:]:
             count = sum(row.devices for row in rest)
             yield f"  and {count} more devices, {rest[0].outcome} for other reasons (--output json has all)"
+
+
+def advice(outcome: str, reason: str, query: Query, fleet: Fleet) -> str:
+    """Suggest, in parentheses, what to change in a selector that fails; empty if nothing is known."""
+    missing = missing_in(reason) if outcome == ERROR else ""
+    return f" ({_lacking(missing, query, fleet)})" if missing else ""
 
 
 def _lacking(name: str, query: Query, fleet: Fleet) -> str:
@@ -91,7 +96,7 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
         return "no device has attributes or capacities"
     domains, names = (list(dict.fromkeys(pair[part] for pair in pairs)) for part in (0, 1))
     written = (text(each, "cel", "expression") for each in (*query.of_class, *query.own))
-    parts = filter(None, (parts_of(each, fleet.release, fleet.gates) for each in written))
+    parts = [parts for each in written if (parts := parts_of(each, fleet.release, fleet.gates))]
     found = [read for each in parts for read in reads(each.root) if read.name == name and not read.is_guarded]
     if unknown := next((read.domain for read in found if read.domain not in domains), ""):
         return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
@@ -102,7 +107,8 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
         pair = read.domain, name
         if pair in published[other] and pair not in published[read.holder]:
             return f'{name} is {_HOLDERS[other]}: device.{other}["{read.domain}"].{name}'
-    asked = next((f': has(device.{read.holder}["{read.domain}"].{name}) && …' for read in found), "")
+    tests = (presence_test(each.root, read[:3]) for each in parts for read in found)
+    asked = next((f": {test}…" for test in tests if test), "")
     return f"this device has no {name}; check first{asked}"
 
 

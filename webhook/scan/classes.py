@@ -105,7 +105,8 @@ def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
             users = uses.get(name_of(each))
             path = ("spec", "selectors", fault.place, "cel", "expression")
             hint = (
-                "test whether the device has the attribute: has(device.attributes[…].name) && …, or .?name.orValue(…)"
+                "test whether the device has the attribute: has(device.attributes[…].name) && …, "
+                "!has(…) || … for !=, or .?name.orValue(…)"
             )
             yield Found(
                 each, message + (f"; used by {_users(users)}" if users else ""), hint, path, "" if users else NOTE

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -25,20 +25,8 @@ from webhook.simulation.nodes import Demand
 from webhook.why import claims, drivers, pending, started, workloads
 from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of
 
-__all__ = ["KINDS", "Scene", "explain", "gone", "pending_by_sort", "subject_of"]
+__all__ = ["Scene", "explain", "gone", "pending_by_sort", "subject_of"]
 
-KINDS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
-    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
-    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
-    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
-    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
-    **dict.fromkeys(("job", "jobs"), "Job"),
-    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
-    **dict.fromkeys(("claim", "claims", "resourceclaim", "resourceclaims"), "ResourceClaim"),
-    **dict.fromkeys(("node", "nodes", "no"), "Node"),
-}
-"""The kinds that may be asked about, by their names on the command line."""
 LONGEST: Final = 400
 """The most characters of the first line."""
 _OBJECTS_MAX: Final = 16

@@ -20,7 +20,8 @@ from webhook.check.simulated import settings_of, what_if
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
-from webhook.deviceselectors.fleet import TRUE, Fleet
+from webhook.deviceselectors.fleet import ERROR as FAILS
+from webhook.deviceselectors.fleet import TRUE, Fleet, Query
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.dump import dump
 from webhook.edit.rewrite import with_objects
@@ -34,6 +35,7 @@ from webhook.policy.change.difference import difference
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import listed
+from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
@@ -221,6 +223,8 @@ class Snapshot:
         for group in self._fleet.sorted_out((), own).groups:
             choice = self._fleet.choose((), own, group.content)
             said = "" if choice.outcome == TRUE else choice.reason or f"the selector is {choice.outcome}"
+            if choice.outcome == FAILS:
+                said += f"{advice(FAILS, said, Query((), own), self._fleet)}; an error ends scheduling on all nodes"
             place = reasons.setdefault(said, len(reasons))
             by_content |= {content.index: place for content in group.contents}
         cells = [by_content.get(content.index, 0) if content else 0 for content in self._contents]
