@@ -483,7 +483,7 @@ class TestFields:
     @pytest.mark.parametrize(
         ("name", "said"),
         [
-            ("Nope/a", "Nope/a: name it as TYPE/NAME or TYPE/NAMESPACE/NAME; types are Node, "),
+            ("Nope/a", "Nope/a: name it as KIND/NAME or KIND/NAMESPACE/NAME; kinds are Node, "),
             ("Node/x", "node x not found: there is node-a"),
             ("ResourceClaim/gone", "claim default/gone not found: there is team-x/train-1"),
         ],

@@ -176,10 +176,6 @@ def served_pages(pages: Pages, listener: socket.socket) -> Iterator[None]:
         while not ended.is_set():
             port.look()
             await asyncio.sleep(_TICK)
-        port.close()
-        for each in port.crowd:
-            each.abort()
-        await asyncio.sleep(0)
 
     thread = threading.Thread(target=lambda: uvloop.run(serve()), name="pages")
     thread.start()

@@ -75,14 +75,14 @@ class Trial(NamedTuple):
 
     Args:
         manifest: Pods, claims and workloads, as YAML or JSON.
-        pods: Pods of the cluster, by name; and its workloads and claims, as ``TYPE/NAMESPACE/NAME``.
+        pods: Pods of the cluster, by name; and its workloads and claims, as ``KIND/NAMESPACE/NAME``.
         pending: Whether all pending pods are asked about.
         fit: Whether to count how many of these pods fit.
         drain: Nodes that are drained.
         add: Nodes of which there are more, each with their number, such as ``node-a*3``.
         release: Claims that are released.
         taint: Devices that are tainted, as ``driver/pool/device``.
-        load: Objects of the cluster whose manifests are to be changed, as ``TYPE/[NAMESPACE/]NAME``.
+        load: Objects of the cluster whose manifests are to be changed, as ``KIND/[NAMESPACE/]NAME``.
         make: The change to make of those that would help a pod, as ``NAMESPACE/POD: CHANGE``.
     """
 
@@ -113,9 +113,8 @@ class Trial(NamedTuple):
             return list(values)
 
         manifest, selector = (form.get(name, "").replace("\r\n", "\n") for name in ("manifest", "selector"))
-        lists: dict[str, Any] = {name: each(name) for name in (*CHANGES, "load")}
-        flags = "pending" in form, "fit" in form
-        return cls(manifest, selector, each("pods"), *flags, make=form.get("make", ""), **lists)
+        more: dict[str, Any] = {name: each(name) for name in (*CHANGES, "load")} | {"make": form.get("make", "")}
+        return cls(manifest, selector, each("pods"), "pending" in form, "fit" in form, **more)
 
     @property
     def changes(self) -> Sequence[str]:
@@ -239,19 +238,19 @@ class Snapshot:
     # -- objects
 
     def choices(self, kinds: Iterable[str]) -> Iterator[str]:
-        """Yield the names of objects, as ``TYPE/[NAMESPACE/]NAME``."""
+        """Yield the names of objects, as ``KIND/[NAMESPACE/]NAME``."""
         for kind in kinds:
             yield from ("/".join(filter(None, (kind, *names))) for names in self.inventory.names(kind))
 
     def chosen(self, stated: str) -> JSONObject:
-        """Return the object of ``TYPE/[NAMESPACE/]NAME`` as a manifest.
+        """Return the object of ``KIND/[NAMESPACE/]NAME`` as a manifest.
 
         Raises:
             UsageError: There is none.
         """
         kind, _, rest = stated.partition("/")
         if kind not in SHOWN:
-            raise UsageError(f"{stated}: name it as TYPE/NAME or TYPE/NAMESPACE/NAME; types are {', '.join(SHOWN)}")
+            raise UsageError(f"{stated}: name it as KIND/NAME or KIND/NAMESPACE/NAME; kinds are {', '.join(SHOWN)}")
         namespace, _, name = rest.rpartition("/")
         is_in_one = any(space for space, _ in self.inventory.names(kind))
         return self.shown(_known(self.inventory, kind, name, (namespace or DEFAULT_NAMESPACE) if is_in_one else ""))
