@@ -68,7 +68,7 @@ class Conflict(NamedTuple):
 def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
     """Find conditions that no device can meet together; None if there are none, or if it is unknown."""
     for path, conditions in by_value(selectors).items():
-        telling = [each for each in conditions if not is_presence(each.part)]  # any value meets the others
+        telling = _telling(conditions)
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
             continue  # for a value that exists
         values = _values(conditions, selectors)
@@ -141,6 +141,11 @@ def _least(
         if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
             return some
     return ()
+
+
+def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
+    """Return the conditions about a value, without those that any value meets."""
+    return [each for each in conditions if not is_presence(each.part)]
 
 
 def is_presence(node: Expression) -> bool:
