@@ -24,7 +24,7 @@ def schema_of(api_version: str, kind: str) -> Structure | None:
     return _schema_of(api_version, kind) if type_of(api_version, kind) else None
 
 
-@cache  # of what is known alone: others may name kinds as they like
+@cache  # of known kinds only: clients choose the names of others
 def _schema_of(api_version: str, kind: str) -> Structure:
     type_: Any = type_of(api_version, kind)
     return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})

@@ -210,7 +210,7 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
         names: The names that it reads and devices may lack.
 
     Returns:
-        The selector; unchanged if there is no place for the test.
+        The selector; unchanged if no test can be added.
     """
     for _ in range(_MOST_READS):
         parts = parts_of(expression, release, gates)
@@ -289,7 +289,7 @@ def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
 def _with_presence_test(
     expression: str, root: Expression, names: Collection[Name], release: Release, gates: frozenset[str]
 ) -> str:
-    """Write a presence test before a condition; empty if no name needs one, or there is no place for it.
+    """Add a presence test before a condition; empty if no name needs a test, or none can be added.
 
     Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
     the other, from the first name or constant back to the operator before the condition.

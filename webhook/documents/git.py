@@ -34,7 +34,7 @@ _ARGUMENTS: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", 
 
 
 class Ignored:
-    """The files and directories that git ignores; none where there is no repository or no git.
+    """The files and directories that git ignores; none without a repository or without git.
 
     Tracked files are not ignored, even if ``.gitignore`` lists them.
 

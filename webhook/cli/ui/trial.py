@@ -60,7 +60,7 @@ CHOSEN: Final = (*_WORKLOADS, *CLAIMS)
 SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod", *CHOSEN)
 """The kinds of objects that can be changed."""
 _FIXED: Final = ("Pod", "Job")
-"""The kinds of objects whose pods the API server lets nobody change."""
+"""The kinds of objects whose pod spec or template is immutable."""
 _PLAIN: Final = ("Pod", *CLAIMS)
 """The kinds of objects that can be created anew from their manifests."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
@@ -537,7 +537,7 @@ def _merged(written: Any, old: Any, new: Any) -> Any:
 
 
 def _copies(stated: str) -> int:
-    """Return how many nodes are added; 0 if that is no number in range."""
+    """Return the number of nodes to add; 0 if it is invalid or out of range."""
     _, star, number = stated.partition("*")
     return int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
 

@@ -123,7 +123,7 @@ def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Seq
     type_, release = type_of(api_version, kind), policies.release
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    known = (api_version, kind) if type_ else ("v1", "")  # others may name kinds as they like
+    known = (api_version, kind) if type_ else ("v1", "")  # unknown kinds share a target: clients choose their names
     everything = compile_struct(type_ or Object, _target(*known, release)).decoding
 
     def decode(value: JSONObject) -> Sequence[Misfit]:

@@ -75,7 +75,7 @@ class Permission(NamedTuple):
 
 
 class Authorizer:
-    """Decides what users may do, by rules of what is allowed."""
+    """Authorizes requests by rules that allow verbs on resources; all else is denied."""
 
     def __init__(self, rules: Iterable[Permission] = ()) -> None:
         self._rules = tuple(rules)
