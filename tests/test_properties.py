@@ -20,7 +20,7 @@ from webhook.engine import prescheduled
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=400)
+EXAMPLES = settings(max_examples=800)
 
 REVIEWS = [each.review for each in recorded()]
 KINDS = [(version, kind) for version, each in VERSIONS.items() for kind in each.kinds]
@@ -80,7 +80,7 @@ def test_no_object_makes_mutate_raise(obj: Any, by: Any, pods: Any) -> None:
 
 
 @given(obj=mutated(OBJECTS), cut=st.integers(0, 400), junk=st.text(max_size=10))
-@settings(EXAMPLES, max_examples=200)
+@settings(EXAMPLES, max_examples=400)
 def test_no_yaml_makes_validate_raise(obj: Any, cut: int, junk: str) -> None:
     text = json.dumps(obj) if cut % 2 else dump([obj])
     spoilt = text[:cut] + junk + text[cut:]

@@ -20,7 +20,7 @@ from webhook.formats import decode_quantity
 Json = dict[str, Any]
 
 EXAMPLES = examples(100)
-MANY = settings(max_examples=500)
+MANY = settings(max_examples=1000)
 randoms = st.randoms(use_true_random=True)
 
 
@@ -89,7 +89,7 @@ def test_whether_claims_fit_does_not_depend_on_their_order_unless_it_is_said(ran
 
 
 @pytest.mark.slow
-@settings(MANY, max_examples=200)  # each takes several times as long
+@settings(MANY, max_examples=400)  # each takes several times as long
 @given(randoms)
 def test_whether_claims_fit_in_many_clusters_does_not_depend_on_their_order(random: Random) -> None:
     check_claims(random)

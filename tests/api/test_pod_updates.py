@@ -500,7 +500,7 @@ values = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=800)
 @given(st.data())
 def test_no_change_makes_an_update_raise(data: st.DataObject) -> None:
     new, old = copy.deepcopy(GATED), copy.deepcopy(GATED)

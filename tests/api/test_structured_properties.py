@@ -79,7 +79,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=350)
+@settings(max_examples=700)
 @given(variations(), requests)
 def test_nothing_raises(obj: dict[str, Any], request_: dict[str, Any]) -> None:
     if request_["old"] is None:

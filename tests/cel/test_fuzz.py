@@ -156,19 +156,19 @@ def compiles(text: str) -> None:
         return
 
 
-@settings(max_examples=250)
+@settings(max_examples=500)
 @given(st.lists(WORDS, max_size=25).map(" ".join))
 def test_no_words_make_the_compiler_fail_otherwise(text: str) -> None:
     compiles(text)
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(st.text(max_size=60))
 def test_no_text_makes_the_compiler_fail_otherwise(text: str) -> None:
     compiles(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=600)
 @given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
 def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: Any, p: Any, *, checked: bool) -> None:
     try:
@@ -225,7 +225,7 @@ SMALL = {
 }
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
 def test_many_small_functions_do_what_one_does(text: str, o: Any, p: Any, *, checked: bool) -> None:
     try:
@@ -367,7 +367,7 @@ def test_the_largest_text_is_compiled() -> None:
     assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(one=JSON, other=JSON, container=st.lists(JSON, max_size=6))
 def test_equality_that_looks_at_the_clock_is_equality(one: Any, other: Any, container: list[Any]) -> None:
     program = ENVIRONMENT.compile("[o == p, o == dyn([p])[0], p in dyn([p]), o in dyn([p])]")

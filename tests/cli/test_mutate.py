@@ -291,7 +291,7 @@ json_values = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=200)
 @given(json_values, json_values)
 def test_any_value_comes_out_as_it_went_in_or_is_a_finding(spec: object, metadata: object) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "other": [metadata]})

@@ -338,7 +338,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=1000)
 @given(
     text=damaged() | st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")),
     options=st.sampled_from([[], ["--output", "json"], ["--color", "always"], ["--kubernetes-version", "1.30"]]),
@@ -350,7 +350,7 @@ def test_no_file_makes_it_fail(text: bytes, options: list[str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(text=damaged())
 def test_no_old_state_makes_it_fail(text: bytes) -> None:
     done = draguard("validate", "--old", "-", ROOT / "examples/fixed", ROOT / "examples/pre-scheduled", stdin=text)

@@ -170,7 +170,7 @@ def cases(file: Path, *, one_of: int = 1) -> Iterator[Case]:
         yield from _cases(file, lines, lambda number: number % one_of == 0, _without_hints)
 
 
-def sample(file: Path, number: int = 60) -> Iterator[Case]:
+def sample(file: Path, number: int = 100) -> Iterator[Case]:
     """Read some cases of a file, the same ones in every run: those whose identifiers have the least hashes."""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         texts = list(lines)

@@ -46,7 +46,7 @@ LINES = st.builds(
     | YAML
     | st.lists(LINES, max_size=7).map(lambda lines: "".join(f"{line}\n" for line in lines))
 )
-@settings(max_examples=700)
+@settings(max_examples=1500)
 @example(b'{"a": ' + b"9" * 5000 + b"}")
 @example("a: \ud800")
 @example(b'{"":1e400\0')

@@ -98,7 +98,7 @@ def several(request: pytest.FixtureRequest) -> tuple[PolicySet, dict[str, QuickP
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(review=st.sampled_from(REVIEWED).flatmap(mutilated))
 def test_all_policies_cost_the_same_when_evaluated_quickly(
     several: tuple[PolicySet, dict[str, QuickPolicies]], review: dict[str, Any]

@@ -41,7 +41,7 @@ def test_only_what_differs_is_changed(before: Any, after: Any, operations: list[
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(OBJECTS, OBJECTS)
 def test_the_patch_makes_the_one_of_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
     made = apply_patch(before, difference(before, after))

@@ -16,7 +16,7 @@ from webhook.schema.decoding import apart
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=200)
+EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]
 
 

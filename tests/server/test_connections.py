@@ -286,10 +286,11 @@ class TestRequests:
         assert b"<" not in received
 
     def test_a_flood_of_these_is_none_of_log_lines(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+        started = time.monotonic()
         for _ in range(50):
             exchange(served, b"hi all\r\n\r\n")
         logged = [each for each in caplog.messages if each.startswith("refused a request of ('127.0.0.1', ")]
-        assert 0 < len(logged) < 50
+        assert 0 < len(logged) <= 10 + time.monotonic() - started
 
     @pytest.mark.parametrize("version", ["0.9", "2.0"])
     def test_another_version_is_refused(self, served: Served, version: str) -> None:
