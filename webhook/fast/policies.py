@@ -266,7 +266,7 @@ class QuickPolicies:
     def _keep(self, steps: _Steps, seen: bytes, cost: int) -> None:
         if len(seen) <= _LONGEST:
             if len(self._passed) >= _MOST:
-                self._passed.clear()
+                del self._passed[next(iter(self._passed))]
             self._passed[steps, seen] = cost
 
     def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:

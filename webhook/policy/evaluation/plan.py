@@ -171,5 +171,5 @@ def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> 
     """Cache a value for a place, unless the place is too long, in characters, to be real."""
     if length <= _MAX_PLACE:
         if len(known) >= _MAX_PLACES:
-            known.clear()
+            del known[next(iter(known))]  # the oldest: others stay, and memory stays level
         known[place] = found
