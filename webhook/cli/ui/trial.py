@@ -278,11 +278,9 @@ class Snapshot:
                 after = self.shown(taken) if taken else None
             except (MalformedError, ConversionError):
                 after = None
-            if after is None:
+            if after is None or self._refused(after):
                 continue  # the simulation tells
             before = self.shown(old)
-            if self._refused(after):
-                continue  # the simulation tells
             if operations := difference(before, after):
                 said = f"{kind} {full_name_of(old) if mapping(old, 'metadata').get('namespace') else name}"
                 yield self._edit(before, after, operations, said)
@@ -531,15 +529,16 @@ def _merged(written: Any, old: Any, new: Any) -> Any:
             name: _merged(written.get(name), old.get(name), new[name]) for name in new if old.get(name) != new[name]
         }
         return {**kept, **changed}
-    if isinstance(written, list) and len(written) == len(old or ()) == len(new):
-        return [_merged(*each) for each in zip(written, old, new, strict=True)]
+    values = written, old, new
+    if all(isinstance(each, list) for each in values) and len(written) == len(old) == len(new):
+        return [_merged(*each) for each in zip(*values, strict=True)]
     return new
 
 
 def _copies(stated: str) -> int:
     """Return the number of nodes to add; 0 if it is invalid or out of range."""
     _, star, number = stated.partition("*")
-    return int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else 1 - len(star)
+    return int(number) if number.isdecimal() and len(number) <= len(str(_COPIES_MAX)) else int(not star)
 
 
 def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
