@@ -15,7 +15,7 @@ import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from tests.rows import each_row
-from webhook.cli.completion import described, every
+from webhook.cli.completion import every, options_of
 from webhook.cli.parser import Parser, make_parser
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
@@ -130,12 +130,11 @@ class TestHelp:
 
     def test_the_manual_page_has_every_command_and_option(self) -> None:
         page = draguard("help", "--man").out
-        program = described()
         assert page.startswith('.TH "DRAGUARD" 1 ')
-        for command in every(program):
-            called = " ".join(("draguard", *command.words)).replace("-", r"\-")
-            assert f".B {called} " in page or command.words == ("why",)
-            for option in command.options:
+        for words, command in every():
+            called = " ".join(("draguard", *words)).replace("-", r"\-")
+            assert f".B {called} " in page or words == ("why",)
+            for option in options_of(command):
                 assert all(name.replace("-", r"\-") in page for name in option.names)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
         assert requests == {".TH", ".nh", ".ad", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}
@@ -190,8 +189,8 @@ class TestCompletion:
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:
         script = draguard("completion", shell).out
-        for command in every(described()):
-            for name in (name for option in command.options for name in option.names):
+        for _, command in every():
+            for name in (name for option in options_of(command) for name in option.names):
                 spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
                 assert (name if shell == "zsh" else spelt) in script
 

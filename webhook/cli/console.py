@@ -106,8 +106,6 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
 
 def tell(line: str) -> None:
     """Print a line on standard error."""
-    from webhook.cli.console import show_lines  # few commands have something to tell
-
     show_lines([line], sys.stderr)
 
 

@@ -144,8 +144,6 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     if not arguments.watch:
         return _run(arguments, paths)
-    from webhook.cli.policy.test import watch  # few watch
-
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
 
 
