@@ -326,6 +326,7 @@ def judge_all(
         from webhook.drivers.files import option_profiles  # few state profiles of their own
 
         profiles = option_profiles(arguments.driver_profile)
+    tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     references = References(
         cluster,
         gates,
@@ -333,13 +334,21 @@ def judge_all(
         pod_locations=locations,
         profiles=profiles,
         namespace=arguments.namespace,
+        tries_fixes=tries_fixes,
     )
-    judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    judge = Judge(
+        old,
+        arguments.subresource,
+        sender,
+        gates,
+        namespaces=namespaces,
+        runtime_config=runtime_config(arguments),
+        pod_locations=locations,
+        all_pods=arguments.all_pods,
+        tries_fixes=tries_fixes,
+    )
     for each in cluster.definitions:
         judge.note(each)
-    judge.all_pods, judge.pod_locations = arguments.all_pods, locations
-    judge.runtime_config = runtime_config(arguments)
-    judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     order = _InOrder(judge, references, stated, report, arguments.namespace)
     order.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
@@ -532,9 +541,9 @@ class _InOrder:
         judge, (document, served, _, release, _) = self._judge, later
         beside = release or self._release(document, served)
         if served is None:
-            return beside, judge.later(document, self._stated, is_known=False)
+            return beside, judge.later(document, None, self._stated)
         if release is None or judge.knows_more:
-            return beside, judge.later(document, beside, is_known=True)
+            return beside, judge.later(document, served, beside)
         return None
 
 
