@@ -247,24 +247,10 @@ class TestPipes:
         assert done.code == 1
         assert done.out.startswith("<stdin>:9:3: error max-items: ")
 
-    def test_a_failed_command_before_it_does_not_pass(self) -> None:
-        assert self.run(stdin=b"").code == self.run("-", stdin=b"").code == 1
-        assert self.run("--allow-empty", stdin=b"").code == 0
-
     @pytest.mark.parametrize("text", [b"Error: connection refused\n", b"error from server (NotFound)\n", b"[]", b"- a"])
     def test_neither_does_its_error_message(self, text: bytes) -> None:
         assert "standard input holds no manifest" in self.run(stdin=text).out
         assert self.run("--stdin-filename", "values.yaml", stdin=text).code == 0
-
-    @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
-    def test_a_file_that_is_named_holds_a_manifest(self, text: str, tmp_path: Path) -> None:
-        (tmp_path / "empty.yaml").write_text(text, encoding="utf-8")
-        done = draguard("validate", tmp_path / "empty.yaml")
-        assert (done.code, "the file holds no manifest" in done.out) == (1, True)
-        done = draguard("validate", "--allow-empty", tmp_path / "empty.yaml")
-        assert done.out.endswith("no problems (Kubernetes 1.37)\nnot read: 1 file without a manifest\n")
-        done = draguard("validate", tmp_path)
-        assert (done.code, "not read: 1 file without a manifest" in done.out) == (0, True)
 
     @pytest.mark.parametrize("text", ["image: {tag: v1}\n", "a\n---\nb: 1\n", "{}\n"])
     def test_other_documents_are_no_manifests(self, text: str, tmp_path: Path) -> None:
