@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -22,7 +23,7 @@ from webhook.check.suppressing import check_policies, exclusions, own_files, sup
 from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
-from webhook.documents.source import MARKDOWN
+from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.drivers import Profile
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
@@ -219,39 +220,31 @@ _KIND_NAME: Final = Pattern("[A-Za-z][A-Za-z0-9-]*")
 """A kind is a label of DNS, if it is written in lower case (``validateCustomResourceDefinitionNames``)."""
 
 
-class _Untyped:
-    """Looks at the documents that no rule applies to; those of a file come in a row."""
+@lru_cache(maxsize=1)
+def _has_objects(source: Source) -> bool:
+    """Tell whether a file has objects; documents that no rule applies to come in a row."""
+    every = parse(source.text, source.name)
+    return any(isinstance(each, Document) and is_object(each.data) for each in every)
 
-    def __init__(self) -> None:
-        self._file, self._has_objects = "", False
 
-    def find(self, document: Document, release: str | None) -> Sequence[Finding]:
-        """Return the errors of a document that kubectl refuses, as it has no version or no kind.
+def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
+    """Return the errors of a document that kubectl refuses, as it has no version or no kind.
 
-        The items of lists are meant as objects, and so are documents beside objects in the same file, and those
-        that misspell what they lack. All others may be values of a chart, or configuration of other programs.
+    The items of lists are meant as objects, and so are documents beside objects in the same file, and those
+    that misspell what they lack. All others may be values of a chart, or configuration of other programs.
 
-        Args:
-            release: The Kubernetes release; None for the newest.
-        """
-        from webhook.api.unserved import no_object  # most documents are objects
+    Args:
+        release: The Kubernetes release; None for the newest.
+    """
+    from webhook.api.unserved import no_object  # most documents are objects
 
-        problems = no_object(document.data, release_of(release) if release else DEFAULT)
-        if not _may_be_kind(document.data):
-            return []
-        is_meant = document.within or all(map(_is_misspelt, problems))
-        if not problems or not (is_meant or self._is_beside_objects(document)):
-            return []
-        return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
-
-    def _is_beside_objects(self, document: Document) -> bool:
-        if not document.mentions(_VERSION):
-            return False
-        if document.source != self._file:
-            self._file = document.source
-            others = parse(document.whole_text, document.source)
-            self._has_objects = any(isinstance(each, Document) and is_object(each.data) for each in others)
-        return self._has_objects
+    problems = no_object(document.data, release_of(release) if release else DEFAULT)
+    if not problems or not _may_be_kind(document.data):
+        return []
+    is_meant = document.within or all(map(_is_misspelt, problems))
+    if not is_meant and not (document.mentions(_VERSION) and _has_objects(document.origin.source)):
+        return []
+    return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 
 
 def _may_be_kind(obj: Any) -> bool:
@@ -386,7 +379,6 @@ class _InOrder:
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
         self._kustomizations = 0
-        self._untyped: _Untyped | None = None
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
         """Whether a report lists every judged object."""
@@ -486,15 +478,10 @@ class _InOrder:
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
             kind = _KUSTOMIZATION
             self._kustomizations += 1
-        elif not (about.kind and about.api_version) and (findings := self._without_type(document)):
+        elif not (about.kind and about.api_version) and (findings := _untyped(document, self._stated)):
             return findings
         self._report.skipped[kind] += 1
         return ()
-
-    def _without_type(self, document: Document) -> Sequence[Finding]:
-        if self._untyped is None:
-            self._untyped = _Untyped()
-        return self._untyped.find(document, self._stated)
 
     def finish(self) -> None:
         """Judge postponed documents, and report all findings."""

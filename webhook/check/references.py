@@ -134,11 +134,11 @@ class Unlooked:
         if self.lacks_slices:
             yield f"note: not matched against devices: --cluster has no {_SLICE}s"
 
-    def asides(self) -> Iterator[str]:
+    def asides(self) -> list[str]:
         """Tell what may be wrong with objects beside their errors."""
-        if self.partly:
-            what = "errors and warnings" if self.hides_errors else "warnings"
-            yield f"note: some {what} are not checked for {counted(len(self.partly), 'object')} with errors"
+        what = "errors and warnings" if self.hides_errors else "warnings"
+        objects = counted(len(self.partly), "object")
+        return [f"note: some {what} are not checked for {objects} with errors"] if self.partly else []
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
@@ -293,7 +293,8 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else _Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
-        self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
+        kinds = (*CLAIMS, "Pod") if is_cluster else ()
+        self._stored = frozenset((kind, *name) for kind in kinds for name in inventory.names(kind))
 
     def note(self, document: Document, release: str, judgement: Judgement) -> None:
         """Add a manifest.
