@@ -150,16 +150,11 @@ class Manifests:
         Args:
             kubernetes: The release; None for the newest.
         """
-        return RenderOptions(
-            tuple(self._arguments.helm_values),
-            tuple(self._arguments.helm_set),
-            self._arguments.namespace,
-            release_of(kubernetes) if kubernetes else DEFAULT,
-            runtime_config(self._arguments),
-            self._progress,
-            self._texts,
-            lambda remark: self.notes.update({remark: None}),
-            self._concerns,
+        return render_options(self._arguments, kubernetes, self._arguments.namespace)._replace(
+            progress=self._progress,
+            texts=self._texts,
+            note=lambda remark: self.notes.update({remark: None}),
+            concerns=self._concerns,
         )
 
     def _concerns(self, text: str) -> bool:
@@ -202,6 +197,18 @@ def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
     """
     first, second, *_ = *(name for name, paths in inputs.items() if STDIN in paths), "", ""
     return f"standard input (-) cannot be both {first} and {second}: give one of them as files" if second else ""
+
+
+def render_options(arguments: Namespace, kubernetes: str | None, namespace: str) -> RenderOptions:
+    """Return how charts and kustomizations are rendered.
+
+    Args:
+        kubernetes: The release for which they are rendered; None for the newest.
+        namespace: The namespace for which they are rendered.
+    """
+    release = release_of(kubernetes) if kubernetes else DEFAULT
+    values, sets = tuple(arguments.helm_values), tuple(arguments.helm_set)
+    return RenderOptions(values, sets, namespace, release, runtime_config(arguments))
 
 
 def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
