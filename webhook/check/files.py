@@ -7,7 +7,6 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -110,9 +109,6 @@ class Manifests:
         """These files, each with the reason."""
         return self._selection.unread
 
-    def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
-        return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
-
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
@@ -151,7 +147,7 @@ class Manifests:
             kubernetes: The release; None for the newest.
         """
         return render_options(self._arguments, kubernetes, self._arguments.namespace)._replace(
-            progress=self._progress,
+            progress=lambda: counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet),
             texts=self._texts,
             note=lambda remark: self.notes.update({remark: None}),
             concerns=self._concerns,
@@ -493,7 +489,8 @@ class _InOrder:
     def finish(self) -> None:
         """Judge postponed documents, and report all findings."""
         self._judge.know_noted()
-        using = [each for each in self._passed if self._gives_devices_to(each)]
+        gives = self._references.gives_devices_to
+        using = [each for each in self._passed if gives(each.document, self._release(each.document, each.served))]
         self._report.without_claims -= len(using)
         self._later += using
         for later in self._later:
@@ -519,10 +516,6 @@ class _InOrder:
             are = "1 policy is" if policies == 1 else f"{policies} policies are"
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += starmap(_as_removed, self._removed.items())
-
-    def _gives_devices_to(self, passed: _Later) -> bool:
-        release = self._release(passed.document, passed.served)
-        return self._references.gives_devices_to(passed.document, release)
 
     def _release(self, document: Document, served: Served | None) -> str:
         """Return the release of an object, once all others are known."""
@@ -607,7 +600,7 @@ class _Releases:
 
     def beside(self, file: str, served: Served) -> int:
         """Return the newest release that serves all objects of the file, or else of the directory."""
-        for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
+        for since, until in (self._files.get(file, _NONE), self._directories.get(os.path.dirname(file), _NONE)):
             if since <= until:
                 return until
         return served.default
@@ -616,13 +609,9 @@ class _Releases:
     def _directories(self) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         for file, window in self._files.items():
-            directory = _directory(file)
+            directory = os.path.dirname(file)
             found[directory] = _common(found.get(directory), window)
         return found
-
-
-def _directory(file: str) -> str:
-    return os.path.dirname(file)
 
 
 _NONE = (NEWEST, OLDEST)
@@ -682,7 +671,7 @@ def judged(
             documents = list(documents)
             states.append(old.before(documents))
         unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
-    report = _merged(reports, versions)
+    report = merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
         suppressed.leave_out(
@@ -705,13 +694,6 @@ def judged(
     return report
 
 
-def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
-    """Merge the findings for several releases."""
-    if not reports[1:]:
-        return reports[0]
-    return merged(reports, versions)
-
-
 def _found_before(
     arguments: Namespace,
     versions: Sequence[str | None],
@@ -729,7 +711,7 @@ def _found_before(
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
         judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
-    return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
+    return [each for each in merged(reports, versions).findings if each.file in reports[0].files]
 
 
 def _old_state(

@@ -366,7 +366,9 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
+            raise UsageError(
+                f"--without {name}: node not found{_suggestion(name, [each for _, each in inventory.names('Node')])}"
+            )
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         namespace = namespace or default
@@ -379,10 +381,6 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
             if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
         inventory.add({**claim, "status": {}})
-
-
-def _names(inventory: Inventory, kind: str) -> list[str]:
-    return [name for _, name in inventory.names(kind)]
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

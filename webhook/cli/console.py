@@ -190,7 +190,8 @@ def show(report: Report, arguments: Namespace) -> int:
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
-            show_escaped(make(output.format, _style(arguments)).lines(report))
+            style = Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
+            show_escaped(make(output.format, style).lines(report))
     return exit_code(report, arguments)
 
 
@@ -205,10 +206,6 @@ def _outputs(arguments: Namespace) -> list[Output]:
     return [
         each._replace(format="statistics") if counts and each.format == "text" else each for each in arguments.output
     ]
-
-
-def _style(arguments: Namespace) -> Style:
-    return Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
 
 
 def wants_colors(arguments: Namespace) -> bool:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 from webhook.documents import Document, Unreadable
 from webhook.documents.globs import Globs
@@ -22,6 +23,7 @@ from webhook.findings import (
     identity,
 )
 from webhook.limits import MOST_FINDINGS
+from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
@@ -161,12 +163,11 @@ def levels(texts: Iterable[str]) -> dict[str, str]:
         ValueError: A text is malformed.
     """
     stated = {}
-    for text in texts:
-        for each in names_in(text):
-            name, _, word = each.rpartition("=")
-            if word not in LEVELS or ("=" in each and not name):
-                raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
-            stated[name] = LEVELS[word]
+    for each in chain.from_iterable(map(names_in, texts)):
+        name, _, word = each.rpartition("=")
+        if word not in LEVELS or ("=" in each and not name):
+            raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
+        stated[name] = LEVELS[word]
     return stated
 
 
@@ -350,13 +351,13 @@ class Statements:
             self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
 
     def _note_annotation(self, document: Document) -> None:
-        text = _annotation(document.data)
+        stated = text(document.data, "metadata", "annotations", ANNOTATION)
         place = StatementScope(document.source, document.index + 1, identity=identity(document.data))
-        if text is None or place in self._seen:  # documents are read again for another release
+        if not stated or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
         where = found(_NO_PROBLEM._replace(path=_PATH_AND_RULES), document)
-        for index, part in enumerate(filter(None, (each.strip() for each in text.split(";")))):
+        for index, part in enumerate(filter(None, (each.strip() for each in stated.split(";")))):
             if index == _MOST_RULES:
                 self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
                 return
@@ -422,13 +423,6 @@ class Statements:
 def finding_at(where: Finding, rule: str, message: str, hint: str) -> Finding:
     """Make a finding about a statement, at its place."""
     return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
-
-
-def _annotation(obj: Any) -> str | None:
-    metadata = obj.get("metadata") if isinstance(obj, dict) else None
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
-    return text if isinstance(text, str) else None
 
 
 class PathIgnore(NamedTuple):
