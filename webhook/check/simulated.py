@@ -47,7 +47,7 @@ from webhook.simulation.workloads import (
     sample,
     stand_ins,
 )
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean, nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
 
@@ -384,10 +384,8 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    near = nearest(name, known)
-    if near:
-        return f": did you mean {near}?"
-    return f": the cluster has {listed(known) or 'none'}"
+    there = f"the cluster has {listed(known) or 'none'}"
+    return f": {did_you_mean(name, known, there)}"
 
 
 def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:
