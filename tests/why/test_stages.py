@@ -9,76 +9,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
-
-import pytest
-import yaml
 
 from tests.command import ROOT
 from tests.rows import each_row
 from tests.simulation.clusters import device_class, requests, selector
+from tests.stored import clusters, completed
 from webhook.inventory import Inventory
 from webhook.inventory.objects import ASKED
 from webhook.objects import JSONObject
 from webhook.why import Scene, drivers, explain
 
 _NEVER = "(?!)"
-_GROUPS = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps"),
-    "Job": "batch",
-    "CronJob": "batch",
-}
-_CLUSTER_WIDE = {"Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule"}
+CASES = [case for section in clusters(ROOT / "tests/why/stages.yaml").values() for case in section]
 
 
-def referring(reference: JSONObject) -> JSONObject:
-    return {"uid": f"UID:{reference['name']}", **reference}
-
-
-def completed(obj: JSONObject) -> JSONObject:
-    """Add the names, UIDs and usual fields that an object of the table leaves out."""
-    kind, spec, status = obj["kind"], obj.get("spec", {}), obj.get("status", {})
-    containers = [{"name": "c", "image": "i"}]
-    if kind == "Event":
-        about = {"namespace": "default", **referring(obj["involvedObject"])}
-        usual = {"type": "Warning", "lastTimestamp": "2026-01-01T00:00:01Z", "count": 3}
-        obj = {**usual, **obj, "metadata": {"name": str(obj)}, "involvedObject": about}
-    elif kind == "Pod":
-        claims = [{"name": each["name"]} for each in spec.get("resourceClaims", ())]
-        obj = {**obj, "spec": {"containers": [{**containers[0], "resources": {"claims": claims}}], **spec}}
-    elif kind == "Node":
-        obj = {**obj, "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}, **status}}
-    elif kind == "ResourceSlice":
-        pool = {"name": spec.get("nodeName"), "generation": 1, "resourceSliceCount": 1, **spec.get("pool", {})}
-        obj = {**obj, "spec": {"driver": "gpu.example.com", **spec, "pool": pool}}
-    elif kind in _GROUPS:
-        obj = {
-            **obj,
-            "apiVersion": f"{_GROUPS[kind]}/v1",
-            "spec": {"template": {"spec": {"containers": containers}}, **spec},
-        }
-    metadata = {**({} if kind in _CLUSTER_WIDE else {"namespace": "default"}), **referring(obj["metadata"])}
-    owners = [{"controller": True, **referring(each)} for each in metadata.get("ownerReferences", ())]
-    return {**obj, "metadata": {**metadata, "ownerReferences": owners}}
-
-
-def flat(cluster: list[Any]) -> Iterator[JSONObject]:
-    """Yield the objects of a cluster, which may be in lists."""
-    for each in cluster:
-        yield from flat(each) if isinstance(each, list) else [each]
-
-
-def cases() -> list[Any]:
-    text = (ROOT / "tests/why/stages.yaml").read_text(encoding="utf-8")
-    table = yaml.load(text, yaml.CSafeLoader)
-    every = [case for name, several in table.items() if name not in {"shared", "around"} for case in several]
-    return [pytest.param(each, id=f"{index}-{each['ask']}") for index, each in enumerate(every)]
-
-
-@pytest.mark.parametrize("case", cases())
+@each_row("case", CASES)
 def test_the_cause_is_named(case: JSONObject) -> None:
-    answer = answer_of(case["ask"], [completed(each) for each in flat(case["cluster"])])
+    answer = answer_of(case["ask"], case["cluster"])
     cause, named = answer["cause"], [f"{each['kind']} {each['name']}" for each in answer["objects"]]
     assert re.search(case.get("says", ""), cause), cause
     assert not re.search(case.get("not_says", _NEVER), cause), cause
