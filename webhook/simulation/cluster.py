@@ -25,10 +25,9 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.affinity import required, selects
 from webhook.simulation.binding import TIMED, newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.simulation.nodes import Demand, NodeState, amount_text
+from webhook.simulation.nodes import Demand, NodeState, amount_text, required, selects
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""

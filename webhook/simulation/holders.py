@@ -9,9 +9,9 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
 from webhook.inventory.claims import allocation_of, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
-from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
 from webhook.simulation.cluster import Cluster
+from webhook.simulation.nodes import selects
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""

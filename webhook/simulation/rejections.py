@@ -34,7 +34,6 @@ from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
 from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import Taint, named, requirement, selects, state_of, taint_of, untolerated
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.nodeallocatable import total
@@ -46,7 +45,14 @@ from webhook.simulation.nodes import (
     Demand,
     NodeState,
     Refusal,
+    Taint,
     amount_text,
+    named,
+    requirement,
+    selects,
+    state_of,
+    taint_of,
+    untolerated,
 )
 from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 from webhook.spelling import did_you_mean, either

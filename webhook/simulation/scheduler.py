@@ -30,10 +30,9 @@ from webhook.inventory.extended import created, leftover
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.affinity import named, selects
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import UNNAMED, Demand
+from webhook.simulation.nodes import UNNAMED, Demand, named, selects
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"

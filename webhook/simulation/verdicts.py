@@ -14,11 +14,10 @@ from webhook.budget import check_deadline
 from webhook.inventory.claims import Consumer, allocation_of, uid_of
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE, Cluster
 from webhook.simulation.nodeallocatable import Taken, total
-from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal
+from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal, selects
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
