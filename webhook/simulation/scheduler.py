@@ -149,7 +149,7 @@ class Scheduler:
 
     def _awaited(self, claims: Iterable[JSONObject]) -> tuple[binding.Awaited, ...]:
         """Return the devices of claims whose binding conditions are not met."""
-        if not self.cluster.settings.has_binding_conditions:
+        if not self.cluster.waits:
             return ()
         allocated = filter(allocation_of, claims)
         return tuple(device for claim in allocated for device in binding.awaited(claim, self.cluster.now))
@@ -287,7 +287,7 @@ class Scheduler:
 
     def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
         """Tell whether a pod only waits for the devices of its claim for extended resources."""
-        if not self.cluster.settings.has_binding_conditions or not _consumer(pod).has(claim):
+        if not self.cluster.waits or not _consumer(pod).has(claim):
             return False
         return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
@@ -364,7 +364,7 @@ class Scheduler:
         taken = round_.taken(result if isinstance(result, Result) else None)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
-        if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
+        if cluster.waits and any(map(binding.waits, bound)):
             return self._waiting(placement, bound, names[0])
         return placement._replace(node=names[0], condition=SCHEDULED)
 
