@@ -69,10 +69,8 @@ def _released(
         namespace = namespace_of(claim)
         pods = [cluster.inventory.find("Pod", each, namespace) or {} for each in using["pods"]]
         is_same = any(not owners.isdisjoint(owners_of(each)) for each in pods)
-        is_near = bool(group) and namespace == namespace_of(pod)
-        if (is_same and name in wanted) or (
-            is_near and any(at(each, "spec", "schedulingGroup") == group for each in pods)
-        ):
+        is_of_gang = bool(group) and any(at(each, "spec", "schedulingGroup") == group for each in pods)
+        if (is_same and name in wanted) or (is_of_gang and namespace == namespace_of(pod)):
             continue
         count = len(results_of(claim))
         size = f" with {count} devices" if count > 1 else ""
