@@ -66,7 +66,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
         finding = finding._replace(problem=problem._replace(hint=_COMMENT_HINT, fix=None))
         problem = finding.problem
     if not problem.hint and (issues := _in_text(problem)):
-        from webhook.references.selectorhints import syntax  # needed only for wrong expressions
+        from webhook.hints.selectors import syntax  # needed only for wrong expressions
 
         if advice := syntax(issues[0], value):
             finding = finding._replace(problem=problem._replace(hint=advice.hint))

@@ -319,7 +319,7 @@ def _advised(problem: Problem, obj: Any) -> Problem:
     """Add a hint to a problem that has none."""
     if not problem.lacks_advice:
         return problem
-    from webhook.references.hints import hinted  # most objects are valid
+    from webhook.hints.fields import hinted  # most objects are valid
 
     return hinted(problem, obj)
 

@@ -23,6 +23,7 @@ from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
 from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
+from webhook.hints.names import listed
 from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
 from webhook.inventory.objects import CLAIMS, split_kind
@@ -30,7 +31,6 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.pending import References
-from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
+from webhook.hints.names import in_expression, in_place, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Fix, Meant, Path, Problem
@@ -16,9 +17,6 @@ from webhook.references.rules import (
     drivers_of,
     drivers_of_request,
     finding,
-    in_expression,
-    in_place,
-    listed,
     requests_of,
     rule,
     wrong_drivers,

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Final
 
 from webhook.engine.manifests import review
+from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, classes_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Problem, value_at
 from webhook.references.allocation import without_sharing
-from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context

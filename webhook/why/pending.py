@@ -8,6 +8,7 @@ from typing import Final
 from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
+from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests
 from webhook.inventory.extended import as_in_pods
@@ -25,7 +26,6 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.simulation import binding
 from webhook.simulation.affinity import NODE_STATES, Taint, named, taint_of, wants
 from webhook.simulation.answers import Answers
