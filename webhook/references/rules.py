@@ -113,7 +113,8 @@ class Alike:
     """
 
     def __init__(self, most: int = _BYTES) -> None:
-        self._claims, self._pods = _Cached(most), _Cached(most)
+        self._found: dict[bytes, ReferenceFindings] = {}
+        self._left = {True: most, False: most}
 
     def find(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
         """Return the findings of an object.
@@ -122,46 +123,21 @@ class Alike:
             obj: The object, in any version.
             look: The function that checks it, if no equal one is cached.
         """
-        if is_claim(obj):
-            return self._claims.find({**obj, "metadata": bool(name_of(obj))}, look)
-        if pod_template(obj) is None:
+        of_claim = is_claim(obj)
+        if not of_claim and pod_template(obj) is None:
             return look()
-        content = {**obj, "metadata": {**metadata_of(obj), "name": None}}
-        return self._pods.find(content, look, unless=_NAMES_A_CLAIM)
-
-
-class _Cached(dict[bytes, ReferenceFindings]):
-    """Findings by what they follow from.
-
-    Args:
-        most: How many bytes are cached.
-    """
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._left = most
-
-    def find(
-        self, content: JSONObject, look: Callable[[], ReferenceFindings], unless: bytes | None = None
-    ) -> ReferenceFindings:
-        """Return the findings of an object, cached for those of equal content.
-
-        Args:
-            content: What rules read of it.
-            look: The function that checks it.
-            unless: What no content has that is cached.
-        """
+        read = bool(name_of(obj)) if of_claim else {**metadata_of(obj), "name": None}
         try:
-            key = marshal.dumps(content, _PLAIN)
+            key = marshal.dumps({**obj, "metadata": read}, _PLAIN)
         except ValueError:  # it is nested too deeply
             return look()
-        found = self.get(key)
+        found = self._found.get(key)
         if found is None:
             found = look()
             length = len(key) + _PROBLEM * (1 + len(found.problems))
-            if (unless is None or unless not in key) and length <= self._left:
-                self._left -= length
-                self[key] = found
+            if length <= self._left[of_claim] and (of_claim or _NAMES_A_CLAIM not in key):
+                self._left[of_claim] -= length
+                self._found[key] = found
         return found
 
 
