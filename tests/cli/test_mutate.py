@@ -271,6 +271,7 @@ class TestRefusals:
         assert done.err.startswith(f"{tmp_path}/gone.yaml: error unreadable: no such file")
 
 
+@pytest.mark.process
 def test_a_process_does_the_same() -> None:
     done = process("mutate", "examples/pre-scheduled/pod.yaml")
     assert done.code == 0
