@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
 from webhook.allocation.pools import whole
-from webhook.allocation.usage import available
+from webhook.allocation.view import available
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import device_of, results_of
