@@ -144,19 +144,13 @@ def test_a_presence_test_costs_nothing_itself_in_kubernetes(text: str, cost: int
     assert cost_of(text, KUBERNETES, BINDINGS) == cost
 
 
-def test_an_environment_can_set_costs_by_function_name() -> None:
-    costs: dict[str, Any] = {
-        "contains": lambda id_, _, result: 7 if id_ == "contains_string" and not result else None,
-        "_==_": lambda _, __, result: 5 if result else None,
-        "_+_": lambda id_, _, __: 9 if not id_ else None,
-    }
+def test_an_environment_can_set_costs_by_function_name_or_overload() -> None:
+    costs: dict[str, Any] = {"contains_string": lambda _, result: 7 + result, "_+_": lambda _, __: 9}
     environment = FOLDING.extend(Library("costs", call_costs=costs))
     assert cost_of("text.contains('a')", environment, BINDINGS) == 1 + 7
-    assert cost_of("text.contains('x')", environment, BINDINGS) == 1 + 50
-    assert cost_of("n == 1", environment, BINDINGS) == 1 + 5
-    assert cost_of("n == 2", environment, BINDINGS) == 1 + 1
+    assert cost_of("text.contains('x')", environment, BINDINGS) == 1 + 8
     assert cost_of("d.name + d.name", environment, BINDINGS) == 4 + 9
-    assert cost_of("n + n", environment, BINDINGS) == 2 + 1
+    assert cost_of("n + n", environment, BINDINGS) == 2 + 9
 
 
 def test_at_the_limit_is_within_it() -> None:
@@ -255,21 +249,8 @@ def test_steps_that_were_taken_before_cost_the_same(first: str, second: str, a: 
 
 
 def test_a_call_that_fits_no_overload_costs_a_unit() -> None:
-    environment = FOLDING.extend(Library("", call_costs={"size": lambda _, values, __: len(values[1])}))
+    environment = FOLDING.extend(Library("", call_costs={"size": lambda values, _: len(values[1])}))
     meter = Meter()
     with pytest.raises(EvaluationError, match="no such overload"):
         environment.program(environment.parse("size(1, 2, 3)")).evaluate({}, meter=meter)
     assert meter.cost == 1
-
-
-def test_a_cost_of_the_environments_own_counts_errors_too() -> None:
-    environment = FOLDING.extend(
-        Library("", call_costs={"_==_": lambda _, values, __: 1000 if isinstance(values[0], str) else None})
-    )
-    costs = []
-    for text in ("text == d.nope", "d.nope == text"):
-        meter = Meter()
-        with pytest.raises(EvaluationError):
-            environment.compile(text).evaluate(BINDINGS, meter=meter)
-        costs.append(meter.cost)
-    assert costs == [1 + NOPE + 1000, NOPE + 1 + 1]

@@ -12,7 +12,7 @@ from tests.cel.judging import NEWEST
 from tests.rows import each_row
 from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.cost.sizes import Bounds, EstimatedNode
+from webhook.cel.costs import Bounds, EstimatedNode
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.types.base import BYTES, STRING
 
