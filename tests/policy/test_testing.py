@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.engine.cases import SuiteError
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.release import Release
@@ -50,22 +49,7 @@ def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str
     assert failures(expect, patch=patch) == ()
 
 
-@each_row(
-    ("expect", "patch", "failure"),
-    [
-        ({"allowed": False}, [], "was allowed"),
-        ({"allowed": True}, RENAME, f"was refused: {REFUSAL}"),
-        ({"allowed": False, "message": "other"}, RENAME, 'message: expected "other", got "bad name"'),
-        ({"allowed": False, "message": ["x"]}, RENAME, "cases[0].expect.message: must be a text"),
-        ({"allowed": False, "reason": "Invalid"}, RENAME, 'reason: expected "Invalid", got "Forbidden"'),
-        ({"allowed": True, "warnings": ["w"]}, [], 'warnings: expected ["w"], got []'),
-        ({"allowed": True, "warnings": "w"}, [], 'warnings: expected "w", got []'),
-        ({"allowed": True, "auditAnnotations": {}}, [], 'auditAnnotations: expected {}, got {"p/k": "v"}'),
-        ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {json.dumps(POD)}"),
-        ({}, [], "cases[0].expect.allowed: must be true or false"),
-        ({"alowed": True}, [], "cases[0].expect.alowed: unknown field 'alowed'; did you mean 'allowed'?"),
-    ],
-)
+@each_row_beside("expect", "patch", "failure")
 def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[str, Any]], failure: str) -> None:
     (text,) = failures(expect, patch=patch)
     assert text.startswith(failure)
@@ -198,38 +182,7 @@ def test_coverage_of_mutations_is_a_change() -> None:
     assert [each.missing for each in result.coverage] == [()]
 
 
-@each_row(
-    ("case", "failure"),
-    [
-        ({"object": "other"}, "cases[0].object: the suite's objects have no 'other'; they have pod"),
-        ({"object": []}, "cases[0].object: must be an object, or the name of one of the suite's objects"),
-        ({"object": None}, "cases[0].object: a case has an object, or an oldObject to delete"),
-        ({"patch": {}}, "cases[0].patch: must be a list of operations, as a JSON Patch is"),
-        ({"patch": [{"op": "add"}]}, "cases[0].patch[0]: an operation has op, path, and value or from"),
-        ({"patch": [{"op": "remove", "path": "/x"}]}, "cases[0].patch: error in remove for path: '/x': "),
-        ({"patch": [{"op": "set", "path": "/x"}]}, "cases[0].patch[0].op: must be one of add, remove, replace, move, "),
-        (
-            {"expect": {"allowed": False, "reason": "Gone"}},
-            "cases[0].expect.reason: must be one of Invalid, Forbidden, ",
-        ),
-        ({"object": {"kind": "Pod"}}, "cases[0].object: apiVersion is missing: an object needs apiVersion and kind"),
-        (
-            {"object": POD | {"spec": {"nodeName": False}}},
-            "cases[0].object.spec.nodeName: the API server cannot decode ",
-        ),
-        ({"oldObject": POD | {"spec": 1}}, "cases[0].oldObject.spec: the API server cannot decode it: json: "),
-        (
-            {"object": POD | {"spec": POD["spec"] | {"nodeNam": "a"}}},
-            "cases[0].object.spec.nodeNam: the API server drops or refuses it, so that no policy reads it: strict ",
-        ),
-        ({"operation": "GET"}, "cases[0].operation: must be one of CONNECT, CREATE, DELETE, UPDATE"),
-        ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
-        ({"context": {}}, "cases[0].context: must be a list of objects"),
-        ({"authorizer": {}}, "cases[0].authorizer: an authorizer's file has a list of rules: "),
-        ({"nam": "x"}, "cases[0].nam: unknown field 'nam'; did you mean 'name'?"),
-        ({"expect": []}, "cases[0].expect: must be a map with allowed, "),
-    ],
-)
+@each_row_beside("case", "failure")
 def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> None:
     result = run({"expect": {"allowed": True}} | case, {"name": "good", "expect": {"allowed": True}})
     assert [each.passed for each in result.cases] == [False, True]
