@@ -111,7 +111,7 @@ def validate(
 def _hinted(problems: list[Problem], obj: Any, old: Any, kubernetes: str | None) -> list[Problem]:
     if not any(each.lacks_advice for each in problems):
         return problems
-    from webhook.references.hints import hinted
+    from webhook.hints.fields import hinted
 
     found = [hinted(each, obj) if each.lacks_advice else each for each in problems]
     if old is None or not any(each.is_of_change for each in found):

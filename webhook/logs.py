@@ -12,25 +12,19 @@ import select
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from logging.handlers import QueueHandler
 from queue import SimpleQueue
 from typing import Any, Literal
 
-from webhook.admission import Record
-from webhook.admission.enforcement import DENY
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, RecordedFinding
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED
 
 Format = Literal["auto", "json", "text"]
-SHARE = 0.01
-"""The share of plainly allowed reviews that is logged as samples; metrics count all of them."""
 LONGEST = select.PIPE_BUF
 """The maximum bytes of a line that a pipe takes as a whole, even if other processes write to it at the same time."""
 _WAITING = 2000
 _PARTING_SECONDS = 1.0
 _AT_ONCE = 10.0
-_LOGGER = "webhook.decisions"
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
     DENIED: "31",
@@ -40,7 +34,6 @@ _COLOURS: Mapping[str, str] = {
     "ERROR": "1;31",
     "CRITICAL": "1;31",
 }
-_FOUND = 20
 _BOUNDS = (1000, 250, 60, 20)
 """The maximum characters of a text; smaller ones are for lines that would be too long with larger ones."""
 
@@ -154,75 +147,6 @@ class BoundedLog:
         self._log.warning(message, *arguments)
 
 
-class DecisionLog:
-    """Logs decisions: all unusual ones, and a share of the plainly allowed ones.
-
-    Args:
-        share: The share of plainly allowed and ignored reviews that is logged: 1 for all, 0 for none. Their uid alone
-            decides which ones.
-    """
-
-    def __init__(self, share: float = SHARE) -> None:
-        self._bound = round(share * (1 << 32))
-        self._log = logging.getLogger(_LOGGER)
-        self._malformed = BoundedLog(self._log)
-
-    def reviewed(self, record: Record, seconds: float) -> None:
-        """Log an answered review, if it is selected.
-
-        Args:
-            record: Its record.
-            seconds: How long it took.
-        """
-        if record.decision == MALFORMED:  # any client can send any number of these, and they hold no object
-            self._malformed.warning(
-                "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
-            )
-            return
-        plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
-        if plain and zlib.crc32(record.uid.encode("utf-8", "replace")) >= self._bound:
-            return
-        level = logging.ERROR if record.decision == FAILED else logging.INFO
-        if self._log.isEnabledFor(level):
-            self._log.log(level, "%s", record.message or record.decision, extra={"decided": fields(record, seconds)})
-
-
-def fields(record: Record, seconds: float) -> dict[str, Any]:
-    """Return the log record of a review: the user, the request, the decision and its reasons, without empty fields.
-
-    Args:
-        record: Its record.
-        seconds: How long it took.
-    """
-    kind, group, version = record.kind
-    found = list(dict.fromkeys(record.found))
-    fields = {
-        "decision": record.decision,
-        "endpoint": record.endpoint,
-        "uid": record.uid,
-        "operation": record.operation,
-        "apiVersion": f"{group}/{version}" if group else version,
-        "kind": kind,
-        "resource": record.resource,
-        "namespace": record.namespace,
-        "name": record.name,
-        "user": record.user,
-        "dryRun": record.dry_run,
-        "found": [_as_record(each) for each in found[:_FOUND]],
-        "foundMore": len(found[_FOUND:]),
-        "patched": record.patched,
-        "warnings": record.warnings,
-        "cost": record.cost,
-        "message": record.message,
-    }
-    return {name: value for name, value in fields.items() if value} | {"durationMs": round(seconds * 1000, 3)}
-
-
-def _as_record(found: RecordedFinding) -> dict[str, Any]:
-    name = {"policy": found.policy} if found.policy else {"rule": found.rule}
-    return {**name, "mode": found.mode} | ({"error": True} if found.is_error else {})
-
-
 class JsonFormatter(logging.Formatter):
     """Writes lines of JSON in ASCII, which cannot end a line early or move a terminal's cursor."""
 
@@ -260,7 +184,7 @@ class TextFormatter(logging.Formatter):
         """Write a line, and further ones, indented, for an exception."""
         decided = getattr(record, "decided", None)
         head = decided["decision"] if decided else record.levelname
-        text = _decision(_cut(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
+        text = str(_cut(decided, _BOUNDS[0])) if decided else f"{record.name}: {record.getMessage()}"
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         lines = [f"{clock} {self._colour(head)} {_cut(_visible(text), LONGEST // 5)}"]
         if record.exc_info:
@@ -271,31 +195,6 @@ class TextFormatter(logging.Formatter):
         padded = f"{head.lower():<9}"
         colour = _COLOURS.get(head) if self._coloured else None
         return f"\x1b[{colour}m{padded}\x1b[0m" if colour else padded
-
-
-def _decision(fields: Mapping[str, Any]) -> str:
-    where = "/".join(_word(fields[part]) for part in ("namespace", "name") if part in fields)
-    what = [
-        fields["endpoint"].ljust(8),
-        *(_word(fields[part]) for part in ("operation", "kind") if part in fields),
-        where,
-    ]
-    by = f"by {_word(fields['user'])}" if "user" in fields else ""
-    remarks = [f"{fields['durationMs']:.1f} ms"]
-    remarks += [word for name, word in (("dryRun", "dry run"), ("patched", "patched")) if name in fields]
-    why = [", ".join(map(_reason, fields.get("found", ()))), fields.get("message", "")]
-    return ": ".join(filter(None, [" ".join(filter(None, [*what, by, f"({', '.join(remarks)})"])), *why]))
-
-
-def _reason(found: Mapping[str, Any]) -> str:
-    name = found.get("rule") or f"policy {found['policy']}"
-    led_to = "" if found["mode"] == DENY else f" ({found['mode']})"
-    return name + (" failed" if "error" in found else "") + led_to
-
-
-def _word(text: str) -> str:
-    """Write a client's text as one word, so that it cannot be taken for another part of the line."""
-    return text if text.isprintable() and not set(text) & set(' "\\') else json.dumps(text)
 
 
 def _visible(text: str) -> str:
@@ -310,5 +209,5 @@ def _cut(value: Any, bound: int) -> Any:
     if isinstance(value, str):
         return value if len(value) <= bound else f"{value[: bound - 1]}\u2026"
     if isinstance(value, dict):
-        return {name: _cut(each, bound) for name, each in value.items()}
+        return type(value)((name, _cut(each, bound)) for name, each in value.items())
     return [_cut(each, bound) for each in value] if isinstance(value, list) else value

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from tests.command import draguard
+from tests.command import ROOT, draguard
 from tests.rows import each_row
 from tests.simulation.recorded import case_objects, cases
 from tests.why.test_causes import records
@@ -99,102 +100,7 @@ def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 DRIVER = "gpu.nvidia.com"
 UUID = "GPU-4404041a-04cf-1ccf-9e70-f139a9b1e23c"
-CLUSTER: list[JSONObject] = [
-    {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": "acme-node-7",
-            "labels": {"kubernetes.io/hostname": "acme-node-7", "kubernetes.io/os": "linux", "acme.com/team": "lab"},
-            "annotations": {
-                "acme.com/owner": "jane",
-                _APPLIED: '{"apiVersion":"v1","kind":"Node","metadata":{"acme":1}}',
-            },
-        },
-        "spec": {"providerID": "aws:///i-0123", "taints": [{"key": "team", "value": "lab", "effect": "NoSchedule"}]},
-        "status": {"addresses": [{"address": "10.1.2.3"}], "nodeInfo": {"kubeletVersion": "v1.36.3", "machineID": "m"}},
-    },
-    {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "DeviceClass",
-        "metadata": {"name": DRIVER},
-        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
-    },
-    {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": "acme-node-7-nv-x"},
-        "spec": {
-            "driver": DRIVER,
-            "nodeName": "acme-node-7",
-            "pool": {"name": "acme-node-7", "generation": 1, "resourceSliceCount": 1},
-            "devices": [
-                {"name": "gpu-0", "attributes": {"uuid": {"string": UUID}, "productName": {"string": "NVIDIA A100"}}}
-            ],
-        },
-    },
-    {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaimTemplate",
-        "metadata": {"name": "single-gpu", "namespace": "secret-lab"},
-        "spec": {
-            "spec": {
-                "devices": {
-                    "requests": [
-                        {
-                            "name": "gpu",
-                            "exactly": {
-                                "deviceClassName": DRIVER,
-                                "selectors": [
-                                    {"cel": {"expression": f'device.attributes["{DRIVER}"].uuid == "{UUID}"'}}
-                                ],
-                            },
-                        }
-                    ],
-                    "config": [
-                        {
-                            "opaque": {
-                                "driver": DRIVER,
-                                "parameters": {"apiVersion": "a/v1", "kind": "G", "token": "t0p"},
-                            }
-                        }
-                    ],
-                }
-            }
-        },
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "trainer-0", "namespace": "secret-lab", "labels": {"app": "trainer"}},
-        "spec": {
-            "nodeSelector": {"acme.com/team": "lab"},
-            "tolerations": [{"key": "team", "operator": "Equal", "value": "lab"}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "single-gpus"}],
-            "containers": [{"name": "main", "image": "registry.acme.com/ml/trainer:2", "env": [{"name": "KEY"}]}],
-        },
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "trainer-0.17f", "namespace": "secret-lab"},
-        "involvedObject": {"kind": "Pod", "name": "trainer-0", "namespace": "secret-lab"},
-        "message": 'secret-lab/trainer-0 at 10.1.2.3: resourceclaimtemplate "single-gpus" not found on acme-node-7',
-        "reason": "FailedResourceClaimCreation",
-    },
-    {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "q", "namespace": "secret-lab"},
-        "spec": {
-            "hard": {
-                f"{DRIVER}.deviceclass.resource.k8s.io/devices": "4",
-                "special.deviceclass.resource.k8s.io/devices": 1,
-            }
-        },
-    },
-    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "special"}, "spec": {}},
-]
+CLUSTER = list(yaml.safe_load_all((ROOT / "tests/cluster/redacted.yaml").read_text(encoding="utf-8")))
 
 
 def test_nothing_tells_whose_it_is() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard
-from webhook.references import hints
+from webhook.hints import fields
 
 CLAIM = """\
 apiVersion: resource.k8s.io/{version}
@@ -219,7 +219,7 @@ def test_a_diff_names_the_lines_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_fix_that_leaves_its_finding_does_not_block_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hints, "near_semver", lambda written: "1.2.0" if written == "1.2" else f"{written}.0")
+    monkeypatch.setattr(fields, "near_semver", lambda written: "1.2.0" if written == "1.2" else f"{written}.0")
     devices = "".join(
         f"  - {{name: d{i}, attributes: {{a: {{version: '{v}'}}}}}}\n" for i, v in enumerate(["1.2", "x", "1.2"])
     )

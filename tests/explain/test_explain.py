@@ -463,6 +463,11 @@ class TestUnknownNames:
         with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
             explain(kubernetes="1.12")
 
+    def test_a_rule_is_found_by_words_that_no_other_has(self) -> None:
+        assert explain("stranded") == explain("devices-stranded")
+        with pytest.raises(UnknownNameError, match="unknown rule or kind quota"):
+            explain("quota")
+
     @examples(10)
     @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:

@@ -138,15 +138,5 @@ def taint_rule(name: str = "rule", effect: str = "NoExecute", **selector: str) -
     return made("DeviceTaintRule", name, version="resource.k8s.io/v1beta2", spec=spec)
 
 
-def quota(**hard: int) -> Object:
-    """Make a quota of claims, or of devices of the class."""
-    keys = {
-        "claims": "count/resourceclaims.resource.k8s.io",
-        "devices": f"{DRIVER}.deviceclass.resource.k8s.io/devices",
-    }
-    limits = {keys[name]: str(amount) for name, amount in hard.items()}
-    return made("ResourceQuota", "quota", "default", spec={"hard": limits}, status={"hard": limits, "used": limits})
-
-
 HEALTHY = (node(), slices(device(), device("gpu-1")), device_class())
 """A node with two devices, and their class."""

@@ -233,7 +233,7 @@ def worded(problems: Sequence[Problem], obj: Any) -> list[str]:
     size = _size([value for field, value in obj.items() if field != "metadata"])
     if size > _LARGEST:
         return texts
-    from webhook.references.hints import hint_of  # most objects are valid
+    from webhook.hints.fields import hint_of  # most objects are valid
 
     for index in errors:
         if current().left < 2 * size:

@@ -305,6 +305,6 @@ def _hinted(finding: policyset.PolicyFinding) -> Problem:
     problem = finding.problem
     if problem.level != ERROR or problem.hint:
         return problem
-    from webhook.references.hints import hint_of  # most policies are valid
+    from webhook.hints.fields import hint_of  # most policies are valid
 
     return problem._replace(hint=hint_of(problem, finding.given.object).hint)

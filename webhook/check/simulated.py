@@ -23,6 +23,7 @@ from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
 from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
+from webhook.hints.names import listed
 from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
 from webhook.inventory.objects import CLAIMS, split_kind
@@ -30,7 +31,6 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, 
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.pending import References
-from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
@@ -47,7 +47,7 @@ from webhook.simulation.workloads import (
     sample,
     stand_ins,
 )
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean, nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
 
@@ -366,7 +366,9 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
+            raise UsageError(
+                f"--without {name}: node not found{_suggestion(name, [each for _, each in inventory.names('Node')])}"
+            )
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         namespace = namespace or default
@@ -381,15 +383,9 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         inventory.add({**claim, "status": {}})
 
 
-def _names(inventory: Inventory, kind: str) -> list[str]:
-    return [name for _, name in inventory.names(kind)]
-
-
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    near = nearest(name, known)
-    if near:
-        return f": did you mean {near}?"
-    return f": the cluster has {listed(known) or 'none'}"
+    there = f"the cluster has {listed(known) or 'none'}"
+    return f": {did_you_mean(name, known, there)}"
 
 
 def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:

@@ -35,11 +35,12 @@ from webhook.cli.console import (
 from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
 from webhook.documents import Document, Unreadable
 from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
+from webhook.hints.fields import hint_of
+from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import Path, invalid
-from webhook.references.hints import hint_of
-from webhook.references.rules import instead, listed, requests_of
+from webhook.references.rules import requests_of
 from webhook.references.slices import published_twice
 from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report

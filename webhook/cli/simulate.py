@@ -22,9 +22,9 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.findings import FAILED
+from webhook.hints.names import listed
 from webhook.inventory import Inventory
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items
-from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, gets_devices
 from webhook.simulation import Scheduler

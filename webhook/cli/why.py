@@ -18,12 +18,12 @@ from webhook.cli.console import show_escaped, show_lines, show_refusals, show_st
 from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
+from webhook.hints.names import listed
 from webhook.inventory import KINDS as BASE
 from webhook.inventory import Inventory
 from webhook.inventory.objects import AROUND, ASKED, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import colored

@@ -124,8 +124,10 @@ def explain(
 
 
 def _spelled(name: str, known: Iterable[str]) -> str:
-    """Find a name that is written with regard to case or without; empty if there is none."""
-    return next((each for each in known if each.casefold() == name.casefold()), "")
+    """Find a name that is written with regard to case or without, or the only one that has these words; or nothing."""
+    exact = [each for each in known if each.casefold() == name.casefold()]
+    found = exact or [each for each in known if f"-{name}-" in f"-{each}-"]
+    return found[0] if len(found) == 1 else ""
 
 
 def only_kind_with(path: str, *, kubernetes: str | None) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from webhook.budget import current
 from webhook.deviceselectors.fleet import EVERYWHERE
 from webhook.deviceselectors.groups import Group
 from webhook.formats.quantities import parse_quantity
+from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import allocation_of, source
 from webhook.inventory.extended import path_of
@@ -26,7 +27,6 @@ from webhook.references.rules import (
     Request,
     field_of,
     finding,
-    listed,
     requests_of,
     requests_of_capacity,
     rule,

@@ -10,10 +10,11 @@ from typing import Any, Final
 from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import Read, read_of
 from webhook.drivers import Devices, Profile
+from webhook.hints.names import in_expression, listed
 from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, drivers_of, finding, in_expression, listed, rule
+from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,

@@ -9,11 +9,12 @@ from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
 from webhook.drivers import Profile
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
+from webhook.hints.names import instead
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, class_of, drivers_of, finding, instead, requests_of, rule
+from webhook.references.rules import Context, class_of, drivers_of, finding, requests_of, rule
 
 
 @rule("capacity-not-of-driver", *CLAIMS, of_field=True)

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from webhook.drivers import Profile
+from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, Request, class_of, drivers_of_request, finding, listed, requests_of, rule
+from webhook.references.rules import Context, Request, class_of, drivers_of_request, finding, requests_of, rule
 from webhook.spelling import nearest
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")

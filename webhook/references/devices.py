@@ -11,21 +11,11 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
 from webhook.deviceselectors.reads import guarded, reads
+from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import (
-    Context,
-    ask_first,
-    class_of,
-    finding,
-    in_expression,
-    instead,
-    listed,
-    requests_of,
-    requests_of_capacity,
-    rule,
-)
+from webhook.references.rules import Context, class_of, finding, requests_of, requests_of_capacity, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,

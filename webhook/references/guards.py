@@ -11,10 +11,11 @@ from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import Read
 from webhook.deviceselectors.reads import guarded, tested_origins
 from webhook.drivers import Devices
+from webhook.hints.names import ask_first
 from webhook.objects import JSONObject
 from webhook.problem import NOTE, Problem
 from webhook.references.attributes import Around, is_published, unmatched_selectors
-from webhook.references.rules import Context, ask_first, finding, rule
+from webhook.references.rules import Context, finding, rule
 from webhook.references.selecting import SELECTING, reads_of
 
 

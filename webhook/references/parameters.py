@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.dra.names import NAMED_BY
 from webhook.budget import BudgetExceededError, limited
 from webhook.drivers import Profile
+from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
@@ -20,7 +21,6 @@ from webhook.references.rules import (
     class_of,
     drivers_of_request,
     finding,
-    listed,
     requests_of,
     rule,
 )

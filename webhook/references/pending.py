@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Final
 
 from webhook.engine.manifests import review
+from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, classes_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Problem, value_at
 from webhook.references.allocation import without_sharing
-from webhook.references.hints import hint_of
 from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
@@ -113,75 +113,45 @@ def _text(problem: Problem) -> str:
     return ": ".join(filter(None, (problem.message, problem.hint)))
 
 
-class Refusals:
-    """Finds what the API server refuses, so that it can never be in a cluster.
-
-    Objects without ``apiVersion`` or with a status are not judged: they are not what a client submits.
-
-    Args:
-        cluster: The cluster, which may have the objects' Namespaces.
-        objects: The objects, as they were given; only claims and templates matter.
-        feature_gates: The gates that differ from the release's defaults.
-    """
-
-    def __init__(
-        self, cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
-    ) -> None:
-        self._cluster = cluster
-        self._gates = feature_gates
-        self._claims = {
-            (text(each, "kind"), namespace_of(each), name_of(each)): each
-            for each in objects
-            if text(each, "kind") in CLAIMS
-        }
-        self._known: dict[int, list[str]] = {}
-
-    def notes(self, placement: Placement, submitted: JSONObject) -> list[str]:
-        """Return the refusals of a pod, and of the claims and templates that it names, in the API server's words.
-
-        Args:
-            submitted: The pod, or the workload that makes it, as it was given.
-        """
-        namespace = namespace_of(placement.pod)
-        named = [
-            self._claims.get((kind, namespace, source(entry, field)))
-            for entry in items(placement.pod, "spec", "resourceClaims")
-            for kind, field in _SOURCES.items()
-        ]
-        found: list[str] = []
-        for each in (submitted, *filter(None, named)):
-            if id(each) not in self._known:
-                self._known[id(each)] = list(islice(self._of(each), _REFUSALS_MAX))
-            found += self._known[id(each)]
-        return found
-
-    def _of(self, obj: JSONObject) -> Iterator[str]:
-        if not text(obj, "apiVersion") or mapping(obj, "status"):
-            return
-        namespace = self._cluster.inventory.find("Namespace", namespace_of(obj))
-        labels = None if namespace is None else mapping(namespace, "metadata", "labels")
-        release = str(self._cluster.settings)
-        for problem in review(obj, kubernetes=release, feature_gates=self._gates, namespace_labels=labels).problems:
-            if problem.level == ERROR and (namespace or not problem.rule.startswith(_OF_NAMESPACES)):
-                hint = problem.hint or hint_of(problem, obj).hint
-                what = f"the API server refuses {text(obj, 'kind')} {name_of(obj)}: {problem}"
-                yield f"{what} ({hint})" if hint else what
-
-
 def annotator(
     cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
 ) -> Callable[[JSONObject, Placement, JSONObject], None]:
     """Return a function that adds to an answer the notes about a pod and its claims.
 
+    The API server refuses some of them, so that they can never be in a cluster: that is told in its words.
+
     Args:
         cluster: The cluster that pods are scheduled into.
-        objects: The cluster's objects, as they were given.
+        objects: The cluster's objects, as they were given; only claims and templates matter.
         feature_gates: The gates that differ from the release's defaults.
     """
-    references, refusals = References(cluster), Refusals(cluster, objects, feature_gates)
+    references, refusals = References(cluster), dict[int, list[str]]()
+    claims = {(text(each, "kind"), namespace_of(each), name_of(each)): each for each in objects}
 
     def annotate(answer: JSONObject, placement: Placement, submitted: JSONObject) -> None:
-        answer["why"]["notes"] += refusals.notes(placement, submitted)
+        named = (
+            claims.get((kind, namespace_of(placement.pod), source(entry, field)))
+            for entry in items(placement.pod, "spec", "resourceClaims")
+            for kind, field in _SOURCES.items()
+        )
+        for each in (submitted, *filter(None, named)):
+            if id(each) not in refusals:
+                refusals[id(each)] = list(islice(_refusals(each, cluster, feature_gates), _REFUSALS_MAX))
+            answer["why"]["notes"] += refusals[id(each)]
         references.annotate(answer, placement)
 
     return annotate
+
+
+def _refusals(obj: JSONObject, cluster: Cluster, gates: Mapping[str, bool] | None) -> Iterator[str]:
+    """Yield why the API server refuses an object, unless it is not what a client submits: it has a status."""
+    if not text(obj, "apiVersion") or mapping(obj, "status"):
+        return
+    namespace = cluster.inventory.find("Namespace", namespace_of(obj))
+    labels = None if namespace is None else mapping(namespace, "metadata", "labels")
+    release = str(cluster.settings)
+    for problem in review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels).problems:
+        if problem.level == ERROR and (namespace or not problem.rule.startswith(_OF_NAMESPACES)):
+            hint = problem.hint or hint_of(problem, obj).hint
+            what = f"the API server refuses {text(obj, 'kind')} {name_of(obj)}: {problem}"
+            yield f"{what} ({hint})" if hint else what

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
+from webhook.hints.names import in_place, listed
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources, as_in_pods
@@ -20,8 +21,6 @@ from webhook.references.rules import (
     drivers_of,
     drivers_of_request,
     finding,
-    in_place,
-    listed,
     requests_of,
     rule,
 )

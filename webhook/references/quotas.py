@@ -7,13 +7,14 @@ from itertools import product
 from typing import Final
 
 from webhook.api.dra.names import QUOTA_SUFFIX
+from webhook.hints.names import instead
 from webhook.inventory.quotas import EXTENDED_SINCE, IMPLICIT_KEY, QUOTA, amount_of, class_in
 from webhook.inventory.resources import NATIVE, is_extended
 from webhook.objects import JSONObject, items, mapping, texts
 from webhook.patterns import Pattern
 from webhook.policy.manifest.kinds import Kinds
 from webhook.problem import Problem
-from webhook.references.rules import Context, finding, instead, rule
+from webhook.references.rules import Context, finding, rule
 from webhook.spelling import nearest
 
 _COUNT: Final = "count/"

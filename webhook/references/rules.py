@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
-from webhook.budget import Budget, current, work
+from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
+from webhook.hints.names import in_place, listed
 from webhook.inventory import Inventory, devices_path, is_claim
 from webhook.inventory.claims import source
 from webhook.inventory.objects import CLAIMS, is_noted
@@ -29,11 +29,9 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.patterns import Pattern
-from webhook.problem import WARNING, Advice, Fix, Meant, Path, Problem
+from webhook.problem import WARNING, Advice, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.spelling import near
 
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog, Content
@@ -115,7 +113,8 @@ class Alike:
     """
 
     def __init__(self, most: int = _BYTES) -> None:
-        self._claims, self._pods = _Cached(most), _Cached(most)
+        self._found: dict[bytes, ReferenceFindings] = {}
+        self._left = {True: most, False: most}
 
     def find(self, obj: JSONObject, look: Callable[[], ReferenceFindings]) -> ReferenceFindings:
         """Return the findings of an object.
@@ -124,52 +123,22 @@ class Alike:
             obj: The object, in any version.
             look: The function that checks it, if no equal one is cached.
         """
-        if is_claim(obj):
-            return self._claims.find({**obj, "metadata": bool(name_of(obj))}, look)
-        if pod_template(obj) is None:
+        of_claim = is_claim(obj)
+        if not of_claim and pod_template(obj) is None:
             return look()
-        content = {**obj, "metadata": {**metadata_of(obj), "name": None}}
-        return self._pods.find(content, look, unless=_NAMES_A_CLAIM)
-
-
-class _Cached(dict[bytes, ReferenceFindings]):
-    """Findings by what they follow from.
-
-    Args:
-        most: How many bytes are cached.
-    """
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self._left = most
-
-    def find(
-        self, content: JSONObject, look: Callable[[], ReferenceFindings], unless: bytes | None = None
-    ) -> ReferenceFindings:
-        """Return the findings of an object, cached for those of equal content.
-
-        Args:
-            content: What rules read of it.
-            look: The function that checks it.
-            unless: What no content has that is cached.
-        """
+        read = bool(name_of(obj)) if of_claim else {**metadata_of(obj), "name": None}
         try:
-            key = marshal.dumps(content, _PLAIN)
+            key = marshal.dumps({**obj, "metadata": read}, _PLAIN)
         except ValueError:  # it is nested too deeply
             return look()
-        found = self.get(key)
+        found = self._found.get(key)
         if found is None:
             found = look()
             length = len(key) + _PROBLEM * (1 + len(found.problems))
-            if (unless is None or unless not in key) and length <= self._left:
-                self._left -= length
-                self[key] = found
+            if length <= self._left[of_claim] and (of_claim or _NAMES_A_CLAIM not in key):
+                self._left[of_claim] -= length
+                self._found[key] = found
         return found
-
-
-_LISTED: Final = 5
-_UNITS_A_NAME: Final = 7
-"""The work of comparing a name with another one."""
 
 
 def pool_of(each: JSONObject) -> tuple[str, str]:
@@ -218,6 +187,14 @@ class Context:
         """Returns the pods that use a claim, as :func:`webhook.references.requests.pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
+        self._requests: tuple[Any, Sequence[Request]] = (None, ())
+        """A claim or template, and its requests."""
+
+    def requests(self, claim: JSONObject) -> Sequence[Request]:
+        """Return the requests of a claim or template, which most rules read."""
+        if self._requests[0] is not claim:
+            self._requests = claim, list(requests_of(claim))
+        return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:
         """Report that an object is not known; without a cluster, it may exist.
@@ -436,74 +413,6 @@ def finding(
     """
     advice = Advice(hint) if isinstance(hint, str) else hint
     return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix, character=character)
-
-
-def listed(names: Iterable[str]) -> str:
-    """List some names, with the number of further ones."""
-    known = list(dict.fromkeys(names))
-    more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-    return ", ".join(known[:_LISTED]) + more
-
-
-_MEANT: Final = 3
-"""The most names that a hint suggests."""
-
-
-def instead(name: str, names: Iterable[str], what: str) -> str:
-    """Suggest the intended name, or list the existing ones.
-
-    Args:
-        what: What they name, such as ``device classes``.
-    """
-    known = list(names)
-    return _instead(_near(name, known), known, what)
-
-
-def _instead(meant: list[str], known: list[str], what: str) -> str:
-    if meant:
-        names = " or ".join(f'"{each}"' for each in meant[:_MEANT])
-        return Meant(f"did you mean {names}?")
-    return f"{what}: {listed(known)}" if known else f"no {what} are known"
-
-
-def _near(name: str, known: list[str]) -> list[str]:
-    """Return the probably intended names, unless the search takes more than half of the remaining work."""
-    units = _UNITS_A_NAME * len(known)
-    if units > current().left // 2:
-        return []
-    work(units)
-    return near(name, known)
-
-
-def in_place(name: str, names: Iterable[str], what: str) -> Advice:
-    """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
-    known = list(names)
-    meant = _near(name, known)
-    return Advice(_instead(meant, known, what), _only(meant))
-
-
-def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
-    """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
-    known = list(names)
-    meant = _near(name, known)
-    return Advice(_instead(meant, known, what), _only([_replaced(expression, name, each) for each in meant]))
-
-
-def _replaced(expression: str, name: str, by: str) -> str:
-    return re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: by, expression)
-
-
-def _only(meant: list[str]) -> Fix | None:
-    """Return the fix if only one value can be meant."""
-    return Fix("replace", meant[0], safe=False) if len(meant) == 1 else None
-
-
-_BREAKS: Final = Pattern(r"\s*\n\s*")
-
-
-def ask_first(expression: str) -> Advice:
-    """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
-    return Advice(f"check first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))
 
 
 class Request(NamedTuple):

@@ -17,11 +17,12 @@ from webhook.deviceselectors.reads import constants, depends_on_device, with_con
 from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
+from webhook.hints.names import in_expression
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, drivers_of, finding, in_expression, rule
+from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
 
@@ -304,7 +305,7 @@ _METHODS: Final = frozenset({"major", "minor", "patch"})
 
 def _without_domain(read: Read) -> _ExpressionFinding:
     """Report the name of an attribute in place of its domain, and the key of its type in place of its name."""
-    from webhook.references.selectorhints import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
+    from webhook.hints.selectors import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
 
     message = f'device.{read.holder}["{read.domain}"] takes the domain of attributes, not the name of one'
     return _ExpressionFinding(

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.formats import readable_quantity
+from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, finding, in_place, listed, pool_of, rule
+from webhook.references.rules import Context, finding, pool_of, rule
 
 _APART_SINCE: Final = 35
 """The release from which counter sets stand in other slices than devices, so that the API server sees no mistake."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
+from webhook.hints.names import in_place
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, finding, in_place, requests_of, rule
+from webhook.references.rules import Context, finding, requests_of, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)

@@ -9,9 +9,9 @@ from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import presence_test, reads
+from webhook.hints.names import instead
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple
-from webhook.references.rules import instead
 from webhook.report.text import colored
 
 _REASON_MAX = 160

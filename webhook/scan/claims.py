@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from webhook.api.versions import VERSIONS
+from webhook.hints.names import listed
 from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, device_of, is_pod, results_of
 from webhook.inventory.extended import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
-from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
 from webhook.simulation.binding import CONSUMERS_MAX

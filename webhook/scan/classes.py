@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE
-from webhook.references.rules import instead, listed
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import WORKLOADS, Cluster, makes_pods, once, template_of

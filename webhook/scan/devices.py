@@ -8,11 +8,11 @@ from typing import Final
 
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
 from webhook.allocation.pools import whole
-from webhook.allocation.usage import available
+from webhook.allocation.view import available
+from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, number, text, texts
-from webhook.references.rules import listed
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule

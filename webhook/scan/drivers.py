@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
+from webhook.hints.names import listed
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.plugins import plugins as found
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
 from webhook.simulation.workloads import is_for

@@ -9,10 +9,10 @@ from typing import Final
 
 from webhook.allocation.devices import Device, Slice
 from webhook.deviceselectors.fleet import model_of
+from webhook.hints.names import listed
 from webhook.objects import items, mapping, name_of, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster
 from webhook.simulation.affinity import required, selects

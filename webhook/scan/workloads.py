@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.names import NAMED_BY
+from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import allocation_of, source
 from webhook.objects import JSONObject, at, items, namespace_of, text
-from webhook.references.rules import instead, listed
 from webhook.scan.rules import Found, named, rule
 from webhook.scan.stored import Cluster, claims_named, makes_pods, template_of
 

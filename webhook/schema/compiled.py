@@ -262,7 +262,10 @@ class CompiledStruct:
         if self.inline and misfits:
             submitted = {name: place for place, name in enumerate(value)}
             misfits.sort(key=lambda misfit: submitted[str(misfit.path[0])])
-        problems = {name: each for name, findings in found if (each := apart(findings)[1])}
+        problems: dict[str, Sequence[Problem]] = {}
+        for name, findings in found:
+            if in_field := [each for each in findings if not isinstance(each, Misfit)]:
+                problems[name] = in_field
         of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
         return [
             *misfits,

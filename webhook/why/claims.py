@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
+from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, device_of, named, results_of, source
 from webhook.objects import (
@@ -21,7 +22,6 @@ from webhook.objects import (
     texts,
 )
 from webhook.problem import ERROR
-from webhook.references.rules import listed
 from webhook.spelling import did_you_mean, nearest
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
+from webhook.hints.names import listed
 from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.references.rules import listed
 from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import key_of, shortfall_of, wanted_of
 from webhook.simulation.holders import used_by

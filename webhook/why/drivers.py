@@ -11,6 +11,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers as drivers_in
 from webhook.deviceselectors.reads import reads
 from webhook.engine.prescheduled import REQUIRED
+from webhook.hints.names import listed
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.inventory.plugins import plugins as plugins_of
@@ -26,7 +27,6 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.references.rules import listed
 from webhook.simulation.affinity import BLOCKING, Taint, Tolerations, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either

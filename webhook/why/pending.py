@@ -8,8 +8,9 @@ from typing import Final
 from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
+from webhook.hints.names import listed
 from webhook.inventory import has_ended
-from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests
+from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests, results_of
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -25,7 +26,6 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.simulation import binding
 from webhook.simulation.affinity import NODE_STATES, Taint, named, taint_of, wants
 from webhook.simulation.answers import Answers
@@ -36,7 +36,7 @@ from webhook.simulation.rejections import Explainer
 from webhook.simulation.scheduler import Placement
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
-from webhook.why import claims
+from webhook.why import claims, drivers
 from webhook.why.containers import brief
 from webhook.why.devices import Lacks
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of, sorted_as
@@ -208,6 +208,7 @@ class _Pending:
         elif placement.node is not None:
             if not others:
                 yield self._unexpected(placement.node)
+            yield from self._silent(placement, self.scene.inventory.find("Node", placement.node) or {})
         elif text(placement.condition, "message").startswith(binding.FAILED):
             yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
@@ -216,6 +217,13 @@ class _Pending:
             yield from sorted_as("class", self._missing_classes(placement.claims))
         else:
             yield from self._of_nodes(placement.verdicts, placement.needs)
+
+    def _silent(self, placement: Placement, node: JSONObject) -> Iterator[Cause]:
+        """Say which drivers of the devices that the pod would get do not run on the node that it would get."""
+        for driver in dict.fromkeys(text(each, "driver") for claim in placement.claims for each in results_of(claim)):
+            if trouble := drivers.on_node(self.scene, driver, node):
+                said = f"driver {driver} is not running on {name_of(node)}: {trouble.text}"
+                yield trouble._replace(text=said, sort="driver")
 
     # -- before any node
 

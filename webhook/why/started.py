@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
 from webhook.inventory.plugins import is_ready
@@ -22,7 +23,6 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.references.rules import listed
 from webhook.simulation.affinity import Tolerations, taint_of
 from webhook.simulation.binding import time_of
 from webhook.simulation.workloads import priority

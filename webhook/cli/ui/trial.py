@@ -26,6 +26,7 @@ from webhook.documents import Document, Unreadable, parse
 from webhook.documents.dump import dump
 from webhook.edit.rewrite import with_objects
 from webhook.engine.manifests import review
+from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, has_ended
 from webhook.inventory.claims import is_pod
 from webhook.inventory.resources import container_requests
@@ -34,7 +35,6 @@ from webhook.optional import install
 from webhook.policy.change.difference import difference
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
-from webhook.references.rules import listed
 from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 
-_MAX_PLACES: Final = 1000
+_MAX_PLACES: Final = 500
 """More places than a cluster has; requests with made-up places must not fill the memory."""
 _MAX_PLACE: Final = 1000
 """The maximum characters of a place: longer than in any cluster, where names have at most 253, and most of them 63."""

@@ -108,7 +108,7 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
     try:
         checked = environment.check(text)
         if wanted and checked.type not in wanted:
-            from webhook.policy.manifest.hints import hint_of_type  # most expressions are right
+            from webhook.hints.policies import hint_of_type  # most expressions are right
 
             names = " ".join(map(_go_name, wanted))
             reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
@@ -116,7 +116,7 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
             return Failure(text, hint=hint_of_type(checked.type, wanted))
         return CompiledExpression(environment.program(checked), checked, environment)
     except CompileError as error:
-        from webhook.policy.manifest.hints import hint_of
+        from webhook.hints.policies import hint_of
 
         return Failure(f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues))
     except ProgramError as error:

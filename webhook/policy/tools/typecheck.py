@@ -21,9 +21,9 @@ from webhook.cel.kubernetes.environments import admission_environment, any_objec
 from webhook.cel.syntax.ast import Call, Expression, Select, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
+from webhook.hints.policies import hint_of, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
-from webhook.policy.manifest.hints import hint_of, parts_with
 from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated
 from webhook.problem import NOTE, WARNING, Path, Problem

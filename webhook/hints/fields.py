@@ -1,4 +1,4 @@
-"""Explains errors by the object around them."""
+"""Hints for findings of the API server, by the object around them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from webhook.documents.placeholders import has_placeholder
 from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
+from webhook.hints import selectors
+from webhook.hints.names import in_place, listed
 from webhook.objects import items, text
 from webhook.patterns import Pattern
 from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
-from webhook.references import selectorhints
-from webhook.references.rules import in_place, listed
 from webhook.schema.decoding import holds_one
 from webhook.spelling import nearest
 
@@ -263,9 +263,9 @@ def _domain(problem: Problem, obj: Any) -> Advice:
         return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
     if standard := _STANDARD.get(name.lower()):
         return _rename(f"{STANDARD_DOMAIN}/{standard}", safe=False)
-    if domain := selectorhints.only_domain(obj):
+    if domain := selectors.only_domain(obj):
         return _rename(f"{domain}/{name}", safe=False)
-    return Advice(f"{selectorhints.NAME_DOMAIN}: {selectorhints.DRIVER}/{name}")
+    return Advice(f"{selectors.NAME_DOMAIN}: {selectors.DRIVER}/{name}")
 
 
 _STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pcieRoot")}
@@ -299,7 +299,7 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "claim-names": lambda problem, _: Advice(
         "add a name, by which containers use the claim" if problem.reason == REQUIRED else ""
     ),
-    "cel-selector": selectorhints.hint_of,
+    "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
     "one-source": _source,
     "one-way-to-select-nodes": lambda *_: Advice(

@@ -15,7 +15,7 @@ from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
 from webhook.engine.changes import changed
-from webhook.references.hints import hint_of
+from webhook.hints.fields import hint_of
 from webhook.report.text import folded
 
 SELECTED = CLAIM + "        selectors:\n        - cel: {expression: EXPRESSION}\n"

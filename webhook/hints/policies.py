@@ -1,4 +1,4 @@
-"""Hints for expressions that do not compile."""
+"""Hints for expressions of policies that do not compile."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhook.budget import Budget, limited
-from webhook.references.rules import in_expression, in_place, instead
+from webhook.hints.names import in_expression, in_place, instead
 
 NAMES = [f"gpu{number}.example.com" for number in range(1000)]
 

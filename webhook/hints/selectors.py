@@ -1,4 +1,4 @@
-"""Explains errors in the expressions of device selectors."""
+"""Hints for errors in the expressions of device selectors."""
 
 from __future__ import annotations
 

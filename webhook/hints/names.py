@@ -1,0 +1,80 @@
+"""Suggests the names that were probably meant by names that refer to nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.budget import current, work
+from webhook.patterns import Pattern
+from webhook.problem import Advice, Fix, Meant
+from webhook.spelling import near
+
+_LISTED: Final = 5
+_MEANT: Final = 3
+"""The most names that a hint suggests."""
+_UNITS_A_NAME: Final = 7
+"""The work of comparing a name with another one."""
+_BREAKS: Final = Pattern(r"\s*\n\s*")
+
+
+def listed(names: Iterable[str]) -> str:
+    """List some names, with the number of further ones."""
+    known = list(dict.fromkeys(names))
+    more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return ", ".join(known[:_LISTED]) + more
+
+
+def instead(name: str, names: Iterable[str], what: str) -> str:
+    """Suggest the intended name, or list the existing ones.
+
+    Args:
+        what: What they name, such as ``device classes``.
+    """
+    known = list(names)
+    return _instead(_near(name, known), known, what)
+
+
+def _instead(meant: list[str], known: list[str], what: str) -> str:
+    if meant:
+        names = " or ".join(f'"{each}"' for each in meant[:_MEANT])
+        return Meant(f"did you mean {names}?")
+    return f"{what}: {listed(known)}" if known else f"no {what} are known"
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    """Return the probably intended names, unless the search takes more than half of the remaining work."""
+    units = _UNITS_A_NAME * len(known)
+    if units > current().left // 2:
+        return []
+    work(units)
+    return near(name, known)
+
+
+def in_place(name: str, names: Iterable[str], what: str) -> Advice:
+    """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
+    known = list(names)
+    meant = _near(name, known)
+    return Advice(_instead(meant, known, what), _only(meant))
+
+
+def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:
+    """Suggest a name in an expression; the other arguments are those of :func:`instead`."""
+    known = list(names)
+    meant = _near(name, known)
+    return Advice(_instead(meant, known, what), _only([_replaced(expression, name, each) for each in meant]))
+
+
+def _replaced(expression: str, name: str, by: str) -> str:
+    return re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", lambda _: by, expression)
+
+
+def _only(meant: list[str]) -> Fix | None:
+    """Return the fix if only one value can be meant."""
+    return Fix("replace", meant[0], safe=False) if len(meant) == 1 else None
+
+
+def ask_first(expression: str) -> Advice:
+    """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
+    return Advice(f"check first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))
