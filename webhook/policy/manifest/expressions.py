@@ -171,7 +171,9 @@ class Compiler:
 
     def compile(self, role: Role, text: str) -> CompiledExpression | Failure:
         """Compile an expression."""
-        scope = (self._scope if role.is_composed else self._plain)._replace(authorizer=role.authorizer)
+        scope = self._scope if role.is_composed else self._plain
+        if not role.authorizer:
+            scope = scope._replace(authorizer=False)
         return self._compile(text.strip(GO_SPACE) if role.is_stripped else text, scope, role.wanted)
 
     def variable(self, name: str, text: str) -> CompiledExpression | Failure:
