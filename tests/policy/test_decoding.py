@@ -8,19 +8,13 @@ from typing import Any
 
 from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, made
-from tests.rows import each_row, each_row_beside
+from tests.rows import each_row_beside
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.decoding import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
-TEMPLATED: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "d", "namespace": "default"},
-    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
-}
 CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
 OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
 
@@ -33,18 +27,7 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
     assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
 
 
-@each_row(
-    ("obj", "path", "said"),
-    [
-        (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
-        (
-            TEMPLATED,
-            "/spec/strategy",
-            'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
-        ),
-        (OTHER, "/spec", ""),
-    ],
-)
+@each_row_beside("obj", "path", "said")
 def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
     sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
@@ -97,19 +80,7 @@ def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: lis
     assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages
 
 
-@each_row(
-    ("port", "got"),
-    [
-        (80, ""),
-        ("80", ""),
-        (None, ""),
-        (80.5, "number 80.5"),
-        (2**31, "number 2147483648"),
-        (True, "bool"),
-        ([80], "array"),
-        ({}, "object"),
-    ],
-)
+@each_row_beside("port", "got")
 def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
     spec = {"ports": [{"port": 1, "targetPort": port}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}

@@ -77,16 +77,7 @@ def test_the_metadata_of_unknown_kinds_has_no_empty_fields() -> None:
     assert with_defaults(other | {"metadata": metadata}) == other | {"metadata": {"name": "q"}}
 
 
-@each_row(
-    ("image", "pull"),
-    [
-        ("busybox", "Always"),
-        ("busybox:latest", "Always"),
-        ("busybox:1.2", "IfNotPresent"),
-        ("registry:5000/busybox", "Always"),
-        ("busybox@sha256:0", "IfNotPresent"),
-    ],
-)
+@each_row_beside("image", "pull")
 def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
     pod = POD | {"spec": {"containers": [{"name": "c", "image": image}]}}
     assert with_defaults(pod)["spec"]["containers"][0]["imagePullPolicy"] == pull
@@ -203,16 +194,7 @@ SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"na
 SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
 
 
-@each_row(
-    ("patch", "expected"),
-    [
-        ("{op: 'add', path: '/data/b', value: 'Yg=='}", {"stringData": {"a": "1", "c": "2"}, "data": {"b": "Yg=="}}),
-        ("{op: 'replace', path: '/data/a', value: 'Yg=='}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
-        ("{op: 'add', path: '/stringData', value: {'a': 'b'}}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
-        ("{op: 'remove', path: '/data/c'}", {"stringData": {"a": "1"}}),
-        ("{op: 'remove', path: '/data'}", {}),
-    ],
-)
+@each_row_beside("patch", "expected")
 def test_changed_texts_of_a_secret_are_in_its_data(patch: str, expected: dict[str, Any]) -> None:
     secret = SECRET | {"stringData": {"a": "1", "c": "2"}}
     assert ever_changed(secret, f"JSONPatch{patch}") == SECRET | expected

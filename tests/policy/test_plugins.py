@@ -6,7 +6,7 @@ from time import process_time
 from typing import Any
 
 from tests.policy.examples import binding, mutating, policy
-from tests.rows import each_row, each_row_beside
+from tests.rows import each_row_beside
 from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
@@ -65,15 +65,7 @@ def test_plugins_refuse_before_policies_are_asked(obj: dict[str, Any], given: li
     assert (found.code, found.message) == (403, f'pods "p" is forbidden: {message}')
 
 
-@each_row(
-    ("spec", "given", "refusal"),
-    [
-        ({}, [], "set without corresponding RuntimeClass defined Overhead"),
-        ({"runtimeClassName": "gvisor"}, [runtime()], "set without corresponding RuntimeClass defined Overhead"),
-        ({"runtimeClassName": "gvisor"}, [runtime(overhead={"podFixed": {"cpu": "1000m"}})], ""),
-        ({"runtimeClassName": "gvisor"}, [], ""),
-    ],
-)
+@each_row_beside("spec", "given", "refusal")
 def test_a_pod_has_the_overhead_of_its_runtime_class(spec: Any, given: list[Any], refusal: str) -> None:
     assert verdict(pod(overhead={"cpu": "1"}, **spec), "true", *given).message.endswith(refusal)
     assert verdict(pod(overhead={"cpu": "1"}, **spec), "true", *given).allowed == (not refusal)
