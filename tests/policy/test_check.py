@@ -41,6 +41,13 @@ def test_what_the_api_server_refuses_does_not_pass() -> None:
     assert "Syntax error" in result.findings[0].problem.message
 
 
+@each_row("expression", ["object.spec =", " "])
+def test_what_is_no_expression_is_refused_in_any_version(expression: str) -> None:
+    rules = [PODS | {"apiVersions": ["*"]}]
+    result = check_policies([policy(rules=rules, validations=[{"expression": expression}]), binding()])
+    assert [each.problem.field for each in result.findings] == ["spec.validations[0].expression"]
+
+
 @each_row(
     ("expression", "hint"),
     [
