@@ -230,7 +230,7 @@ class Explainer:
         if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
-        return attempt and attempt.explain(self._cluster.nodes[node].node)
+        return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
     def _key(self, look: _Look, needs: Needs) -> Hashable:
         """Return a key that is the same for nodes that refuse a pod for the same reasons."""
