@@ -1,16 +1,27 @@
-"""Suggestions for a pending pod: the limits of the changes that are tried."""
+"""The limits of what is looked at, and of the changes that are tried, for a pending pod."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.simulation.clusters import allocated, device_class, devices, node, pod
+from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
 from webhook import simulate
 from webhook.objects import JSONObject
 
 
 def tainted(name: str, key: str) -> JSONObject:
     return node(name, {"taints": [{"key": key, "effect": "NoSchedule"}]})
+
+
+@pytest.mark.parametrize(("most", "text"), [(3, "2 more"), (2, "at least 1 more")])
+def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
+    most: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", most)
+    around = [each for name in "xyz" for each in (node(name), devices(name), allocated(f"of-{name}", name))]
+    (answer,) = simulate([device_class(), *around, claim()], [pod(claims={"gpu": "c"})])
+    held = f"no node has a free device for request r: held by claim default/of-x and {text}"
+    assert answer["why"]["reason"] == held
 
 
 def test_questions_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
