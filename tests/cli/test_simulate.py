@@ -260,6 +260,7 @@ class TestWrongUse:
         assert message in done.err
         assert done.code == 2
 
+    @pytest.mark.no_cover
     @pytest.mark.parametrize(
         ("replicas", "message"),
         [(0, "the workloads have no replicas, or are DaemonSets"), (1_000_000_000, "more than 150,000 pods")],

@@ -114,9 +114,6 @@ LEVELS: Final = {
 _BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
 
 
-_NOTHING: Final[Mapping[str, str]] = {}
-
-
 class Levels(NamedTuple):
     """Levels of rules, by the names that :mod:`webhook.suppression.applying` describes.
 
@@ -129,11 +126,11 @@ class Levels(NamedTuple):
         file: The name of the configuration file.
     """
 
-    selected: Sequence[str] = ()
-    ignored: Sequence[str] = ()
-    stated: Mapping[str, str] = _NOTHING
-    configured: Mapping[str, str] = _NOTHING
-    file: str = ""
+    selected: Sequence[str]
+    ignored: Sequence[str]
+    stated: Mapping[str, str]
+    configured: Mapping[str, str]
+    file: str
 
     def __bool__(self) -> bool:
         """Tell whether any rule has a level of its own."""
@@ -481,15 +478,15 @@ class Suppressions:
 
     def __init__(
         self,
-        levels: Levels | None = None,
-        ignores: Sequence[PathIgnore] = (),
-        known: Sequence[Known] = (),
-        matters: Callable[[str], bool] = lambda _rule: True,
+        levels: Levels,
+        ignores: Sequence[PathIgnore],
+        known: Sequence[Known],
+        matters: Callable[[str], bool],
         *,
-        is_whole: bool = False,
-        compares: bool = False,
+        is_whole: bool,
+        compares: bool,
     ) -> None:
-        self.levels, self.known = levels or Levels(), known
+        self.levels, self.known = levels, known
         self.matters, self.is_whole, self.compares = matters, is_whole, compares
         self._statements = Statements(ignores)
         self._objects: set[tuple[str, str, str]] = set()
