@@ -26,7 +26,7 @@ from webhook.cel import (
     limits,
 )
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.cost.sizes import MOST
+from webhook.cel.costs import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.runtime import operators
 from webhook.cel.types.base import DYN

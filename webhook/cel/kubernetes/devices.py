@@ -14,7 +14,7 @@ from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Library, StructType, member
-from webhook.cel.cost.sizes import Bounds, CallEstimate, EstimatedNode, SizeOf
+from webhook.cel.costs import Bounds, CallEstimate, EstimatedNode, SizeOf
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext import BINDINGS
@@ -275,13 +275,10 @@ def _includes_in_short(target: Value, sought: Value) -> bool:
 def _including(id_: str, includes: Callable[[Value, Value], bool], size: Bounds | None = None) -> Library:
     """The library whose `includes` goes through a list of some size, or of its own."""
 
-    def estimate(
-        size_of: SizeOf, _: str, target: EstimatedNode | None, __: Sequence[EstimatedNode]
-    ) -> CallEstimate | None:
-        return None if target is None else CallEstimate(size or size_of(target))
+    def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+        return CallEstimate(size or size_of(arguments[0]))
 
-    functions = (member("includes", id_, (DYN, DYN), BOOL, includes),)
-    return Library("includes", functions=functions, call_estimates={"includes": estimate})
+    return Library("includes", functions=(member("includes", id_, (DYN, DYN), BOOL, includes, estimate=estimate),))
 
 
 _INCLUDES: Final = _including("dra_includes_dyn_dyn", _includes_in_short, Bounds(0, _LIST_MAX))

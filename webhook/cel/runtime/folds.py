@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import LIST_COST, MAP_COST
+from webhook.cel.costs import LIST_COST, MAP_COST
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import no_such_overload
