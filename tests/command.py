@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -56,11 +56,11 @@ def draguard(*arguments: str | Path, stdin: bytes = b"", columns: int = 0) -> Do
     """
     out = (_Terminal if columns else io.TextIOWrapper)(io.BytesIO(), encoding="utf-8")
     err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    width = {"COLUMNS": str(columns)} if columns else {}
+    width = patch.dict(os.environ, COLUMNS=str(columns)) if columns else nullcontext()
     real = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
     try:
-        with redirect_stdout(out), redirect_stderr(err), patch.dict(os.environ, width):
+        with redirect_stdout(out), redirect_stderr(err), width:
             code = main([str(argument) for argument in arguments])
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0

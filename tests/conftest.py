@@ -86,3 +86,9 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     pytest.MonkeyPatch().setattr(gc, "unfreeze", lambda: None)
+
+
+def pytest_sessionfinish() -> None:
+    """Collect garbage once; pytest and the interpreter would look through all objects several times."""
+    gc.collect()
+    gc.freeze()

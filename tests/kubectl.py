@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,37 +17,39 @@ from webhook.policy.manifest.kinds import guess_resource
 
 _SCRIPT = """\
 #!{python} -IS
-import json, subprocess, sys, time
-from urllib.parse import parse_qs, urlsplit
-sys.setrecursionlimit(20_000)
-told = json.load(open({told!r}))
+import marshal, sys  # and nothing that takes longer to import: it is started hundreds of times
+with open({told!r}, "rb") as file:
+    answers, faults = marshal.load(file)
 given = [each for each in sys.argv[1:] if each not in ("get", "--raw")]
 if "view" in given:
     given.append("view")
 with open({log!r}, "a") as log:
     print(*sys.argv[1:], file=log)
-url = urlsplit(given[-1])
-fault = next((each for prefix, each in told["faults"].items() if url.path.startswith(prefix)), {{}})
+path, _, query = given[-1].partition("?")
+fault = next((each for prefix, each in faults.items() if path.startswith(prefix)), {{}})
 if "says" in fault:
     print(fault["says"], file=sys.stderr, flush=True)
-time.sleep(fault.get("sleeps", 0))
+if "sleeps" in fault:
+    import time
+    time.sleep(fault["sleeps"])
 if "leaves" in fault:
+    import subprocess
     subprocess.Popen(["sleep", fault["leaves"]])
 if "error" in fault:
     sys.exit(fault["error"])
 if "prints" in fault:
     sys.stdout.write(fault["prints"] * fault.get("times", 1))
     sys.exit(fault.get("code", 0))
-found = told["answers"].get(url.path)
+found = answers.get(path)
 if found is None:
     sys.exit("Error from server (NotFound): the server could not find the requested resource")
 if isinstance(found, list):
-    query = parse_qs(url.query)
-    start, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
-    more = str(start + limit) if start + limit < len(found) else ""
-    found = {{"kind": "List", "metadata": {{"continue": more}}, "items": found[start : start + limit]}}
-text = found if isinstance(found, str) else json.dumps(found)
-sys.stdout.write(text[: fault.get("cut")])
+    asked = dict(each.split("=", 1) for each in query.split("&"))
+    start, limit = int(asked.get("continue", "0")), int(asked["limit"])
+    more = start + limit if start + limit < len(found) else ""
+    items = ", ".join(found[start : start + limit])
+    found = f'{{{{"kind": "List", "metadata": {{{{"continue": "{{more}}"}}}}, "items": [{{items}}]}}}}'
+sys.stdout.write(found[: fault.get("cut")])
 """
 
 
@@ -104,15 +107,22 @@ def kubectl(
     Returns:
         The file of the arguments of each run.
     """
-    answers = answers_of(objects, version, gates)
-    told, log, program = directory / "told.json", directory / "asked", directory / "bin" / "kubectl"
-    told.write_text(json.dumps({"answers": answers, "faults": faults or {}}))
+    answers = {path: _written(each) for path, each in answers_of(objects, version, gates).items()}
+    told, log, program = directory / "told", directory / "asked", directory / "bin" / "kubectl"
+    told.write_bytes(marshal.dumps((answers, {path: dict(each) for path, each in (faults or {}).items()})))
     log.write_text("")
     program.parent.mkdir(exist_ok=True)
     program.write_text(_SCRIPT.format(python=sys.executable, told=str(told), log=str(log)))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     return log
+
+
+def _written(answer: Any) -> str | list[str]:
+    """Write an answer as JSON, and each object of a list by itself."""
+    if isinstance(answer, list):
+        return [json.dumps(each) for each in answer]
+    return answer if isinstance(answer, str) else json.dumps(answer)
 
 
 def _roots(group: str, version: str, namespaces: Iterable[str]) -> Iterator[str]:

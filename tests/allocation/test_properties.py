@@ -35,11 +35,8 @@ def shown(answer: Result | Failure) -> Any:
 
 
 def tried_in_full(cluster: Cluster) -> list[Any]:
-    """Search as upstream does, which neither remembers nor looks ahead."""
-    with (
-        mock.patch.object(search, "_REMEMBERED_AFTER", 10**9),
-        mock.patch.object(search, "can_be_cut", return_value=False),
-    ):
+    """Search as upstream does, which does not remember."""
+    with mock.patch.object(search, "_REMEMBERED_AFTER", 10**9):
         found = answers(cluster)
         return [(shown(each), each.steps) for each in found]
 

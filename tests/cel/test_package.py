@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import webhook.cel
 from tests.rows import each_row
 
@@ -45,6 +47,7 @@ def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
     assert not {name for name in imports(path) if name.startswith("webhook.cel.kubernetes")}
 
 
+@pytest.mark.process
 def test_the_regular_expression_engine_is_loaded_when_it_is_needed() -> None:
     code = (
         "import sys; import webhook.cel, webhook.cel.ext; from webhook.cel import Environment; "

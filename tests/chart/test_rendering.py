@@ -12,7 +12,6 @@ from subprocess import run
 from typing import Any
 
 import helm_python
-import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 
@@ -39,6 +38,8 @@ def values(request: pytest.FixtureRequest) -> str:
 @cache  # most manifests are the same for many sets of values
 def check(manifest: str, kubernetes: str) -> None:
     """Check a manifest against the schemas of a release."""
+    import kubernetes_validate  # type: ignore[import-untyped]  # noqa: PLC0415 - no quick test needs it
+
     kubernetes_validate.validate(json.loads(manifest), kubernetes, strict=True)
 
 

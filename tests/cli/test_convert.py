@@ -40,19 +40,27 @@ def test_a_file_is_written_in_place_and_others_are_not_touched(manifests: Path) 
     assert draguard("convert", "--write", manifests).err == "nothing to convert in 2 files\n"
 
 
-def test_a_read_only_file_and_one_with_hard_links_are_not_replaced(manifests: Path) -> None:
-    file, other = manifests / "old.yaml", manifests / "other"
-    before = file.read_bytes()
-    other.hardlink_to(file)
-    assert f"{file}: not written: it has 2 hard links" in draguard("convert", "--write", manifests).err
-    other.unlink()
-    file.chmod(0o444)
-    done = draguard("convert", "--write", manifests)
-    assert (done.code, done.err) == (
-        2,
-        f"draguard convert: error: {file}: not written: it is read-only: make it writable first\n",
-    )
-    assert file.read_bytes() == before
+@each_row(
+    ("kind", "why"),
+    [
+        ("link", "a symbolic link: name the file that it leads to, {}"),
+        ("name", "it has 2 hard links, and only this one would change: replace it by a copy first"),
+        ("read-only", "it is read-only: make it writable first"),
+    ],
+)
+def test_a_file_that_is_not_to_be_replaced_stays(kind: str, why: str, tmp_path: Path) -> None:
+    file, other = tmp_path / f"{kind}.yaml", tmp_path / f"other-{kind}"
+    file.write_text(FLAT, encoding="utf-8")
+    if kind == "link":
+        other.symlink_to(file)
+    elif kind == "name":
+        other.hardlink_to(file)
+    else:
+        file.chmod(0o444)
+    named = other if kind == "link" else file
+    message = f"draguard convert: error: {named}: not written: {why.format(file)}\n"
+    assert draguard("convert", "--write", named) == (2, "", message)
+    assert file.read_text(encoding="utf-8") == FLAT
 
 
 def test_nothing_is_written_unless_all_files_may_be(manifests: Path) -> None:
@@ -82,18 +90,6 @@ def test_nothing_is_written_unless_all_directories_may_be(manifests: Path, monke
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(other.parent) and access(path, mode))
     done = draguard("convert", "--write", manifests)
     assert (done.code, f"{other}: not written: its directory is read-only" in done.err) == (2, True)
-    assert file.read_bytes() == before
-
-
-def test_links_are_not_written_through(manifests: Path) -> None:
-    file, link = manifests / "old.yaml", manifests / "link"
-    before = file.read_bytes()
-    link.symlink_to(file)
-    done = draguard("convert", "--write", link)
-    assert (done.code, done.err) == (
-        2,
-        f"draguard convert: error: {link}: not written: a symbolic link: name the file that it leads to, {file}\n",
-    )
     assert file.read_bytes() == before
 
 

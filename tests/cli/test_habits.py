@@ -15,7 +15,7 @@ import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from tests.rows import each_row
-from webhook.cli.completion import described, every
+from webhook.cli.completion import every, options_of
 from webhook.cli.parser import Parser, make_parser
 
 FINE = ROOT / "examples/fixed/pod-with-cats.yaml"
@@ -130,12 +130,11 @@ class TestHelp:
 
     def test_the_manual_page_has_every_command_and_option(self) -> None:
         page = draguard("help", "--man").out
-        program = described()
         assert page.startswith('.TH "DRAGUARD" 1 ')
-        for command in every(program):
-            called = " ".join(("draguard", *command.words)).replace("-", r"\-")
-            assert f".B {called} " in page or command.words == ("why",)
-            for option in command.options:
+        for words, command in every():
+            called = " ".join(("draguard", *words)).replace("-", r"\-")
+            assert f".B {called} " in page or words == ("why",)
+            for option in options_of(command):
                 assert all(name.replace("-", r"\-") in page for name in option.names)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith(".")}
         assert requests == {".TH", ".nh", ".ad", ".SH", ".SS", ".B", ".PP", ".TP", ".nf", ".fi"}
@@ -190,8 +189,8 @@ class TestCompletion:
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:
         script = draguard("completion", shell).out
-        for command in every(described()):
-            for name in (name for option in command.options for name in option.names):
+        for _, command in every():
+            for name in (name for option in options_of(command) for name in option.names):
                 spelt = re.sub("^--?", lambda dashes: "-l " if len(dashes[0]) > 1 else "-s ", name)
                 assert (name if shell == "zsh" else spelt) in script
 
@@ -248,24 +247,10 @@ class TestPipes:
         assert done.code == 1
         assert done.out.startswith("<stdin>:9:3: error max-items: ")
 
-    def test_a_failed_command_before_it_does_not_pass(self) -> None:
-        assert self.run(stdin=b"").code == self.run("-", stdin=b"").code == 1
-        assert self.run("--allow-empty", stdin=b"").code == 0
-
     @pytest.mark.parametrize("text", [b"Error: connection refused\n", b"error from server (NotFound)\n", b"[]", b"- a"])
     def test_neither_does_its_error_message(self, text: bytes) -> None:
         assert "standard input holds no manifest" in self.run(stdin=text).out
         assert self.run("--stdin-filename", "values.yaml", stdin=text).code == 0
-
-    @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
-    def test_a_file_that_is_named_holds_a_manifest(self, text: str, tmp_path: Path) -> None:
-        (tmp_path / "empty.yaml").write_text(text, encoding="utf-8")
-        done = draguard("validate", tmp_path / "empty.yaml")
-        assert (done.code, "the file holds no manifest" in done.out) == (1, True)
-        done = draguard("validate", "--allow-empty", tmp_path / "empty.yaml")
-        assert done.out.endswith("no problems (Kubernetes 1.37)\nnot read: 1 file without a manifest\n")
-        done = draguard("validate", tmp_path)
-        assert (done.code, "not read: 1 file without a manifest" in done.out) == (0, True)
 
     @pytest.mark.parametrize("text", ["image: {tag: v1}\n", "a\n---\nb: 1\n", "{}\n"])
     def test_other_documents_are_no_manifests(self, text: str, tmp_path: Path) -> None:

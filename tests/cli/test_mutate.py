@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.command import ROOT, draguard, process
+from tests.command import draguard
 from webhook.documents import Document, parse
 
 POD = """\
@@ -264,18 +264,6 @@ class TestRefusals:
         done = draguard("mutate", "-", stdin=f"{POD}---\na: [\n".encode())
         assert (done.code, done.out) == (1, f"{draguard('mutate', '-', stdin=POD.encode()).out}---\na: [\n")
         assert "error unreadable: " in done.err
-
-    def test_a_path_that_does_not_exist_is_wrong_use(self, tmp_path: Path) -> None:
-        done = draguard("mutate", tmp_path / "gone.yaml")
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"{tmp_path}/gone.yaml: error unreadable: no such file")
-
-
-def test_a_process_does_the_same() -> None:
-    done = process("mutate", "examples/pre-scheduled/pod.yaml")
-    assert done.code == 0
-    assert objects(done.out)[0] == objects((ROOT / "examples/pre-scheduled/pod.yaml").read_text(encoding="utf-8"))[0]
-    assert done.err.startswith("examples/pre-scheduled/pod.yaml:17:3: warning prescheduled: spec.nodeName: ")
 
 
 json_values = st.recursive(

@@ -9,13 +9,16 @@ import pytest
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, rules
 from tests.command import draguard, findings
+from tests.rows import each_row
+
+HERE = "  namespace: default\n"
+CHANGED, CHANGED_V1 = (each.replace("gpu.example.com", "other.example.com") for each in (CLAIM, CLAIM_V1))
+FLAT = CLAIM_V1.replace("/v1\n", "/v1beta1\n").replace("      exactly:\n  ", "")
 
 
 class TestOld:
-    CHANGED = CLAIM.replace("gpu.example.com", "other.example.com")
-
     def test_what_may_not_change_is_found_in_the_new_state(self, write: Callable[..., Path]) -> None:
-        folder = write(old__a=CLAIM, new__b=f"{CONFIG_MAP}---\n{self.CHANGED}")
+        folder = write(old__a=CLAIM, new__b=f"{CONFIG_MAP}---\n{CHANGED}")
         (found,) = findings("validate", "--old", folder / "old", folder / "new")
         assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
         assert found["hint"] == "delete the object and create it again"
@@ -65,52 +68,32 @@ class TestOld:
         assert "--old: not read: 1 Helm template" in done.err + done.out
 
     def test_old_states_come_from_several_paths_and_from_standard_input(self, write: Callable[..., Path]) -> None:
-        folder = write(old=CONFIG_MAP, new=self.CHANGED)
+        folder = write(old=CONFIG_MAP, new=CHANGED)
         old = ["--old", str(folder / "old.yaml"), "--old", "-"]
         assert rules(*old, folder / "new.yaml", stdin=CLAIM) == [("immutable", "spec")]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("old", "new", "found"),
         [
-            ("namespace: default", "namespace: default", True),
-            ("namespace: default", "", True),
-            ("", "namespace: default", True),
-            ("", "", True),
-            ("namespace: other", "namespace: default", False),
+            (CLAIM, CHANGED, True),
+            (CLAIM, CHANGED.replace(HERE, ""), True),
+            (CLAIM.replace(HERE, ""), CHANGED, True),
+            (CLAIM.replace(HERE, ""), CHANGED.replace(HERE, ""), True),
+            (CLAIM.replace("default", "other"), CHANGED, False),
+            (f"{CLAIM}---\n{CLAIM.replace('default', 'other')}", CHANGED.replace(HERE, ""), False),
+            (CLAIM.replace("claim\n", "other\n"), CHANGED, False),
+            (CLAIM.replace("kind: ResourceClaim", "kind: ResourceClaimTemplate"), CHANGED, False),
+            (CLAIM.replace("name: claim", "generateName: a"), CHANGED.replace("name: claim", "generateName: a"), False),
+            *((CLAIM_V1.replace("/v1", "/v1beta2"), new, new != CLAIM_V1) for new in (CLAIM_V1, CHANGED_V1)),
+            *((FLAT, new, new != CLAIM_V1) for new in (CLAIM_V1, CHANGED_V1)),
+            (f"[1]\n---\n3\n---\n{NEW_POD.replace('apiVersion: v1', '')}", NEW_POD, False),
         ],
     )
-    def test_a_namespace_that_is_not_stated_may_be_any(
-        self,
-        old: str,
-        new: str,
-        found: bool,
-        write: Callable[..., Path],
+    def test_an_object_is_known_by_its_kind_name_and_namespace_in_any_version(
+        self, old: str, new: str, found: bool, write: Callable[..., Path]
     ) -> None:
-        folder = write(
-            old=CLAIM.replace("namespace: default", old), new=self.CHANGED.replace("namespace: default", new)
-        )
-        assert bool(rules("--old", folder / "old.yaml", folder / "new.yaml")) is found
-
-    def test_a_namespace_that_may_be_several_is_none(self, write: Callable[..., Path]) -> None:
-        folder = write(
-            old=f"{CLAIM}---\n{CLAIM.replace('default', 'other')}",
-            new=self.CHANGED.replace("  namespace: default\n", ""),
-        )
-        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
-
-    @pytest.mark.parametrize("change", [("claim\n", "other\n"), ("kind: ResourceClaim", "kind: ResourceClaimTemplate")])
-    def test_another_name_or_kind_is_another_object(self, change: tuple[str, str], write: Callable[..., Path]) -> None:
-        folder = write(old=CLAIM.replace(*change), new=self.CHANGED)
-        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
-
-    @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-    def test_an_old_state_in_another_version_is_converted(self, version: str, write: Callable[..., Path]) -> None:
-        old = CLAIM_V1.replace("/v1\n", f"/{version}\n")
-        if version == "v1beta1":
-            old = old.replace("      exactly:\n  ", "")
-        folder = write(old=old, same=CLAIM_V1, new=CLAIM_V1.replace("gpu.example.com", "other.example.com"))
-        assert rules("--old", folder / "old.yaml", folder / "same.yaml") == []
-        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == [("immutable", "spec")]
+        folder = write(old=old, new=new)
+        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == [("immutable", "spec")] * found
 
     def test_states_that_cannot_be_converted_are_not_compared(self, write: Callable[..., Path]) -> None:
         folder = write(
@@ -127,15 +110,6 @@ class TestOld:
         folder = write(old="a: [", new=CLAIM)
         (found,) = findings("validate", "--old", folder / "old.yaml", folder / "new.yaml")
         assert (found["file"], found["rule"]) == (f"{folder}/old.yaml", "unreadable")
-
-    def test_other_values_than_objects_are_not_old_states(self, write: Callable[..., Path]) -> None:
-        folder = write(old=f"[1]\n---\n3\n---\n{NEW_POD.replace('apiVersion: v1', '')}", new=f"{NEW_POD}")
-        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
-
-    def test_an_object_without_name_has_no_old_state(self, write: Callable[..., Path]) -> None:
-        unnamed = CLAIM.replace("name: claim", "generateName: claim-")
-        folder = write(old=unnamed, new=unnamed.replace("gpu", "other"))
-        assert rules("--old", folder / "old.yaml", folder / "new.yaml") == []
 
     def test_a_status_is_compared_on_demand(self, write: Callable[..., Path]) -> None:
         status = "status:\n  reservedFor:\n  - {resource: pods, name: pod, uid: uid}\n"

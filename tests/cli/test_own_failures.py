@@ -121,6 +121,7 @@ def test_simulate_and_match_name_the_object(tmp_path: Path, monkeypatch: pytest.
         ]
 
 
+@pytest.mark.no_cover
 def test_policy_check_checks_all_other_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(obj: Any, *arguments: Any, **options: Any) -> Any:
         if obj["metadata"]["name"].startswith("admin-access"):

@@ -75,7 +75,8 @@ class TestReleases:
     def test_an_unknown_release_is_wrong_use_even_without_documents(self, write: Callable[..., Path]) -> None:
         done = draguard("validate", "--kubernetes-version", "1.26", write(a=""))
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("draguard validate: error: --kubernetes-version: Kubernetes 1.26 is not known here")
+        message = "--kubernetes-version: Kubernetes 1.26 is not known here; 1.27 and later are\n"
+        assert done.err == f"draguard validate: error: {message}"
 
     def test_a_pod_follows_the_claims_of_its_file(self, write: Callable[..., Path]) -> None:
         other = OLD_POD.replace("name: pod", "name: other")

@@ -145,6 +145,7 @@ class TestInput:
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("draguard review: error: cannot read ")
 
+    @pytest.mark.process
     def test_a_pipe_gets_each_answer_at_once(self) -> None:
         asked = json.dumps(review("a")).encode() + b"\n"
         with subprocess.Popen([SCRIPT, "review", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:

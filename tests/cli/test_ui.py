@@ -661,6 +661,7 @@ def test_commands_name_the_context_of_the_cluster() -> None:
         assert snapshot.changed(trial).changes[0].command.startswith(command)
 
 
+@pytest.mark.process
 def test_it_needs_no_more_than_flask() -> None:
     lacking = "uvloop", "httptools", "prometheus_client", "cryptography"
     code = f"import sys; sys.modules.update(dict.fromkeys({lacking})); import webhook.cli.ui"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
+from tests.policy.examples import POD as PRESCHEDULED
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, NEWEST
 
@@ -170,6 +171,10 @@ class TestFindings:
         selector = "|-\n        device.driver == 'a' &&\n        device.atributes['a'].model == 'x'\n"
         (found,) = findings("validate", "-", stdin=CLASS_WITH_SELECTOR + selector)
         assert (found["rule"], found["line"], found["column"]) == ("cel-selector", 9, 15)
+
+    def test_a_stored_pod_may_have_been_scheduled(self, write: Callable[..., Path]) -> None:
+        folder = write(pod=[PRESCHEDULED | {"metadata": PRESCHEDULED["metadata"] | {"uid": "5a1e7e4c"}}])
+        assert findings("validate", folder) == findings("validate", "--old", folder, folder) == []
 
 
 class TestUnknownKinds:

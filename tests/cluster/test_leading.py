@@ -20,6 +20,7 @@ from webhook.cluster.secret import Step, encode_all
 pytestmark = pytest.mark.process
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("writes", range(6))
 def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Path, writes: int) -> None:
     age(api)

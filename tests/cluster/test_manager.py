@@ -103,6 +103,7 @@ def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp
     assert len(x509.load_pem_x509_certificates(held(api)["ca.crt"])) == 1
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("how", "restarted"),
     [

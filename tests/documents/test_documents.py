@@ -13,13 +13,6 @@ from webhook.documents import Document, Position, Unreadable, parse
 
 
 class TestStreams:
-    def test_documents_are_parted_by_three_dashes(self) -> None:
-        assert objects("---\na: 1\n--- # more\nb: 2\n---\nc: 3") == [{"a": 1}, {"b": 2}, {"c": 3}]
-
-    @each_row("text", ["", "\n \n", "# nothing\n", "---\n---\n# nothing\n---\n", "null\n---\n~\n"])
-    def test_what_is_empty_is_left_out(self, text: str) -> None:
-        assert objects(text) == []
-
     def test_a_document_is_numbered_among_those_that_hold_something(self) -> None:
         text = "---\n# nothing\n---\na: 1\n---\nb: [\n---\nc: 3\n"
         assert [each.index for each in parse(text) if isinstance(each, Document)] == [0, 2]
@@ -65,12 +58,6 @@ class TestStreams:
     )
     def test_byte_order_marks_and_line_breaks_of_other_systems_do_no_harm(self, data: bytes) -> None:
         assert objects(data) == objects(CLAIM)
-
-    def test_texts_keep_no_carriage_returns(self) -> None:
-        assert value("a: |\r\n  x\r\n  y\r\nb: z\r\n") == {"a": "x\ny\n", "b": "z"}
-
-    def test_each_of_several_files_put_together_may_start_with_a_byte_order_mark(self) -> None:
-        assert objects("\ufeffa: 1\n---\n\ufeffb: 2\n") == [{"a": 1}, {"b": 2}]
 
     def test_a_byte_order_mark_inside_of_a_document_is_text(self) -> None:
         (fault,) = (each for each in parse("a: 1\n\ufeff---\nb: 2\n") if isinstance(each, Unreadable))
@@ -164,10 +151,6 @@ class TestLists:
         first, second = documents(text)
         assert (first.data, first.position(("a",))) == ({"a": 1}, Position(2, 2))
         assert (second.data, second.position(("b",))) == ({"b": 2}, Position(2, 14))
-
-    @pytest.mark.parametrize("items", ["[]", "null"])
-    def test_a_list_without_items_stands_for_nothing(self, items: str) -> None:
-        assert objects(f"kind: PodList\nitems: {items}\n") == []
 
     @each_row("text", ["kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []"])
     def test_other_values_than_lists_stay_whole(self, text: str) -> None:

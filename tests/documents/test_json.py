@@ -39,10 +39,6 @@ class TestJSON:
     def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
-    @each_row("rest", ["\n---\nb: 2.0\n", "---\nb: 2.0", "\nb: 2.0", " # c\n---\n---\nb: 2.0"])
-    def test_after_one_json_value_the_rest_may_be_yaml(self, rest: str) -> None:
-        assert exactly(objects('{"a": 1.0}' + rest), [{"a": 1.0}, {"b": 2}])
-
     def test_after_two_json_values_it_may_not(self) -> None:
         assert faults('{"a": 1}{"b": 2}\n---\nc: 3\n') == [(2, 1, "json: expecting value")]
 

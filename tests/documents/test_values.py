@@ -1,4 +1,4 @@
-"""Scalars, keys and aliases become what Kubernetes' reader makes of them."""
+"""Scalars, keys and aliases become what Kubernetes' reader makes of them, also where test_kubectl has no text."""
 
 from __future__ import annotations
 
@@ -11,91 +11,20 @@ from webhook.documents.source import MAX_ALIASED
 
 
 class TestScalars:
-    @each_row("text", ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
-    def test_true_as_go_spells_it(self, text: str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": True})
-
-    @each_row("text", ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
-    def test_false_as_go_spells_it(self, text: str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": False})
-
-    @each_row("text", ["", "~", "null", "Null", "NULL"])
-    def test_null_as_go_spells_it(self, text: str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": None})
-
-    @each_row("text", ["yEs", "tRue", "oN", "nUll", "ye", "none", "=", "<<", "12:30:45", "2001-01-01"])
-    def test_other_words_are_strings(self, text: str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": text})
-
-    @each_row(
-        ("text", "number"),
-        [
-            ("0o7", 7),
-            ("0777", 511),
-            ("08", 8),
-            ("0x1F", 31),
-            ("-0b11", -3),
-            ("1_000", 1000),
-            ("+1", 1),
-            ("-0", 0),
-            (".5", 0.5),
-            (".5_5", 0.55),
-            ("1e3", 1000),
-            ("1E3", 1000),
-            ("1.0", 1),
-            ("-0.0", 0),
-            ("1.5", 1.5),
-            ("1e-7", 1e-07),
-            ("1e21", 1e21),
-        ],
-    )
-    def test_a_number_is_what_go_makes_of_it_when_it_goes_through_json(self, text: str, number: float) -> None:
-        assert exactly(value(f"a: {text}"), {"a": number})
-
-    @each_row(
-        ("text", "number"),
-        [
-            ("9223372036854775807", 9223372036854775807),
-            ("18446744073709551615", 18446744073709551615),
-            ("18446744073709551616", 18446744073709551616.0),
-            ("-9223372036854775808", -9223372036854775808),
-            ("-9223372036854775809", -9223372036854775809.0),
-            ("9.2233720368547750e18", 9223372036854775000),
-            ("1" * 5000, "1" * 5000),
-        ],
-    )
-    def test_integers_are_exact_as_far_as_64_bits_go(self, text: str, number: float | str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": number})
-
-    @each_row("text", ["1e400", "0b2", "0o8", "0x", "1e", ".", "+", "_1", "0x1p4", "1.2.3", "40Gi"])
-    def test_what_only_looks_like_a_number_is_a_string(self, text: str) -> None:
-        assert exactly(value(f"a: {text}"), {"a": text})
-
-    @each_row(("text", "name"), [(".inf", "+Inf"), ("-.Inf", "-Inf"), (".NAN", "NaN")])
-    def test_infinity_cannot_be_said_in_json(self, text: str, name: str) -> None:
-        assert faults(f"a:\n  b: {text}") == [(2, 6, f"json: unsupported value: {name}")]
-
-    @each_row("text", ["y", "1e3", "0o7", "null", "", "12:30", "=", "1"])
-    @each_row("quote", ["'", '"'])
-    def test_what_is_quoted_is_a_string(self, text: str, quote: str) -> None:
-        assert exactly(value(f"a: {quote}{text}{quote}"), {"a": text})
-
     @each_row(
         ("text", "expected"),
         [
-            ("!!str 5", "5"),
-            ("!!str", ""),
-            ("!!int '5'", 5),
-            ("!!float 5", 5),
-            ("!!bool 'yes'", True),
-            ("!!null ''", None),
-            ("!!binary aGVsbG8=", "hello"),
-            ("!!binary 4oI=", "\ufffd\ufffd"),
-            ("!!timestamp 2001-1-2 3:4:5", "2001-1-2 3:4:5"),
+            ("none", "none"),
+            ("1.2.3", "1.2.3"),
+            ("40Gi", "40Gi"),
+            ("0x1F", 31),
+            ("18446744073709551615", 18446744073709551615),
+            ("18446744073709551616", 18446744073709551616.0),
+            ("-9223372036854775809", -9223372036854775809.0),
+            ("1" * 5000, "1" * 5000),
+            ("'12:30'", "12:30"),
+            ('"1e3"', "1e3"),
             ("!unknown 5", "5"),
-            ("! 5", "5"),
-            ("!!str [a]", ["a"]),
-            ("!!set {a}", {"a": None}),
             ("[!!str, z]", ["z"]),
             ("[a, !x, 5, b]", ["a", "5", "b"]),
             ("{!!str, b: c}", {"b": "c"}),
@@ -104,65 +33,38 @@ class TestScalars:
             ("[!x] b]", ["b"]),
         ],
     )
-    def test_tags_mean_what_they_mean_to_go(self, text: str, expected: object) -> None:
+    def test_are_what_go_makes_of_them_when_they_go_through_json(self, text: str, expected: object) -> None:
         assert exactly(value(f"a: {text}"), {"a": expected})
 
     @each_row(
         ("text", "message"),
         [
-            ("!!int 5.0", "cannot decode !!float `5.0` as a !!int"),
-            ("!!int x", "cannot decode !!str `x` as a !!int"),
-            ("!!bool 5", "cannot decode !!int `5` as a !!bool"),
-            ("!!float ''", "cannot decode !!null `` as a !!float"),
+            ("-.Inf", "json: unsupported value: -Inf"),
+            (".NAN", "json: unsupported value: NaN"),
             ("!!float yes", "cannot decode !!bool `yes` as a !!float"),
-            ("!!float 18446744073709551615", "cannot decode !!int `18446744073709551615` as a !!float"),
             ("!!timestamp 2001-13-01", "cannot decode !!str `2001-13-01` as a !!timestamp"),
-            ("!!timestamp 5", "cannot decode !!int `5` as a !!timestamp"),
-            ("!!binary x", "!!binary value contains invalid base64 data"),
             ("!!binary é", "!!binary value contains invalid base64 data"),
         ],
     )
-    def test_a_tag_that_does_not_fit_is_refused(self, text: str, message: str) -> None:
-        assert faults(f"a: {text}") == [(1, 4, message)]
+    def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
+        assert faults(f"a:\n  b: {text}") == [(2, 6, message)]
 
 
 class TestKeys:
-    @each_row(
-        ("text", "key"),
-        [
-            ("true", "true"),
-            ("n", "false"),
-            ("0x10", "16"),
-            ("1.0", "1"),
-            ("1e6", "1e+06"),
-            ("0.1", "0.1"),
-            ("1e-50", "0"),
-            ("3.14159265358979", "3.1415927"),
-            ("1e300", ".inf"),
-            ("-.inf", "-.inf"),
-            (".nan", ".nan"),
-            ("2001-01-01", "2001-01-01"),
-            ("!!str 5", "5"),
-            ("'<<'", "<<"),
-            ("!!str <<", "<<"),
-            ("9" * 70, ".inf"),
-        ],
-    )
-    def test_keys_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
+    @each_row(("text", "key"), [("1e-50", "0"), ("'<<'", "<<"), ("!!str <<", "<<"), ("9" * 70, ".inf")])
+    def test_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
         assert value(f"{text}: x") == {key: "x"}
 
     @each_row(
         ("text", "message"),
         [
-            ("null", "unsupported map key of type: null"),
             ("~", "unsupported map key of type: null"),
             ("18446744073709551615", "unsupported map key of type: uint64"),
             ("!!int x", "cannot decode !!str `x` as a !!int"),
             ("[a]", "invalid map key"),
-            ("{a: b}", "invalid map key"),
         ],
     )
-    def test_what_sigs_yaml_takes_for_no_key_is_refused(self, text: str, message: str) -> None:
+    def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
         assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
 
     def test_a_list_behind_an_alias_is_not_a_key_either(self) -> None:
@@ -205,36 +107,14 @@ class TestAliases:
         assert value("- &a 1\n- *a\n- &a 2\n- *a\n- &a [&a 3, *a]\n- *a\n") == [1, 1, 2, 2, [3, 3], 3]
 
     @each_row(
-        ("text", "message"),
-        [
-            ("a: *x", "unknown anchor 'x' referenced"),
-            ("a: &x [*x]", "anchor 'x' value contains itself"),
-            ("a: &x {<<: *x}", "anchor 'x' value contains itself"),
-        ],
-    )
-    def test_an_alias_of_nothing_is_refused(self, text: str, message: str) -> None:
-        assert [found[2] for found in faults(text)] == [message]
-
-    @each_row(
         ("text", "expected"),
         [
-            ("<<: {a: 1}", {"a": 1}),
-            ("<<: {a: 1}\na: 2", {"a": 2}),
-            ("a: 2\n<<: {a: 1}", {"a": 1}),
-            ("<<: [{a: 1}, {a: 2, b: 3}]", {"a": 1, "b": 3}),
-            ("<<: []", {}),
-            ("!!merge <<: {a: 1}", {"a": 1}),
             ("k: &a {a: 1}\n<<: *a\n<<: [*a, {b: 2}]", {"k": {"a": 1}, "a": 1, "b": 2}),
             ("k: &a <<\n*a : {a: 1}", {"k": "<<", "<<": {"a": 1}}),
         ],
     )
     def test_maps_are_merged_in_the_order_of_the_text(self, text: str, expected: object) -> None:
         assert value(text) == expected
-
-    @each_row("text", ["", "x", "[x]", "[[{a: 1}]]", "*list"])
-    def test_only_maps_are_merged(self, text: str) -> None:
-        message = "map merge requires map or sequence of maps as the value"
-        assert [found[2] for found in faults(f"k: &list [{{a: 1}}]\n<<: {text}\n")] == [message]
 
     def test_a_key_may_override_a_merged_one_but_once(self) -> None:
         text = "<<: {a: 0}\na: 1\nb: 2\na: 3\n"

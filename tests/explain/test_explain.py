@@ -320,6 +320,7 @@ class TestRules:
         for rule in RULES:
             assert re.search(r"DESCRIPTION:\n    \S", of_rule(rule, RULES[rule])), rule
 
+    @pytest.mark.no_cover
     @each_row("case", CASES)
     def test_every_finding_of_the_cases_has_a_rule_that_can_be_explained(self, case: Path) -> None:
         text = case.read_text(encoding="utf-8")
@@ -610,6 +611,7 @@ class TestAnswers:
         answer, about = ANSWERS[0]
         assert about[0] in explain_answer(json.dumps(answer))
 
+    @pytest.mark.no_cover
     def test_the_message_of_an_example_leads_to_its_rule(self) -> None:
         wrong = {
             rule

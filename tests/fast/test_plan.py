@@ -18,6 +18,7 @@ from benchmarks.reviews import pod, reviews
 from benchmarks.structured import claim, resource_slice
 from tests.conformance.recorded import FILES, cases
 from tests.objects import OBJECTS, mutated
+from tests.rows import each_row
 from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
@@ -98,10 +99,10 @@ def check(obj: Any, some: Iterator[int], count: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@each_row("file", FILES)  # whose objects have the same types
 def test_recorded_objects(file: Path) -> None:
     some, fine = iter(cycle(range(997))), 0
-    for case in cases(file, one_of=16):
+    for case in cases(file, one_of=64):
         obj = case.sent
         if is_judged(obj):
             fine += check(obj, some, 2)
@@ -127,6 +128,7 @@ def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch)
     assert not judge_admitted(obj)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
 def test_an_unknown_field_hides_no_other(field: dict[str, Any]) -> None:
     wrong = {**resource_slice(), "later": 1}
@@ -168,6 +170,7 @@ def small_slice() -> Any:
     return obj
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_objects_are_found(name: str) -> None:
     obj, (path, value) = small_slice(), WRONG[name]
@@ -226,6 +229,7 @@ def test_a_namespace_that_cannot_exist_is_found() -> None:
         assert [problem.rule for problem in judge(obj)] == ["namespace"]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("value", [[1], [], "a"])
 def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> None:
     obj = resource_slice()

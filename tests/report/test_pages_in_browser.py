@@ -7,14 +7,16 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.command import ROOT, SCRIPT, draguard
 from tests.conftest import BROWSERS
 from tests.scan.clusters import DRIVER, claim, device, device_class, node, pod, request, slices
+
+if TYPE_CHECKING:  # it takes half a second to import, and only slow tests need it
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
@@ -76,6 +78,8 @@ def large(nodes: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - as above
+
     with sync_playwright() as playwright:
         program = next(filter(None, map(shutil.which, BROWSERS)))
         browser = playwright.chromium.launch(executable_path=program, args=OPTIONS)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Done, draguard, process
+from tests.command import Done, draguard, findings, process
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.documents import Document, comments, parse
 from webhook.explain import names
@@ -25,11 +25,15 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def validate(*arguments: str | Path, code: int | None = None) -> Done:
-    done = draguard("validate", "--output", "json", *arguments)
+def validate(*arguments: str | Path, code: int | None = None, stdin: str = "") -> Done:
+    done = draguard("validate", "--output", "json", *arguments, stdin=stdin.encode())
     assert done.err == ""
     assert code is None or done.code == code
     return done
+
+
+def judged(text: str) -> Done:
+    return validate("-", stdin=text)
 
 
 class TestLevels:
@@ -153,10 +157,6 @@ NOTHING = "so it suppresses nothing"
 
 
 class TestComments:
-    def validate(self, tmp_path: Path, text: str) -> Done:
-        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-        return validate(tmp_path / "a.yaml")
-
     @pytest.mark.parametrize(
         "text",
         [
@@ -172,19 +172,17 @@ class TestComments:
             claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n").replace("\n", "\r\n"),
         ],
     )
-    def test_a_comment_suppresses_findings_with_its_reason(self, tmp_path: Path, text: str) -> None:
-        done = self.validate(tmp_path, text)
+    def test_a_comment_suppresses_findings_with_its_reason(self, text: str) -> None:
+        done = judged(text)
         assert rules(done) == []
         assert suppressed(done) == [("unknown-field", "inline", "the driver reads it")]
 
-    def test_a_comment_above_a_document_is_not_about_the_next(self, tmp_path: Path) -> None:
+    def test_a_comment_above_a_document_is_not_about_the_next(self) -> None:
         wrong = claim(more="  colour: red\n")
-        done = self.validate(
-            tmp_path, f"# draguard: ignore[unknown-field] why\n{wrong}---\n{wrong.replace('gpu', 'other', 1)}"
-        )
+        done = judged(f"# draguard: ignore[unknown-field] why\n{wrong}---\n{wrong.replace('gpu', 'other', 1)}")
         assert [each["document"] for each in json.loads(done.out)["findings"]] == [2]
 
-    def test_a_comment_on_the_key_of_a_block_is_about_what_is_in_it(self, tmp_path: Path) -> None:
+    def test_a_comment_on_the_key_of_a_block_is_about_what_is_in_it(self) -> None:
         selector = """\
         selectors:
         - cel:
@@ -192,7 +190,7 @@ class TestComments:
               true &&
               device.driver = 'x'
 """
-        done = self.validate(tmp_path, claim(more=selector))
+        done = judged(claim(more=selector))
         assert (rules(done), len(suppressed(done))) == ([], 1)
 
     @pytest.mark.parametrize(
@@ -205,8 +203,8 @@ class TestComments:
             ">-\n    a\n    # draguard: x\n",
         ],
     )
-    def test_what_looks_like_a_comment_in_a_text_is_none(self, tmp_path: Path, value: str) -> None:
-        assert rules(self.validate(tmp_path, claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
+    def test_what_looks_like_a_comment_in_a_text_is_none(self, value: str) -> None:
+        assert rules(judged(claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
 
     @pytest.mark.parametrize(
         ("comment", "message", "hint"),
@@ -246,10 +244,8 @@ class TestComments:
             ),
         ],
     )
-    def test_a_comment_that_is_of_no_use_is_reported_where_it_is(
-        self, tmp_path: Path, comment: str, message: str, hint: str
-    ) -> None:
-        done = self.validate(tmp_path, claim("GPU").replace("GPU", f"GPU # draguard: {comment}"))
+    def test_a_comment_that_is_of_no_use_is_reported_where_it_is(self, comment: str, message: str, hint: str) -> None:
+        done = judged(claim("GPU").replace("GPU", f"GPU # draguard: {comment}"))
         (finding,) = [each for each in json.loads(done.out)["findings"] if each["rule"].endswith("-suppression")]
         assert (finding["line"], finding["column"]) == (4, 13)
         assert (finding["level"], finding["message"], finding["hint"]) == ("warning", message, hint)
@@ -264,38 +260,33 @@ class TestComments:
             ),
         ],
     )
-    def test_a_reason_is_missing_only_for_what_is_suppressed(
-        self, tmp_path: Path, ignored: str, hints: list[str]
-    ) -> None:
-        done = self.validate(tmp_path, claim("GPU").replace("GPU", f"GPU # draguard: ignore[{ignored}]"))
+    def test_a_reason_is_missing_only_for_what_is_suppressed(self, ignored: str, hints: list[str]) -> None:
+        done = judged(claim("GPU").replace("GPU", f"GPU # draguard: ignore[{ignored}]"))
         assert [each["hint"] for each in json.loads(done.out)["findings"] if each["line"] == 4][-len(hints) :] == hints
 
     @pytest.mark.parametrize(
         "rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"]
     )
-    def test_a_comment_that_other_options_make_use_of_is_not_reported(self, tmp_path: Path, rule: str) -> None:
-        assert rules(self.validate(tmp_path, f"# draguard: ignore[{rule}] why\n{claim()}")) == []
+    def test_a_comment_that_other_options_make_use_of_is_not_reported(self, rule: str) -> None:
+        assert rules(judged(f"# draguard: ignore[{rule}] why\n{claim()}")) == []
 
-    def test_a_comment_on_an_object_that_is_not_judged_is_reported(self, tmp_path: Path) -> None:
+    def test_a_comment_on_an_object_that_is_not_judged_is_reported(self) -> None:
         text = "kind: Pod\napiVersion: v1\nmetadata: {name: p} # draguard: ignore[required] why\n"
-        assert rules(self.validate(tmp_path, text)) == [("warning", "unused-suppression")]
+        assert rules(judged(text)) == [("warning", "unused-suppression")]
 
-    def test_of_very_many_comments_the_rest_is_reported_once(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_very_many_comments_the_rest_is_reported_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.suppression.applying.MOST_FINDINGS", 3)
         comments = "# draguard: nothing\n# draguard: nothing\n"
-        done = self.validate(tmp_path, "---\n".join(f"{comments}{claim(f'gpu-{index}')}" for index in range(4)))
+        done = judged("---\n".join(f"{comments}{claim(f'gpu-{index}')}" for index in range(4)))
         assert rules(done) == [("warning", "malformed-suppression")] * 4
         assert "more than 3 in the file" in done.out
 
 
 class TestAnnotations:
-    def test_an_annotation_is_about_its_object(self, tmp_path: Path) -> None:
+    def test_an_annotation_is_about_its_object(self) -> None:
         annotation = "  annotations:\n    draguard.github.io/ignore: 'unknown-field: it is: so; object-name: legacy'\n"
         annotated = claim("GPU", "  colour: red\n").replace("spec:", f"{annotation}spec:")
-        (tmp_path / "a.yaml").write_text(f"{annotated}---\n{claim('OTHER')}", encoding="utf-8")
-        done = validate(tmp_path)
+        done = judged(f"{annotated}---\n{claim('OTHER')}")
         assert suppressed(done) == [
             ("object-name", "annotation", "legacy"),
             ("unknown-field", "annotation", "it is: so"),
@@ -311,10 +302,9 @@ class TestAnnotations:
             ("object-name", "unexplained-suppression"),
         ],
     )
-    def test_an_annotation_that_is_of_no_use_is_reported(self, tmp_path: Path, text: str, rule: str) -> None:
+    def test_an_annotation_that_is_of_no_use_is_reported(self, text: str, rule: str) -> None:
         annotation = f"  annotations: {{draguard.github.io/ignore: {json.dumps(text)}}}\nspec:"
-        (tmp_path / "a.yaml").write_text(claim("GPU").replace("spec:", annotation), encoding="utf-8")
-        assert ("warning", rule) in rules(validate(tmp_path))
+        assert ("warning", rule) in rules(judged(claim("GPU").replace("spec:", annotation)))
 
 
 class TestBaselines:
@@ -458,31 +448,27 @@ def test_a_process_says_no_to_findings(file: Path) -> None:
 class TestBounds:
     """Untrusted manifests take at most linear time, counted in calls, not in seconds."""
 
-    def test_all_mistakes_are_reported_but_hints_are_limited(self, tmp_path: Path) -> None:
+    def test_all_mistakes_are_reported_but_hints_are_limited(self) -> None:
         lines = "".join(f"# draguard: ignore[no-rule-{number}] why\n" for number in range(150))
-        (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")
-        found = json.loads(validate(tmp_path).out)["findings"]
+        found = findings("validate", "-", stdin=lines + claim())
         assert len(found) == 150
         assert [bool(each["hint"]) for each in found] == [True] * 100 + [False] * 50
 
-    def test_one_line_does_not_have_any_number_of_mistakes(self, tmp_path: Path) -> None:
+    def test_one_line_does_not_have_any_number_of_mistakes(self) -> None:
         lines = f"# draguard: ignore[{','.join(['no-rule'] * 100)}] why " * 10 + "\n"
-        (tmp_path / "a.yaml").write_text(lines * 2 + claim(), encoding="utf-8")
-        found = json.loads(validate(tmp_path).out)["findings"]
+        found = findings("validate", "-", stdin=lines * 2 + claim())
         assert len(found) == 1001
         assert found[-1]["message"] == "is one of more than 1,000 mistakes in statements for draguard"
 
-    def test_an_annotation_does_not_have_any_number_of_parts(self, tmp_path: Path) -> None:
+    def test_an_annotation_does_not_have_any_number_of_parts(self) -> None:
         annotation = f"  annotations: {{draguard.github.io/ignore: '{';'.join('a' * 102)}'}}\nspec:"
-        (tmp_path / "a.yaml").write_text(claim().replace("spec:", annotation), encoding="utf-8")
-        found = json.loads(validate(tmp_path).out)["findings"]
+        found = findings("validate", "-", stdin=claim().replace("spec:", annotation))
         assert len(found) == 101
         assert found[-1]["message"] == "has more than 100 parts: the rest suppresses nothing"
 
-    def test_there_are_not_any_number_of_comments_for_a_place(self, tmp_path: Path) -> None:
+    def test_there_are_not_any_number_of_comments_for_a_place(self) -> None:
         lines = "# draguard: ignore[required] why\n" * 101
-        (tmp_path / "a.yaml").write_text(lines + claim(), encoding="utf-8")
-        messages = {each["message"] for each in json.loads(validate(tmp_path).out)["findings"]}
+        messages = {each["message"] for each in findings("validate", "-", stdin=lines + claim())}
         assert messages == {
             "suppresses no finding of required",
             "is one of more than 100 for the same place, so it suppresses nothing",
@@ -503,11 +489,13 @@ class TestBounds:
         assert {each.about for each in document.comments("draguard:")} == {52}
         assert len(calls) == 2
 
-    def test_a_line_does_not_hold_any_number_of_comments(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yaml").write_text(claim() + "# draguard: ignore[required] why " * 50, encoding="utf-8")
-        assert rules(validate(tmp_path)) == [("warning", "unused-suppression")] * 10
+    def test_a_line_does_not_hold_any_number_of_comments(self) -> None:
+        assert (
+            rules(judged(claim() + "# draguard: ignore[required] why " * 50))
+            == [("warning", "unused-suppression")] * 10
+        )
 
-    def test_what_a_run_can_find_is_looked_up_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_a_run_can_find_is_looked_up_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[str] = []
         real = names.needs
 
@@ -517,16 +505,15 @@ class TestBounds:
 
         monkeypatch.setattr(names, "needs", needs)
         lines = "".join(f"  a{number}: 1 # draguard: ignore[required] why\n" for number in range(20))
-        (tmp_path / "a.yaml").write_text(claim() + lines, encoding="utf-8")
-        assert ("warning", "unused-suppression") in rules(validate(tmp_path))
+        assert ("warning", "unused-suppression") in rules(judged(claim() + lines))
         assert asked == ["required"]
 
-    def test_a_long_name_is_not_looked_up(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yaml").write_text(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}", encoding="utf-8")
-        assert rules(validate(tmp_path)) == [("warning", "malformed-suppression")]
+    def test_a_long_name_is_not_looked_up(self) -> None:
+        assert rules(judged(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}")) == [
+            ("warning", "malformed-suppression")
+        ]
 
-    def test_a_comment_does_not_name_any_number_of_rules(self, tmp_path: Path) -> None:
+    def test_a_comment_does_not_name_any_number_of_rules(self) -> None:
         text = f"# draguard: ignore[{','.join(['required'] * 101)}] why\n{claim()}"
-        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-        (finding,) = json.loads(validate(tmp_path).out)["findings"]
+        (finding,) = findings("validate", "-", stdin=text)
         assert finding["message"] == "names more than 100 rules, so it suppresses nothing"

@@ -12,14 +12,19 @@ from webhook.allocation.demand import LIMIT, Ask, ClaimDemand, Complaint, Demand
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
-from webhook.allocation.memory import leaves_traces
 from webhook.allocation.pools import unusable_elsewhere
-from webhook.allocation.search import GivenUpError, Search, SearchResult, fault, raise_unless_bool
+from webhook.allocation.search import (
+    GivenUpError,
+    Pick,
+    Search,
+    SearchResult,
+    fault,
+    leaves_traces,
+    raise_unless_bool,
+)
 from webhook.allocation.selecting import Chooser, Fault, SelectorFault, Selectors
-from webhook.allocation.state import Pick
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
-from webhook.allocation.usage import Available, Usage, available, full_name
-from webhook.allocation.view import NodeView
+from webhook.allocation.view import Available, NodeView, Usage, available, full_name
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -177,17 +182,16 @@ class Allocator:
 
         return left
 
-    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available], *, counts: bool = False) -> Plan:
+    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available]) -> Plan:
         """Look for devices on a node.
 
         Args:
             counters: The remainders of counters, by the pools' names.
-            counts: Whether to count upstream's steps, which takes longer.
         """
         if view.error:
             return Plan(None, Complaint(None, view.error))
         every: dict[Ask, list[int]] = {}
-        search = Search(demand, view, every, self.left(view, counters), counts=counts)
+        search = Search(demand, view, every, self.left(view, counters))
         try:
             self._check(demand, view, every)
             found = search.run()
@@ -286,16 +290,14 @@ class Attempt:
     def __init__(self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, Plan]) -> None:
         self.allocator, self.names, self.demand, self._plans = allocator, names, demand, plans
         self._counters: dict[str, Available] = {}
-        self._counted: dict[int, tuple[SearchResult, SearchResult]] = {}
         self._stages: dict[Hashable, list[int]] = {}
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""
         view = self.allocator.view(node)
-        found, complaint = self._plan(view)
-        if found is not None and found.picks is not None and complaint is None:
-            return Result(self, view, found)
-        return Failure(self, view, found, complaint)
+        plan = self._plan(view)
+        fits = plan.found is not None and plan.found.picks is not None and plan.complaint is None
+        return (Result if fits else Failure)(self, view, plan)
 
     def _plan(self, view: NodeView) -> Plan:
         """Return the course of the search on a node; a known one if the search went before on a node like it."""
@@ -313,17 +315,6 @@ class Attempt:
             plans[key] = plan
         return plan
 
-    def counted(self, view: NodeView, found: SearchResult) -> SearchResult:
-        """Return the result of a search, with the steps that upstream takes; still cut if counting takes too long."""
-        if not found.is_cut:
-            return found
-        known = self._counted.get(id(found))
-        if known is None:
-            plan = self.allocator.search(self.demand, view, {}, counts=True)
-            counted = plan.found or found
-            known = self._counted[id(found)] = found, counted._replace(is_cut=plan.complaint is _GIVEN_UP)
-        return known[1]
-
     def explain(self, node: JSONObject) -> list[Funnel]:
         """Count the devices of a node that are left for each request, stage by stage.
 
@@ -340,36 +331,19 @@ class Attempt:
 
 
 class Answer:
-    """The allocator's answer for a node.
+    """The allocator's answer for a node."""
 
-    Args:
-        found: The result of the search; None if there was none.
-    """
-
-    def __init__(
-        self, attempt: Attempt, view: NodeView, found: SearchResult | None, complaint: Complaint | None = None
-    ) -> None:
-        self._attempt, self._view, self._found, self._complaint = attempt, view, found, complaint
-
-    @property
-    def steps(self) -> int:
-        """The number of steps that upstream's search takes, counted on first use; 0 if the attempt ends before it."""
-        return 0 if self._found is None else self._attempt.counted(self._view, self._found).steps
-
-    @property
-    def timed_out(self) -> bool:
+    def __init__(self, attempt: Attempt, view: NodeView, plan: Plan) -> None:
+        self._attempt, self._view, self._found = attempt, view, plan.found
+        self.steps = 0 if plan.found is None else plan.found.steps
+        """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
+        seconds = 0 if plan.found is None else self.steps * _STEP_SECONDS + plan.found.visits * _VISIT_SECONDS
+        self.timed_out = plan.complaint is _GIVEN_UP or seconds > UPSTREAM_SECONDS
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
-        if self._found is None or self._complaint is _GIVEN_UP:
-            return self._complaint is _GIVEN_UP
-        found = self._attempt.counted(self._view, self._found)
-        return found.is_cut or found.steps * _STEP_SECONDS + found.visits * _VISIT_SECONDS > UPSTREAM_SECONDS
-
-    @property
-    def depends_on_order(self) -> bool:
+        has_devices = plan.found is not None and plan.found.picks is not None
+        catalog = attempt.allocator.catalog
+        self.depends_on_order = depends_on_order(attempt.demand, view, catalog, has_devices=has_devices)
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
-        has_devices = self._found is not None and self._found.picks is not None
-        catalog = self._attempt.allocator.catalog
-        return depends_on_order(self._attempt.demand, self._view, catalog, has_devices=has_devices)
 
     @property
     def mixed_up(self) -> Mapping[str, Collection[str]]:
@@ -408,30 +382,28 @@ class Result(Answer):
 class Failure(Answer):
     """No devices for all claims."""
 
-    @property
-    def error(self) -> str | None:
+    def __init__(self, attempt: Attempt, view: NodeView, plan: Plan) -> None:
+        super().__init__(attempt, view, plan)
+        complaint = plan.complaint
+        self.error = complaint and _error(complaint, view, attempt.names)
         """The allocator's error, None if the claims do not fit."""
-        complaint, view, names = self._complaint, self._view, self._attempt.names
-        if complaint is None:
-            return None
-        subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
-        item = ""
-        if complaint.kind == "pool":
-            item = str(view.pools[complaint.item])
-        elif complaint.kind == "device":
-            item = str(view.devices[complaint.item])
-        elif complaint.kind == "claim":
-            item = names[complaint.item].rpartition("/")[2]
-        elif complaint.kind == "node":
-            item = view.node
-        return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
-
-    @property
-    def scope(self) -> str | None:
+        self.scope = complaint and ("node" if complaint.is_of_node else "abort")
         """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
-        if self._complaint is None:
-            return None
-        return "node" if self._complaint.is_of_node else "abort"
+
+
+def _error(complaint: Complaint, view: NodeView, names: Sequence[str]) -> Fault:
+    """Complete an error with the names of a node's devices and pools, and of the claims."""
+    subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
+    item = ""
+    if complaint.kind == "pool":
+        item = str(view.pools[complaint.item])
+    elif complaint.kind == "device":
+        item = str(view.devices[complaint.item])
+    elif complaint.kind == "claim":
+        item = names[complaint.item].rpartition("/")[2]
+    elif complaint.kind == "node":
+        item = view.node
+    return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
 
 
 def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:

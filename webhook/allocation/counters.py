@@ -1,4 +1,4 @@
-"""Partitions that share counters, as a search sees them: which partitions still fit, and which states are alike.
+"""Partitions that share counters, as a search sees them: which of their states are alike.
 
 Devices that draw on the same counter sets form a group, such as the partitions of one GPU. The rest of a group depends
 only on the devices picked from it, so it is worked out once for each such choice.
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from webhook.allocation.usage import Available
-from webhook.allocation.view import NodeView
+from webhook.allocation.view import Available, NodeView
 from webhook.records import NamedTuple
 
 Key = tuple[int, str, str]
@@ -65,18 +64,9 @@ class Counters:
         self.groups: list[Group] = []
         self.group_of: dict[int, int] = {}
         """The group of each device that has one."""
-        self._kinds: dict[int, int] = {}
-        """Counters that have equal capacity are added up, such as the memory slices of all GPUs; their places."""
-        self._costs: dict[int, dict[int, int]] = {}
-        """The consumption of each device, by kind."""
-        self._totals: defaultdict[int, int] = defaultdict(int)
-        """The amounts left before the search, by kind."""
         self._rests: dict[tuple[int, tuple[int, ...]], Rest] = {}
         for members in connected(keys_of):
             self._add(members, keys_of, view, available)
-        self._unfit = 0
-        for number in range(len(self.groups)):
-            self._unfit |= self.rest(number, ()).unfit
 
     def _add(
         self,
@@ -90,61 +80,13 @@ class Counters:
             for key in keys_of[index]:
                 places.setdefault(key, len(places))
         pool = view.pool_of[members[0]]
-        counters, capacity = available(pool).counters, view.pools[pool].counters
-        left = tuple(counters[key[1:]] for key in places)
-        kinds = [self._kinds.setdefault(capacity.get(key[1:], 0), len(self._kinds)) for key in places]
-        for kind, amount in zip(kinds, left, strict=True):
-            self._totals[kind] += amount
-        consumes: list[dict[int, int]] = []
-        for index in members:
-            amounts = view.devices[index].content.consumes
-            consumes.append({places[key]: amounts[key[1:]] for key in keys_of[index]})
-            self.group_of[index] = len(self.groups)
-            cost = self._costs[index] = defaultdict(int)
-            for place, amount in consumes[-1].items():
-                cost[kinds[place]] += amount
-        self.groups.append(Group(tuple(members), left, tuple(consumes), available(pool).is_overdrawn))
-
-    def unfit(self, devices: Sequence[int]) -> int:
-        """Return the devices that no longer fit, as a bit set of places.
-
-        Args:
-            devices: The places of all devices picked.
-        """
-        found = self._unfit
-        for each in self.picked(devices).items():
-            found |= self.rest(*each).unfit
-        return found
-
-    def least_cost(self, devices: int) -> Mapping[int, int]:
-        """Return the least that any of some devices consumes, by kind.
-
-        Args:
-            devices: A bit set of places.
-        """
-        found: dict[int, int] | None = None
-        for index in range(devices.bit_length()):
-            if devices >> index & 1:
-                cost = self._costs.get(index)
-                if not cost:
-                    return {}
-                found = dict(cost) if found is None else {k: min(v, cost.get(k, 0)) for k, v in found.items()}
-        return found or {}
-
-    def is_too_much(self, devices: Iterable[int], wanted: Iterable[tuple[int, Mapping[int, int]]]) -> bool:
-        """Tell whether the wanted devices need more than is left in all groups together.
-
-        Args:
-            wanted: The number of devices still wanted, and the least that each of them consumes.
-        """
-        needed: defaultdict[int, int] = defaultdict(int)
-        for number, cost in wanted:
-            for kind, amount in cost.items():
-                needed[kind] += number * amount
-        for index in devices if needed else ():
-            for kind, amount in self._costs.get(index, {}).items():
-                needed[kind] += amount
-        return any(amount > self._totals[kind] for kind, amount in needed.items())
+        counters = available(pool)
+        left = tuple(counters.counters[key[1:]] for key in places)
+        consumes = [
+            {places[key]: view.devices[index].content.consumes[key[1:]] for key in keys_of[index]} for index in members
+        ]
+        self.group_of |= dict.fromkeys(members, len(self.groups))
+        self.groups.append(Group(tuple(members), left, tuple(consumes), counters.is_overdrawn))
 
     def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return the devices picked from each group, without groups that have none."""

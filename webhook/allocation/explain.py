@@ -14,8 +14,7 @@ from webhook.allocation.counters import Key, connected
 from webhook.allocation.demand import Ask, Demand, Stop
 from webhook.allocation.devices import Content, Device, quantity_text
 from webhook.allocation.unused import Unused
-from webhook.allocation.usage import Available
-from webhook.allocation.view import NodeView
+from webhook.allocation.view import Available, NodeView
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple

@@ -1,208 +1,525 @@
 """The search for devices: depth first, claims then requests, the first solution wins.
 
-Follows upstream's ``allocateOne`` and ``allocateDevice``, in the same order and with the same side effects, to find the
-same solution. Where upstream repeats itself, the search remembers: a state that leads nowhere is not searched twice,
-and states that differ only in which of several equal devices are used are one state. After the first dead end,
-branches that cannot succeed are cut (``bounds``), unless upstream's steps are to be counted.
+Follows upstream's ``allocateOne``, ``allocateDevice``, ``checkAvailableCounters`` and their rollback, in the same order
+and with the same side effects, to find the same solution; up to 1.36.2 including the amounts that a rollback leaves
+behind: counters taken for a device that a taint or a constraint then rules out stay taken. Where upstream repeats
+itself, the search remembers: a state that leads nowhere is not searched twice, and states that differ only in which of
+several equal devices are used are one state.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from webhook.allocation.constraints import DistinctDevices, Match, Value
-from webhook.allocation.counters import Counters
+from webhook.allocation.capacity import Take
+from webhook.allocation.compatibility import Common, CounterSetKey, Groups
+from webhook.allocation.constraints import Constraint, Distinct, MatchLists
+from webhook.allocation.counters import Counters, Group, Rest
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
-from webhook.allocation.memory import Memories, SearchPosition
 from webhook.allocation.selecting import SelectorFault
-from webhook.allocation.state import Pick, State
-from webhook.allocation.usage import Available
-from webhook.allocation.view import NodeView
+from webhook.allocation.view import Available, NodeView
 from webhook.budget import check_deadline
+from webhook.later import cached_property
 from webhook.records import NamedTuple
 
 
-class _Need(NamedTuple):
-    """The number of devices that a request still needs, and the devices that it could get."""
-
-    ask: Ask
-    number: int
-    devices: int
-
-
-class Bounds:
-    """The devices that are left for later requests.
+class Draw(NamedTuple):
+    """What a device has drawn from its counter sets.
 
     Args:
-        every: The devices of each request for all devices, by place.
-        counters: The counters of its devices; None if they do not matter.
+        counters: Whether it has taken counters; another share of the device may have done so before.
+        groups: The groups that the counter sets had in common before; None if that does not matter.
     """
 
-    def __init__(
-        self,
-        demand: Demand,
-        view: NodeView,
-        every: Mapping[Ask, Sequence[int]],
-        state: State,
-        counters: Counters | None,
-    ) -> None:
-        self._counters = counters
-        self._costs: dict[Ask, Mapping[int, int]] = {}
-        self._unfit = 0
-        self._demand, self._view, self._every, self._state = demand, view, every, state
-        self._eligible: dict[Ask, int] = {}
-        self._values: dict[tuple[int, int], dict[Value, int]] = {}
-        """The devices that have a value, by the constraint's claim and place."""
-        self._shared = 0
-        for index, device in enumerate(view.devices):
-            self._shared |= (device.content.is_shared and view.variant.features.ConsumableCapacity) << index
+    counters: bool = False
+    groups: Mapping[CounterSetKey, Groups | None] | None = None
 
-    def is_hopeless_from_the_start(self) -> bool:
-        """Tell whether there is no solution at all."""
-        start = Bounds(self._demand, self._view, self._every, self._state.anew(), self._counters)
-        start._look_at_counters()
-        start._eligible = self._eligible
-        start._values = self._values
-        needs = list(start._later(0))
-        return start._are_hopeless(needs, range(len(self._demand.claims)))
 
-    def is_hopeless(self, place: SearchPosition) -> bool:
-        """Tell whether there is no solution from a state."""
-        request = self._demand.order[place.position]
-        if request is None:
+_NOTHING: Final = Draw()
+
+
+class Pick(NamedTuple):
+    """A device picked for a request.
+
+    Args:
+        device: Its place among the node's devices.
+        take: The capacity taken of it, if it is shared.
+    """
+
+    ask: Ask
+    device: int
+    take: Take | None
+    draw: Draw = _NOTHING
+    is_first: bool = True
+
+
+class State:
+    """The devices that a search has allocated so far.
+
+    Args:
+        available: Returns what is left of the counters of a pool, by its place.
+    """
+
+    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._view, self._available = view, available
+        self._features = view.variant.features
+        self._undoes_all = view.variant.undoes_all
+        self.picks: list[list[Pick]] = [[] for _ in demand.claims]
+        self.constraints: list[list[Constraint]] = [
+            [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
+        ]
+        self._used = 0
+        """The devices allocated by this search, as a bit set of places."""
+        self._used_by = [0] * len(demand.claims)
+        """The same by claim."""
+        self.shares: dict[int, dict[str, int]] = {}
+        """The amounts taken of shared devices, by place and capacity."""
+        self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
+        """The counters taken, by the pool's name, as upstream keeps them: whatever its driver."""
+        self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
+
+    def blocked(self, ask: Ask) -> int:
+        """Return the devices that are in use for a request, as a bit set of places."""
+        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
+
+    def has_capacity(self, ask: Ask, index: int) -> bool:
+        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``)."""
+        if not self._features.ConsumableCapacity:
+            return True
+        take = ask.takes(self._view.devices[index].content)
+        if take is None or not take.is_allowed:
             return False
-        self._look_at_counters()
-        ask = request.asks[place.alternative]
-        needs = [_Need(ask, self._wanted(ask) - place.number, self._free(ask) >> place.start << place.start)]
-        needs += self._later(place.position + 1)
-        return self._are_hopeless(needs, (ask.claim,))
-
-    def _are_hopeless(self, needs: Sequence[_Need], claims: Iterable[int]) -> bool:
-        if any(need.devices.bit_count() < need.number for need in needs):
+        before, now = self._view.capacity_used(index), self.shares.get(index)
+        if not before and not now:
             return True
-        alone = [need for need in needs if not need.ask.is_admin]
-        together = 0
-        for need in alone:
-            together |= need.devices
-        if not together & self._shared and together.bit_count() < sum(need.number for need in alone):
-            return True
-        if self._counters is not None:
-            wanted = [(need.number, self._cost(need.ask)) for need in needs]
-            if self._counters.is_too_much(self._picked, wanted):
-                return True
-        return any(
-            self._is_unmatched(claim, number, needs)
-            for claim in claims
-            for number in range(len(self._state.constraints[claim]))
+        return all(
+            (before or {}).get(name, 0) + amount + (now or {}).get(name, 0) <= take.limits[name]
+            for name, amount in take.amounts.items()
         )
 
+    def allocate(self, ask: Ask, index: int) -> Pick | None:
+        """Allocate a wanted device; None if it cannot be allocated.
+
+        Raises:
+            Stop: The request wants all devices, and a constraint rules this one out.
+        """
+        content = self._view.devices[index].content
+        is_shared = content.is_shared and self._features.ConsumableCapacity
+        if not self._is_free(ask, index, is_shared=is_shared):
+            return None
+        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
+        if draw is None:
+            return None
+        is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
+        if is_tainted or (ask.constraints and not self._constrain(ask, index)):
+            self._reject(index, draw)
+            return None
+        take = None
+        is_first = index not in self.shares
+        if not is_shared:
+            self._mark(ask.claim, self._used_by[ask.claim] | 1 << index)
+        else:
+            if ask.is_all and not self.has_capacity(ask, index):
+                if self._undoes_all:
+                    self._release_constraints(ask)
+                self._reject(index, draw)
+                return None
+            take = ask.takes(content)
+            shares = self.shares.setdefault(index, {})
+            for name, amount in (take.amounts if take else {}).items():
+                shares[name] = shares.get(name, 0) + amount
+        pick = Pick(ask, index, take, draw, is_first)
+        self.picks[ask.claim].append(pick)
+        return pick
+
+    def _is_free(self, ask: Ask, index: int, *, is_shared: bool) -> bool:
+        if ask.is_admin:
+            return is_shared or not self._used_by[ask.claim] >> index & 1
+        return not (self._view.taken | self._used) >> index & 1
+
+    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
+        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
+        if not self._features.PartitionableDevices:
+            return None
+        if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
+            return _NOTHING
+        if not self._consume(index):
+            return None
+        if self._common is None:
+            return Draw(counters=True)
+        groups = self._common.add(index)
+        if groups is None:
+            self._release(index)
+            return None
+        return Draw(counters=True, groups=groups)
+
+    def _reject(self, index: int, draw: Draw) -> None:
+        """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
+        if self._undoes_all:
+            self._restore_groups(draw)
+            if draw.counters:
+                self._release(index)
+
+    def undo(self, pick: Pick) -> None:
+        """Undo the last device."""
+        ask, index = pick.ask, pick.device
+        self.picks[ask.claim].pop()
+        self._restore_groups(pick.draw)
+        self._release_constraints(ask)
+        self._mark(ask.claim, self._used_by[ask.claim] & ~(1 << index))
+        if pick.take is None:
+            if self._view.devices[index].content.consumes:
+                self._release(index)
+        elif self._undoes_all:
+            if pick.draw.counters:
+                self._release(index)
+            self._give_back(index, pick.take)
+            if not pick.is_first:
+                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
+        elif pick.take.amounts:
+            self._give_back(index, pick.take)
+
+    def _give_back(self, index: int, take: Take) -> None:
+        """Give back the capacity taken of a shared device."""
+        shares = self.shares.get(index)
+        if shares is not None:
+            for name in take.amounts.keys() & shares.keys():  # of a share of nothing, the names may be gone
+                shares[name] -= take.amounts[name]
+            if not any(shares.values()):
+                del self.shares[index]
+
+    def _restore_groups(self, draw: Draw) -> None:
+        if draw.groups is not None and self._common is not None:
+            self._common.restore(draw.groups)
+
+    def _release_constraints(self, ask: Ask) -> None:
+        constraints = self.constraints[ask.claim]
+        for number in ask.constraints:
+            constraints[number].remove(ask.base)
+
+    def _mark(self, claim: int, used: int) -> None:
+        self._used_by[claim] = used
+        self._used = 0
+        for each in self._used_by:
+            self._used |= each
+
+    def _constrain(self, ask: Ask, index: int) -> bool:
+        content = self._view.devices[index].content
+        constraints = self.constraints[ask.claim]
+        for count, number in enumerate(ask.constraints):
+            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content), index):
+                continue
+            if ask.is_all:
+                text = f", request {ask.name}: cannot add device "
+                after = " because a claim constraint would not be satisfied"
+                raise Stop(Complaint(ask.claim, text, "device", index, after))
+            for earlier in ask.constraints[:count]:
+                constraints[earlier].remove(ask.base)
+            return False
+        return True
+
+    def _consume(self, index: int) -> bool:
+        """Take counters for a device, if they are left."""
+        view, consumed = self._view, self._consumed
+        pool = view.pool_of[index]
+        left = self._available(pool)
+        name = view.pools[pool].scope
+        is_enough = not left.is_overdrawn
+        for key, amount in view.devices[index].content.consumes.items():
+            total = consumed[name, key] = consumed.get((name, key), 0) + amount
+            is_enough = is_enough and total <= left.counters.get(key, total)
+        if not is_enough:
+            self._release(index)
+        return is_enough
+
+    def _release(self, index: int) -> None:
+        name = self._view.pools[self._view.pool_of[index]].scope
+        for key, amount in self._view.devices[index].content.consumes.items():
+            self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
+
+    # -- what memories are made of
+
     @property
-    def _picked(self) -> list[int]:
-        return [pick.device for picks in self._state.picks for pick in picks]
+    def consumed(self) -> tuple[Hashable, ...]:
+        """The counters taken."""
+        return tuple(sorted(each for each in self._consumed.items() if each[1]))
 
-    def _look_at_counters(self) -> None:
-        if self._counters is not None:
-            self._unfit = self._counters.unfit(self._picked)
+    def save(self) -> Any:
+        """Return everything that an undone device can leave behind, for `restore`."""
+        return (
+            tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
+            self.consumed,
+            tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
+            None if self._common is None else frozenset(self._common.common.items()),
+        )
 
-    def _cost(self, ask: Ask) -> Mapping[int, int]:
-        """Return the least that a device for a request consumes."""
-        found = self._costs.get(ask)
+    def restore(self, saved: Any) -> None:
+        """Restore a saved state, except for the devices."""
+        constraints, consumed, shares, common = saved
+        for mine, theirs in zip(self.constraints, constraints, strict=True):
+            for each, state in zip(mine, theirs, strict=True):
+                each.restore(state)
+        self._consumed = dict(consumed)
+        self.shares = {index: dict(amounts) for index, amounts in shares}
+        if self._common is not None:
+            self._common.common = dict(common)
+
+
+_MOST: Final = 64 << 20
+"""The bytes that the states of one search may take."""
+_STATE, _PART = 200, 48
+"""The bytes of a state beside its parts, and about those of a part: a tuple, a number, and the reference to it."""
+_TRIAL, _WORTH = 2_000, 20
+"""One state in twenty must be known, from so many on."""
+
+
+class SearchPosition(NamedTuple):
+    """The position of a search.
+
+    Args:
+        number: The number of devices found for the request.
+        start: The place from which the search for the next device starts.
+    """
+
+    position: int
+    alternative: int
+    number: int
+    start: int
+
+
+class Memory(NamedTuple):
+    """The end of a search from a state, the steps that it took, and the state that it left behind."""
+
+    code: int
+    steps: int
+    visits: int
+    after: Any
+
+
+class Memories:
+    """The states of one search that lead nowhere.
+
+    Args:
+        counters: Returns the node's counters, None if there are none.
+    """
+
+    def __init__(self, demand: Demand, view: NodeView, state: State, counters: Callable[[], Counters | None]) -> None:
+        self._counters = counters
+        self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
+        self._others: dict[int, bool] = {}
+        self._demand, self._view, self._state = demand, view, state
+        self._known: dict[Hashable, Memory] = {}
+        self._size = 0
+        self._sought = 0
+        self._found = 0
+        self.leaves_traces = leaves_traces(demand, view)
+        self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
+        self._classes: dict[int, list[int | None]] = {}
+        self._numbers: dict[Hashable, int] = {}
+
+    def recall(self, key: Hashable) -> Memory | None:
+        """Return the end of a search from a state, and restore the state that it left behind; None for a new state."""
+        memory = self._known.get(key)
+        self._sought += 1
+        if memory is not None:
+            self._found += 1
+            if self.leaves_traces:
+                self._state.restore(memory.after)
+        return memory
+
+    @cached_property
+    def _is_by_group(self) -> bool:
+        """Whether groups of devices that share counters are interchangeable, such as the partitions of a GPU."""
+        return not self.leaves_traces and not self._has_admins and _can_be_grouped(self._demand, self._view)
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether states recur often enough to be worth remembering."""
+        return self._sought < _TRIAL or self._found * _WORTH > self._sought
+
+    def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
+        """Remember how the search ended from a state."""
+        if self._size < _MOST:
+            after = self._state.save() if self.leaves_traces else None
+            self._known[key] = Memory(code, steps, visits, after)
+            self._size += _STATE + _PART * (_parts(key) + _parts(after))
+
+    def key(self, place: SearchPosition, claim: int) -> Hashable:
+        """Return the key of a state."""
+        state = self._state
+        picks = state.picks
+        if self.leaves_traces:
+            used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
+            return place, used, state.save()
+        now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
+        counters = self._counters() if self._is_by_group else None
+        grouped: Mapping[int, int] = {} if counters is None else counters.group_of
+        # A device may be used by one claim and, for its administrator, by others.
+        by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
+        if self._has_admins:
+            by_claim.update({pick.device: True for pick in picks[claim]})
+        alike = []
+        for index, is_by_claim in by_claim.items():
+            is_ahead = index >= place.start
+            class_ = (now if is_ahead else later)[index]
+            if class_ is not None:
+                shares = state.shares.get(index)
+                taken = () if shares is None else tuple(sorted(shares.items()))
+                alike.append((class_, is_ahead, is_by_claim, taken))
+        alike.sort()
+        constraints = tuple([each.state for each in state.constraints[claim]])
+        if counters is None:
+            return place, len(picks[claim]), tuple(alike), constraints, state.consumed
+        groups = self._by_group(place.start, counters, now, later, place.position)
+        if not self._has_others(grouped, now, place.position):
+            place = place._replace(start=0)
+        return place, len(picks[claim]), tuple(alike), groups
+
+    def _by_group(
+        self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
+    ) -> Hashable:
+        """Return the rests of all groups of devices that share counters, whichever groups have them."""
+        picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
+        found = []
+        for number, group in enumerate(counters.groups):
+            first = bisect_left(group.members, start)
+            key = number, picked.get(number, ()), first, position
+            kind = self._groups.get(key)
+            if kind is None:
+                classes_of = [later] * first + [now] * (len(group.members) - first)
+                kind = self._groups[key] = self._group(group, counters.rest(*key[:2]), key[1], classes_of)
+            found.append(kind)
+        return tuple(sorted(found))
+
+    def _group(
+        self,
+        group: Group,
+        rest: Rest,
+        picked: Sequence[int],
+        classes_of: Sequence[Sequence[int | None]],
+    ) -> int:
+        """Return a number that groups with the same rest share; with the classes of each of their members."""
+        out = rest.unfit | self._view.taken
+        alike = [
+            None if out >> index & 1 or index in picked else classes[index]
+            for index, classes in zip(group.members, classes_of, strict=True)
+        ]
+        if all(each is None for each in alike):
+            return -1
+        consumes = tuple([tuple(each.items()) for each in group.consumes])
+        return self._numbers.setdefault((consumes, rest.left, tuple(alike)), len(self._numbers))
+
+    def _has_others(self, grouped: Mapping[int, int], now: Sequence[int | None], position: int) -> bool:
+        """Tell whether requests from a position on want any device outside the groups."""
+        found = self._others.get(position)
         if found is None:
-            found = self._costs[ask] = {} if self._counters is None else self._counters.least_cost(self._eligible[ask])
+            found = self._others[position] = any(
+                class_ is not None and index not in grouped for index, class_ in enumerate(now)
+            )
         return found
 
-    def _later(self, position: int) -> Iterator[_Need]:
-        """Return the needs of the requests from a position on; requests with alternatives are left out."""
-        for request in self._demand.order[position:]:
-            if request is not None and not request.has_alternatives:
-                ask = request.asks[0]
-                yield _Need(ask, self._wanted(ask), self._free(ask))
-
-    def _wanted(self, ask: Ask) -> int:
-        return len(self._every[ask]) if ask.is_all else ask.count
-
-    def _free(self, ask: Ask) -> int:
-        eligible = self._eligible.get(ask)
-        if eligible is None:
-            eligible = self._eligible[ask] = self._find_eligible(ask)
-        return eligible & ~self._state.blocked(ask) & ~self._unfit
-
-    def _find_eligible(self, ask: Ask) -> int:
-        view, state = self._view, self._state
-        features = view.variant.features
-        found = 0
-        for index in self._every[ask] if ask.is_all else range(len(view.devices)):
-            content = view.devices[index].content
-            if (
-                ask.chooser.choose(content) is True
-                and (view.matches is None or view.matches[index] is True)
-                and (not features.DeviceTaints or ask.tolerates(content))
-                and (features.PartitionableDevices or not content.consumes)
-                and (not features.ConsumableCapacity or ask.may_take(content))
-                and all(state.constraints[ask.claim][n].attribute.of(content) is not None for n in ask.constraints)
-            ):
-                found |= 1 << index
-        return found
-
-    def _is_unmatched(self, claim: int, number: int, needs: Sequence[_Need]) -> bool:
-        """Tell whether a constraint of a claim cannot be satisfied."""
-        under = [need for need in needs if need.ask.claim == claim and number in need.ask.constraints and need.number]
-        if not under:
-            return False
-        constraint = self._state.constraints[claim][number]
-        values = self._by_value(claim, number)
-        if isinstance(constraint, Match):
-            if constraint.number:
-                return constraint.value is None or not self._is_enough(under, values.get(constraint.value, 0))
-            return not any(self._is_enough(under, devices) for devices in values.values())
-        if isinstance(constraint, DistinctDevices):
-            return False
-        taken = set(constraint.values.values())
-        together = 0
-        for need in under:
-            together |= need.devices
-        left = sum(1 for value, devices in values.items() if devices & together and value not in taken)
-        return left < sum(need.number for need in under)
-
-    def _is_enough(self, needs: Sequence[_Need], devices: int) -> bool:
-        together = 0
-        for need in needs:
-            here = need.devices & devices
-            if here.bit_count() < need.number:
-                return False
-            if not need.ask.is_admin:
-                together |= here
-        alone = sum(need.number for need in needs if not need.ask.is_admin)
-        return bool(together & self._shared) or together.bit_count() >= alone
-
-    def _by_value(self, claim: int, number: int) -> Mapping[Value, int]:
-        found = self._values.get((claim, number))
+    def _classes_at(self, position: int) -> list[int | None]:
+        """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
+        found = self._classes.get(position)
         if found is None:
-            attribute = self._state.constraints[claim][number].attribute
-            found = defaultdict(int)
-            for index, device in enumerate(self._view.devices):
-                value = attribute.of(device.content)
-                if value is not None:
-                    found[value] |= 1 << index
-            self._values[claim, number] = found
+            asks = list(_asks(self._demand, position))
+            found = self._classes[position] = [self._class(index, asks) for index in range(len(self._view.devices))]
         return found
 
+    def _class(self, index: int, asks: list[Ask]) -> int | None:
+        view = self._view
+        content = view.devices[index].content
+        choices = [ask.chooser.choose(content) for ask in asks]
+        if not any(choices):
+            return None
+        parts = (
+            tuple(
+                [
+                    choice
+                    and (
+                        choice,
+                        ask.tolerates(content),
+                        ask.takes(content) is not None
+                        and tuple(
+                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
+                        ),
+                    )
+                    for ask, choice in zip(asks, choices, strict=True)
+                ]
+            ),
+            content.index if content.is_shared or content.capacity else None,
+            (view.pool_of[index], tuple(content.consumes.items()))
+            if content.consumes and not self._is_by_group
+            else None,
+            view.matches and view.matches[index],
+            # How far upstream gets with all devices depends on the first of them that is in use.
+            index if any(ask.is_all and choice for ask, choice in zip(asks, choices, strict=True)) else None,
+            view.taken >> index & 1,
+            tuple(sorted((view.capacity_used(index) or {}).items())),
+        )
+        return self._numbers.setdefault(parts, len(self._numbers))
 
-def can_be_cut(demand: Demand, view: NodeView) -> bool:
-    """Tell whether a search can be cut: upstream cannot run into an error on the way."""
-    if view.matches is not None and any(isinstance(each, str) for each in view.matches):
+
+def _parts(value: Any) -> int:
+    """Count what a state consists of, in all depths."""
+    if not isinstance(value, tuple | frozenset):
+        return 1
+    return 1 + sum(map(_parts, value))
+
+
+def _asks(demand: Demand, position: int) -> Iterable[Ask]:
+    for request in demand.order[position:]:
+        if request is not None:
+            yield from request.asks
+
+
+def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
+    """Tell whether neither the scope of counters nor the devices of requests for all devices matter.
+
+    If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
+    """
+    asks = list(_asks(demand, 0))
+    if not view.consumes or any(ask.is_all for ask in asks):
         return False
-    if not view.variant.is_sorted and any(device.content.is_shared for device in view.devices):
-        return False  # a request may use a device several times
-    for request in demand.order:
-        for ask in () if request is None else request.asks:
-            if ask.is_all and (ask.constraints or (ask.parent and view.variant.mixes_up_alternatives)):
-                return False
-            if any(isinstance(ask.chooser.choose(device.content), SelectorFault) for device in view.devices):
-                return False
-    return True
+    for device in view.devices:
+        if device.content.is_shared or any(
+            isinstance(ask.chooser.choose(device.content), SelectorFault) for ask in asks
+        ):
+            return False
+    return len({pool.scope for pool in view.pools}) == len(view.pools)
+
+
+def leaves_traces(demand: Demand, view: NodeView) -> bool:
+    """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
+    features = view.variant.features
+    asks = list(_asks(demand, 0))
+    for ask in asks:
+        # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
+        # is not reached before a constraint reads the attribute that it derives.
+        if (ask.is_all and ask.constraints) or ask.derived:
+            return True
+        for number in ask.constraints:
+            kind, _ = demand.claims[ask.claim].constraints[number]
+            if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):
+                return True
+    shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
+    if shares and any(ask.is_all for ask in asks):
+        return True
+    if not view.consumes or not features.PartitionableDevices:
+        return False
+    if shares or features.CompatibilityGroups:
+        return True
+    return not view.variant.undoes_all and (
+        any(ask.constraints for ask in asks)
+        or any(
+            ask.chooser.choose(device.content) is True and not ask.tolerates(device.content)
+            for device in view.devices
+            if device.content.consumes and device.content.taints
+            for ask in asks
+        )
+    )
 
 
 DONE: Final = 0
@@ -214,8 +531,6 @@ MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
 _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
-_LOOK_AHEAD: Final = 3
-"""How many looks at a device looking ahead counts for; it takes longer, but less of it is needed."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
 
@@ -230,16 +545,14 @@ class SearchResult(NamedTuple):
     Args:
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
-        steps: The number of calls of ``allocateOne`` that upstream needs; a lower bound if branches were cut.
-        visits: The number of devices that upstream looks at, likewise.
-        is_cut: Whether branches were cut.
+        steps: The number of calls of ``allocateOne`` that upstream needs.
+        visits: The number of devices that upstream looks at.
     """
 
     picks: tuple[tuple[Pick, ...], ...] | None
     chosen: Mapping[int, int]
     steps: int
     visits: int
-    is_cut: bool
 
 
 class _Scan:
@@ -283,7 +596,6 @@ class Search:
 
     Args:
         available: Returns what is left of the counters of a pool, by its place.
-        counts: Whether to count upstream's steps, so that no branch is cut.
     """
 
     def __init__(
@@ -292,8 +604,6 @@ class Search:
         view: NodeView,
         every: Mapping[Ask, Sequence[int]],
         available: Callable[[int], Available],
-        *,
-        counts: bool = False,
     ) -> None:
         self._demand, self._view, self._every = demand, view, every
         self._ascending = view.variant.is_sorted
@@ -303,9 +613,6 @@ class Search:
         self._memories = Memories(demand, view, self._state, self._count_counters)
         self._stack: list[_Frame] = []
         self._own_visits = 0
-        self._bounds: Bounds | None = None
-        self._can_cut = not (counts or view.broken or self._memories.leaves_traces)
-        self.is_cut = False
         self.steps = 0
         self.visits = 0
 
@@ -333,11 +640,11 @@ class Search:
             return self.so_far()
         chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
         picks = tuple(map(tuple, self._state.picks))
-        return SearchResult(picks, chosen, self.steps, self.visits, self.is_cut)
+        return SearchResult(picks, chosen, self.steps, self.visits)
 
     def so_far(self) -> SearchResult:
         """Return the result so far, without devices."""
-        return SearchResult(None, {}, self.steps, self.visits, self.is_cut)
+        return SearchResult(None, {}, self.steps, self.visits)
 
     def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
         """Take a step forward; None if it pushed a frame that continues the search."""
@@ -365,31 +672,8 @@ class Search:
             if len(self._state.picks[ask.claim]) + wanted - index > LIMIT:
                 return EXCEEDED
             frame = _Scan(ask, position, place or 0, index, start)
-            if self._is_hopeless(frame):
-                return FAILED
             stack.append(frame)
             return self._recall(frame) if self.steps > _REMEMBERED_AFTER and self._memories.is_worthwhile else None
-
-    def _is_hopeless(self, frame: _Scan) -> bool:
-        if self._bounds is None:
-            return False
-        self._work(_LOOK_AHEAD)
-        if not self._bounds.is_hopeless(frame.at):
-            return False
-        self.is_cut = True
-        return True
-
-    def _look_ahead(self) -> bool:
-        """Begin to cut branches that cannot succeed; tell whether none can."""
-        if self._bounds is not None or not self._can_cut:
-            return False
-        demand, view, every = self._demand, self._view, self._every
-        self._can_cut = can_be_cut(demand, view)
-        if not self._can_cut:
-            return False
-        self._bounds = Bounds(demand, view, every, self._state, self._count_counters())
-        self.is_cut = self._bounds.is_hopeless_from_the_start()
-        return self.is_cut
 
     def _count_counters(self) -> Counters | None:
         """Return the node's counters, None if there are none."""
@@ -417,11 +701,6 @@ class Search:
             frame.pick = None
             if code == EXCEEDED or frame.ask.is_all:
                 return self._leave(frame, code or FAILED)
-            if self._look_ahead():
-                self._stack.clear()
-                return FAILED
-            if self._is_hopeless(frame):
-                return self._leave(frame, FAILED)
         elif code is not None:
             return self._leave(frame, code)
         ask = frame.ask

@@ -7,13 +7,13 @@ both spellings have them, in the same order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
 from webhook.cel.errors import MISMATCHED_FIELD, SYNTAX, UNDEFINED, UNRECOGNIZED
 from webhook.cel.syntax.lexer import END
 from webhook.documents import Document, Position
+from webhook.documents.nodes import visible
 from webhook.edit.scalars import count
 from webhook.findings import Finding, found
 from webhook.issues import Issue
@@ -25,28 +25,18 @@ _EXPRESSIONS: Final = frozenset({"expression", "messageExpression", "valueExpres
 """The fields that hold expressions."""
 _MOST_ERRORS: Final = 3
 """The most errors of an expression to show."""
-_BEFORE: Final = r"""(["']?){}\1\s*:(?:\s+|\#[^\n]*|[!&][^\s,\[\]{{}}]*)*"""
-"""The text before a value: its key, white space, comments, a tag, an anchor."""
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!(?!<|!\w+\s+\S)""")
 """A value that begins with ``!``; not one with a tag as YAML has them, such as ``!!str``."""
-_HEADER: Final = re.compile(r"[|>][^\n]*\n")
-_ESCAPED: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]")
 _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
 _OF_FIELD: Final = frozenset({UNDEFINED, MISMATCHED_FIELD})
 _NAME: Final = re.compile(r"\w+\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _MOST_QUOTED: Final = 32
 """The quotations of a message that are looked for; it may quote all of an expression."""
-_SINGLE: Final = re.compile(r"''|[^']")
-_PLAIN: Final = re.compile(r"[\s\S]")
-_WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
-_MORE_LINES: Final = 8
 _LONGEST_SPELLING: Final = 12
 """The most characters for one of a text: two escapes of JSON."""
 _MORE_CHARACTERS: Final = 4096
 """How much white space and comment are looked at in a line, which may have megabytes."""
-_LOW_SURROGATES: Final = range(0xDC00, 0xE000)
-"""Second halves of characters that JSON writes as two escapes."""
 
 
 def located(problem: Problem, document: Document, kubernetes: str = "") -> Finding:
@@ -131,47 +121,21 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
         before: The number of characters before the sought one, without white space.
     """
     key, value = document.position(path), _text_at(document.data, path)
-    if not value:
-        return key
-    # A text has no more lines than characters, except for comments and a header around it.
-    further = range(key.line + 1, key.line + len(value) + _MORE_LINES)
-    text = "\n".join(
-        [_after(document, key.line, key.column, value), *(_after(document, number, 1, value) for number in further)]
-    )
-    start = re.match(_BEFORE.format(re.escape(str(path[-1]))), text)
-    if start is None or text.startswith("*", start.end()):  # elsewhere, behind an alias
+    written = document.written(path)
+    if not value or written is None or written.alias:  # it is elsewhere, behind an alias
         return key
     needed = min(before + 1, count(value))  # nothing may follow the value
-    spans = list(islice(_visible(text, start.end()), needed))
+    source = document.origin.source
+    spans = [each.span() for each in islice(visible(source.text, written), needed)]
     if not spans or len(spans) < needed:
         return key
-    offset = spans[before].start() if before < needed else spans[-1].end()
-    line = text.count("\n", 0, offset)
-    column = offset - text.rfind("\n", 0, offset)
-    return Position(key.line + line, column if line else key.column + offset)
+    return source.position(spans[before][0] if before < needed else spans[-1][1])
 
 
 def _after(document: Document, number: int, column: int, value: str) -> str:
     """Return a line from a column on, as far as it may spell a value."""
     start = column - 1
     return document.line(number)[start : start + _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS]
-
-
-def _visible(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Iterate over the spellings of a value's characters but white space; beyond its end if nothing closes it."""
-    header = _HEADER.match(text, start)
-    token, start = {'"': (_ESCAPED, start + 1), "'": (_SINGLE, start + 1)}.get(
-        text[start : start + 1], (_PLAIN, header.end() if header else start)
-    )
-    return (match for match in token.finditer(text, start) if not _is_white(match))
-
-
-def _is_white(token: re.Match[str]) -> bool:
-    """Tell whether a character, or an escape in double quotes, is white space or the second half of a character."""
-    code = token[token.lastindex] if token.lastindex else ""
-    if not code:
-        return token[0] in _WHITE_ESCAPES or token[0].isspace()
-    return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
 
 
 def _before(value: str, problem: Problem) -> int:

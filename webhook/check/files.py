@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from functools import lru_cache
 from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -22,7 +22,7 @@ from webhook.check.suppressing import check_policies, exclusions, own_files, sup
 from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
-from webhook.documents.source import MARKDOWN
+from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.drivers import Profile
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
@@ -109,9 +109,6 @@ class Manifests:
         """These files, each with the reason."""
         return self._selection.unread
 
-    def _progress(self) -> AbstractContextManager[Callable[[int], None]]:
-        return counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet)
-
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
@@ -149,16 +146,11 @@ class Manifests:
         Args:
             kubernetes: The release; None for the newest.
         """
-        return RenderOptions(
-            tuple(self._arguments.helm_values),
-            tuple(self._arguments.helm_set),
-            self._arguments.namespace,
-            release_of(kubernetes) if kubernetes else DEFAULT,
-            runtime_config(self._arguments),
-            self._progress,
-            self._texts,
-            lambda remark: self.notes.update({remark: None}),
-            self._concerns,
+        return render_options(self._arguments, kubernetes, self._arguments.namespace)._replace(
+            progress=lambda: counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet),
+            texts=self._texts,
+            note=lambda remark: self.notes.update({remark: None}),
+            concerns=self._concerns,
         )
 
     def _concerns(self, text: str) -> bool:
@@ -203,6 +195,18 @@ def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
     return f"standard input (-) cannot be both {first} and {second}: give one of them as files" if second else ""
 
 
+def render_options(arguments: Namespace, kubernetes: str | None, namespace: str) -> RenderOptions:
+    """Return how charts and kustomizations are rendered.
+
+    Args:
+        kubernetes: The release for which they are rendered; None for the newest.
+        namespace: The namespace for which they are rendered.
+    """
+    release = release_of(kubernetes) if kubernetes else DEFAULT
+    values, sets = tuple(arguments.helm_values), tuple(arguments.helm_set)
+    return RenderOptions(values, sets, namespace, release, runtime_config(arguments))
+
+
 def check_charts(arguments: Namespace, paths: Iterable[str]) -> None:
     """Check that there is a chart if there are values for charts.
 
@@ -219,39 +223,31 @@ _KIND_NAME: Final = Pattern("[A-Za-z][A-Za-z0-9-]*")
 """A kind is a label of DNS, if it is written in lower case (``validateCustomResourceDefinitionNames``)."""
 
 
-class _Untyped:
-    """Looks at the documents that no rule applies to; those of a file come in a row."""
+@lru_cache(maxsize=1)
+def _has_objects(source: Source) -> bool:
+    """Tell whether a file has objects; documents that no rule applies to come in a row."""
+    every = parse(source.text, source.name)
+    return any(isinstance(each, Document) and is_object(each.data) for each in every)
 
-    def __init__(self) -> None:
-        self._file, self._has_objects = "", False
 
-    def find(self, document: Document, release: str | None) -> Sequence[Finding]:
-        """Return the errors of a document that kubectl refuses, as it has no version or no kind.
+def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
+    """Return the errors of a document that kubectl refuses, as it has no version or no kind.
 
-        The items of lists are meant as objects, and so are documents beside objects in the same file, and those
-        that misspell what they lack. All others may be values of a chart, or configuration of other programs.
+    The items of lists are meant as objects, and so are documents beside objects in the same file, and those
+    that misspell what they lack. All others may be values of a chart, or configuration of other programs.
 
-        Args:
-            release: The Kubernetes release; None for the newest.
-        """
-        from webhook.api.unserved import no_object  # most documents are objects
+    Args:
+        release: The Kubernetes release; None for the newest.
+    """
+    from webhook.api.unserved import no_object  # most documents are objects
 
-        problems = no_object(document.data, release_of(release) if release else DEFAULT)
-        if not _may_be_kind(document.data):
-            return []
-        is_meant = document.within or all(map(_is_misspelt, problems))
-        if not problems or not (is_meant or self._is_beside_objects(document)):
-            return []
-        return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
-
-    def _is_beside_objects(self, document: Document) -> bool:
-        if not document.mentions(_VERSION):
-            return False
-        if document.source != self._file:
-            self._file = document.source
-            others = parse(document.whole_text, document.source)
-            self._has_objects = any(isinstance(each, Document) and is_object(each.data) for each in others)
-        return self._has_objects
+    problems = no_object(document.data, release_of(release) if release else DEFAULT)
+    if not problems or not _may_be_kind(document.data):
+        return []
+    is_meant = document.within or all(map(_is_misspelt, problems))
+    if not is_meant and not (document.mentions(_VERSION) and _has_objects(document.origin.source)):
+        return []
+    return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 
 
 def _may_be_kind(obj: Any) -> bool:
@@ -326,6 +322,7 @@ def judge_all(
         from webhook.drivers.files import option_profiles  # few state profiles of their own
 
         profiles = option_profiles(arguments.driver_profile)
+    tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     references = References(
         cluster,
         gates,
@@ -333,13 +330,21 @@ def judge_all(
         pod_locations=locations,
         profiles=profiles,
         namespace=arguments.namespace,
+        tries_fixes=tries_fixes,
     )
-    judge = Judge(old, arguments.subresource, sender, gates, namespaces=namespaces)
+    judge = Judge(
+        old,
+        arguments.subresource,
+        sender,
+        gates,
+        namespaces=namespaces,
+        runtime_config=runtime_config(arguments),
+        pod_locations=locations,
+        all_pods=arguments.all_pods,
+        tries_fixes=tries_fixes,
+    )
     for each in cluster.definitions:
         judge.note(each)
-    judge.all_pods, judge.pod_locations = arguments.all_pods, locations
-    judge.runtime_config = runtime_config(arguments)
-    judge.tries_fixes = references.tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
     order = _InOrder(judge, references, stated, report, arguments.namespace)
     order.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
@@ -377,7 +382,6 @@ class _InOrder:
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
         self._kustomizations = 0
-        self._untyped: _Untyped | None = None
         self._removed = Counter[tuple[str, int]]()
         self.is_listed = False
         """Whether a report lists every judged object."""
@@ -477,20 +481,16 @@ class _InOrder:
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
             kind = _KUSTOMIZATION
             self._kustomizations += 1
-        elif not (about.kind and about.api_version) and (findings := self._without_type(document)):
+        elif not (about.kind and about.api_version) and (findings := _untyped(document, self._stated)):
             return findings
         self._report.skipped[kind] += 1
         return ()
 
-    def _without_type(self, document: Document) -> Sequence[Finding]:
-        if self._untyped is None:
-            self._untyped = _Untyped()
-        return self._untyped.find(document, self._stated)
-
     def finish(self) -> None:
         """Judge postponed documents, and report all findings."""
         self._judge.know_noted()
-        using = [each for each in self._passed if self._gives_devices_to(each)]
+        gives = self._references.gives_devices_to
+        using = [each for each in self._passed if gives(each.document, self._release(each.document, each.served))]
         self._report.without_claims -= len(using)
         self._later += using
         for later in self._later:
@@ -517,10 +517,6 @@ class _InOrder:
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += starmap(_as_removed, self._removed.items())
 
-    def _gives_devices_to(self, passed: _Later) -> bool:
-        release = self._release(passed.document, passed.served)
-        return self._references.gives_devices_to(passed.document, release)
-
     def _release(self, document: Document, served: Served | None) -> str:
         """Return the release of an object, once all others are known."""
         if self._stated or served is None:
@@ -532,9 +528,9 @@ class _InOrder:
         judge, (document, served, _, release, _) = self._judge, later
         beside = release or self._release(document, served)
         if served is None:
-            return beside, judge.later(document, self._stated, is_known=False)
+            return beside, judge.later(document, None, self._stated)
         if release is None or judge.knows_more:
-            return beside, judge.later(document, beside, is_known=True)
+            return beside, judge.later(document, served, beside)
         return None
 
 
@@ -604,7 +600,7 @@ class _Releases:
 
     def beside(self, file: str, served: Served) -> int:
         """Return the newest release that serves all objects of the file, or else of the directory."""
-        for since, until in (self._files.get(file, _NONE), self._directories.get(_directory(file), _NONE)):
+        for since, until in (self._files.get(file, _NONE), self._directories.get(os.path.dirname(file), _NONE)):
             if since <= until:
                 return until
         return served.default
@@ -613,13 +609,9 @@ class _Releases:
     def _directories(self) -> dict[str, tuple[int, int]]:
         found: dict[str, tuple[int, int]] = {}
         for file, window in self._files.items():
-            directory = _directory(file)
+            directory = os.path.dirname(file)
             found[directory] = _common(found.get(directory), window)
         return found
-
-
-def _directory(file: str) -> str:
-    return os.path.dirname(file)
 
 
 _NONE = (NEWEST, OLDEST)
@@ -679,7 +671,7 @@ def judged(
             documents = list(documents)
             states.append(old.before(documents))
         unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
-    report = _merged(reports, versions)
+    report = merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
         suppressed.leave_out(
@@ -702,13 +694,6 @@ def judged(
     return report
 
 
-def _merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
-    """Merge the findings for several releases."""
-    if not reports[1:]:
-        return reports[0]
-    return merged(reports, versions)
-
-
 def _found_before(
     arguments: Namespace,
     versions: Sequence[str | None],
@@ -726,7 +711,7 @@ def _found_before(
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
         judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
-    return [each for each in _merged(reports, versions).findings if each.file in reports[0].files]
+    return [each for each in merged(reports, versions).findings if each.file in reports[0].files]
 
 
 def _old_state(

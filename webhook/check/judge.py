@@ -55,11 +55,6 @@ OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
 
 
-def _failure(error: Exception, document: Document) -> Judgement:
-    """Report draguard's own failure on a document, so that all others are judged."""
-    return Judgement([failed(error, document)])
-
-
 class Judge:
     """Judges documents, each as an API server with the given policies would.
 
@@ -67,6 +62,10 @@ class Judge:
         old: The earlier state of objects.
         sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
+        runtime_config: Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults.
+        pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
+        all_pods: Whether rules are applied to pods without claims, too.
+        tries_fixes: Whether fixes are applied, so that none need be tested.
     """
 
     def __init__(
@@ -77,22 +76,17 @@ class Judge:
         gates: Mapping[str, bool] | None,
         *,
         namespaces: Namespaces,
+        runtime_config: Mapping[str, bool] | None,
+        pod_locations: Locations | None,
+        all_pods: bool,
+        tries_fixes: bool,
     ) -> None:
-        self.old = old
-        self._subresource = subresource
-        self._sender = sender
-        self._gates = gates
-        self.namespaces = namespaces
+        self.old, self.namespaces = old, namespaces
+        self._subresource, self._sender, self._gates = subresource, sender, gates
+        self._runtime_config, self._pod_locations = runtime_config, pod_locations
+        self._all_pods, self._tries_fixes = all_pods, tries_fixes
         self.knows_more = False
         """Whether some of the manifests tell something of others."""
-        self.all_pods = False
-        """Whether rules are applied to pods without claims, too."""
-        self.runtime_config: Mapping[str, bool] | None = None
-        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
-        self.tries_fixes = False
-        """Whether fixes are applied, so that none need be tested."""
-        self.pod_locations: Locations | None = None
-        """Where kinds of other projects keep their pods, in addition to the known ones."""
 
     def kind_of(self, obj: Any) -> Served | None:
         """Return the kind of an object; for another project's object, the kind of its pods with claims, if any."""
@@ -104,7 +98,7 @@ class Judge:
         from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
 
         is_about_claims = (
-            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self.pod_locations))
+            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self._pod_locations))
             or any(lost(obj))
             or any(used_by(obj))
         )
@@ -112,7 +106,7 @@ class Judge:
 
     def _passes(self, document: Document) -> bool:
         """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
-        if self._sender is not None or self.all_pods or not is_pod_without_claims(document.data):
+        if self._sender is not None or self._all_pods or not is_pod_without_claims(document.data):
             return False
         before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
@@ -138,33 +132,28 @@ class Judge:
         Returns:
             The judgement; None if the release or the schema depends on other documents.
         """
-        try:
-            if self._passes(document):
-                return _PASSED
-            if self._sender and self._sender.awaits_definition(document.data):
-                return None
-            if served is None:
-                return self._unknown(document, stated)
-            if stated is None and served.since <= OLDEST and served.until >= NEWEST:  # all releases serve it
-                return None
-            return self._judged(document, stated or f"1.{served.default}")
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            return _failure(error, document)
+        if self._passes(document):
+            return _PASSED
+        if self._sender and self._sender.awaits_definition(document.data):
+            return None
+        if served is None:
+            return self._unknown(document, stated)
+        if stated is None and served.since <= OLDEST and served.until >= NEWEST:  # all releases serve it
+            return None
+        return self._judged(document, stated or f"1.{served.default}")
 
-    def later(self, document: Document, release: str | None, *, is_known: bool) -> Judgement:
+    def later(self, document: Document, served: Served | None, release: str | None) -> Judgement:
         """Judge a document once all others have been read.
 
         Args:
-            is_known: Whether its kind is known.
+            served: Its kind; None if it is unknown.
         """
         try:
-            return self._judged(document, release) if is_known and release else self._unknown(document, release)
+            return self._judged(document, release) if served and release else self._unknown(document, release)
         except OTHERS:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
-            return _failure(error, document)
+        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
+            return Judgement([failed(error, document)])
 
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
@@ -194,7 +183,7 @@ class Judge:
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
         hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
         worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
-        findings = [placed(each, document, release, tries_fixes=self.tries_fixes) for each in worded]
+        findings = [placed(each, document, release, tries_fixes=self._tries_fixes) for each in worded]
         return [self._brief(each, document, obj) for each in findings]
 
     def _unfilled(self, document: Document, blanks: Blanks, outcome: Outcome, release: str) -> Judgement | None:
@@ -273,13 +262,13 @@ class Judge:
             namespace_labels=self.namespaces.labels_around(obj),
             sender=sender,
             rules=sender is None
-            or self.all_pods
+            or self._all_pods
             or not is_pod_without_claims(obj)
             or (before is not None and not is_pod_without_claims(before)),
             beyond_decoding=True,
-            pod_locations=self.pod_locations,
+            pod_locations=self._pod_locations,
             is_scheduled=before is not None and self.old.is_stored,
-            runtime_config=self.runtime_config,
+            runtime_config=self._runtime_config,
         )
 
     def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:

@@ -9,7 +9,7 @@ from webhook.check.expressions import located
 from webhook.documents import Document, parse
 from webhook.documents.search import KUSTOMIZATIONS
 from webhook.documents.source import MAX_BYTES
-from webhook.findings import Finding
+from webhook.findings import Finding, by_place
 from webhook.regular import open_regular
 from webhook.report.model import Judged, Report
 from webhook.sources.origins import Origins, has_same, locate
@@ -29,8 +29,8 @@ class Places:
 
     def place(self, report: Report) -> None:
         """Set the places of a report's findings and objects."""
-        report.findings = _by_file(_once(map(self._placed, report.findings)))
-        report.suppressed = _by_file(map(self._placed, report.suppressed))
+        report.findings = by_place(_once(map(self._placed, report.findings)), ())
+        report.suppressed = by_place(map(self._placed, report.suppressed), ())
         report.judged = list(map(self._listed, report.judged))
 
     def _placed(self, finding: Finding) -> Finding:
@@ -102,13 +102,6 @@ def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
         place = each.file, each.line, each.column, each.problem.rule, each.problem.message, each.written
         kept.setdefault(place if each.template else id(each), each)
     return kept.values()
-
-
-def _by_file(findings: Iterable[Finding]) -> list[Finding]:
-    """Group findings by file, in the order of the first finding of each file."""
-    found = list(findings)
-    order = {file: number for number, file in enumerate(dict.fromkeys(each.file for each in found))}
-    return sorted(found, key=lambda each: (order[each.file], each.line, each.column))
 
 
 def _is_built(file: str) -> bool:

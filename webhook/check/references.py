@@ -117,11 +117,6 @@ class Unlooked:
         first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
         uses[name] = first, before + count
 
-    def add_all(self, found: ReferenceFindings, document: Document, times: int = 1) -> None:
-        """Add the references of some manifests that were found to have the same."""
-        for (kind, path), count in found.skipped.items():
-            self.add(kind, path, document, count * times)
-
     def kinds(self) -> set[str]:
         """Return the kinds of the objects."""
         return set(self._uses)
@@ -139,11 +134,11 @@ class Unlooked:
         if self.lacks_slices:
             yield f"note: not matched against devices: --cluster has no {_SLICE}s"
 
-    def asides(self) -> Iterator[str]:
+    def asides(self) -> list[str]:
         """Tell what may be wrong with objects beside their errors."""
-        if self.partly:
-            what = "errors and warnings" if self.hides_errors else "warnings"
-            yield f"note: some {what} are not checked for {counted(len(self.partly), 'object')} with errors"
+        what = "errors and warnings" if self.hides_errors else "warnings"
+        objects = counted(len(self.partly), "object")
+        return [f"note: some {what} are not checked for {objects} with errors"] if self.partly else []
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
@@ -263,6 +258,7 @@ class References:
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
         profiles: Profiles of drivers, in addition to the known ones.
         namespace: The namespace of manifests that state none.
+        tries_fixes: Whether fixes are applied, so that none need be tested.
     """
 
     def __init__(
@@ -274,10 +270,9 @@ class References:
         pod_locations: Locations | None = None,
         profiles: Mapping[str, Profile] | None = None,
         namespace: str = DEFAULT_NAMESPACE,
+        tries_fixes: bool = False,
     ) -> None:
-        self.tries_fixes = False
-        """Whether fixes are applied, so that none need be tested."""
-        self._locations, self._profiles = pod_locations, profiles
+        self._locations, self._profiles, self._tries_fixes = pod_locations, profiles, tries_fixes
         self._inventory, self._namespace = inventory, namespace
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
@@ -298,7 +293,8 @@ class References:
         # The objects of one cluster belong together.
         self._neighbours = None if is_cluster else _Neighbours()
         self._lists_classes = inventory.knows("DeviceClass")
-        self._stored = frozenset((kind, *name) for kind in (*CLAIMS, "Pod") for name in inventory.names(kind))
+        kinds = (*CLAIMS, "Pod") if is_cluster else ()
+        self._stored = frozenset((kind, *name) for kind in kinds for name in inventory.names(kind))
 
     def note(self, document: Document, release: str, judgement: Judgement) -> None:
         """Add a manifest.
@@ -404,27 +400,17 @@ class References:
     def _findings(self) -> tuple[list[Finding], Unlooked]:
         """Look up the references of the manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
-        alike: dict[int, tuple[ReferenceFindings, Document]] = {}
-        """What several manifests have in common, and the first of them."""
-        times = Counter[int]()
         for given in self._documents.values():
             try:
-                known = self._known(given)
-                if known is None:
-                    continue
-                if known.skipped:
-                    if id(known) not in alike:
-                        alike[id(known)] = known, given.document
-                        skipped.add_all(known, given.document)
-                    times[id(known)] += 1
-                if known.problems:
-                    findings += self._located(known.problems, given, skipped)
+                if known := self._known(given):
+                    for (kind, path), count in known.skipped.items():
+                        skipped.add(kind, path, given.document, count)
+                    if known.problems:
+                        findings += self._located(known.problems, given, skipped)
             except (OSError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
                 findings.append(failed(error, given.document))
-        for key, (known, first) in alike.items():
-            skipped.add_all(known, first, times[key] - 1)
         return findings, skipped
 
     def _known(self, given: _Noted) -> ReferenceFindings | None:
@@ -451,7 +437,7 @@ class References:
                 if not given.errors:
                     skipped.add(needs[0], problem.path, given.document, 1)
             else:
-                yield placed(problem, given.document, given.release, tries_fixes=self.tries_fixes)
+                yield placed(problem, given.document, given.release, tries_fixes=self._tries_fixes)
 
     def _found(self, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest; return problems with their places in it."""

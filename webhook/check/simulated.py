@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Final
 
 from webhook.api.judgement import stored
@@ -47,7 +47,7 @@ from webhook.simulation.workloads import (
     sample,
     stand_ins,
 )
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean, nearest
 from webhook.usage import UsageError
 from webhook.workloads import Templates
 
@@ -366,7 +366,9 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(f"--without {name}: node not found{_suggestion(name, _names(inventory, 'Node'))}")
+            raise UsageError(
+                f"--without {name}: node not found{_suggestion(name, [each for _, each in inventory.names('Node')])}"
+            )
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         namespace = namespace or default
@@ -381,15 +383,9 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         inventory.add({**claim, "status": {}})
 
 
-def _names(inventory: Inventory, kind: str) -> list[str]:
-    return [name for _, name in inventory.names(kind)]
-
-
 def _suggestion(name: str, known: Sequence[str]) -> str:
-    near = nearest(name, known)
-    if near:
-        return f": did you mean {near}?"
-    return f": the cluster has {listed(known) or 'none'}"
+    there = f"the cluster has {listed(known) or 'none'}"
+    return f": {did_you_mean(name, known, there)}"
 
 
 def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:
@@ -434,8 +430,14 @@ def answer_all(
     found: dict[int, JSONObject] = {}
     reported = frozenset(pods.reported)
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
-        checks = count(1)
-        cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
+        checks = 0
+
+        def show(nodes: int) -> None:
+            nonlocal checks
+            checks += nodes
+            progress(len(found), f", {checks} checks of nodes")
+
+        cluster.progress = show
         with suppress(DeadlineExceededError):
             for index in in_order(pods.every, cluster.inventory):
                 try:

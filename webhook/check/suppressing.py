@@ -17,7 +17,6 @@ from webhook.suppression import baseline
 from webhook.suppression.applying import (
     POLICY,
     Levels,
-    PathIgnores,
     Suppressions,
     UnknownRuleError,
     check,
@@ -51,7 +50,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     return Suppressions(
         levels=rule_levels(arguments, configuration),
-        paths=PathIgnores(configuration.ignores if configuration else ()),
+        ignores=configuration.ignores if configuration else (),
         known=known,
         matters=_matters(arguments, paths),
         is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),

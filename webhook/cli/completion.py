@@ -23,7 +23,7 @@ from webhook.schema import OLDEST
 
 def run(arguments: Namespace) -> int:
     """Print the script."""
-    print("\n".join(_SCRIPTS[arguments.shell](described())))
+    print("\n".join(_SCRIPTS[arguments.shell]()))
     return 0
 
 
@@ -66,74 +66,37 @@ _VALUES: Mapping[str, Callable[[], Values]] = {
 }
 
 
-class DescribedOption(NamedTuple):
-    """An option with what completes it.
-
-    Args:
-        takes: The name of its value; empty for a switch.
-        values: The values that it accepts.
-        again: Whether it can be repeated.
-    """
-
-    names: Sequence[str]
-    help: str
-    takes: str
-    values: Values
-    again: bool
-
-
-class Described(NamedTuple):
-    """A command with what completes it.
-
-    Args:
-        words: The words that call it, without the program's name; none for the program itself.
-        commands: The commands below it.
-        values: The values of its arguments.
-    """
-
-    words: tuple[str, ...]
-    help: str
-    options: Sequence[DescribedOption]
-    commands: Sequence[Described]
-    values: Values
-
-
 _HELP = Option("-h --help", about="show this help message and exit")
 
-
-def described(command: Command = PROGRAM, words: tuple[str, ...] = ()) -> Described:
-    """Describe a command of the table.
-
-    Args:
-        words: The words that lead to it.
-    """
-    shown = [_HELP, *command.options()]
-    arguments = [each for each in shown if each.is_argument]
-    actions = command.actions if words else COMMANDS
-    return Described(
-        words,
-        command.description.rstrip("."),
-        [_option(each) for each in shown if not each.is_argument],
-        [described(each, (*words, name)) for name, each in actions.items()],
-        _values(arguments[0]) if arguments else Values(tuple(actions)) if actions else TEXT,
-    )
+Called = tuple[tuple[str, ...], Command]
+"""A command, and the words that call it behind the program's name."""
 
 
-def every(command: Described) -> Iterator[Described]:
+def every(words: tuple[str, ...] = (), command: Command = PROGRAM) -> Iterator[Called]:
     """List a command and those below it."""
-    yield command
-    for each in command.commands:
-        yield from every(each)
+    yield words, command
+    for name, each in command.actions.items():
+        yield from every((*words, name), each)
 
 
-def _option(option: Option) -> DescribedOption:
-    about = option.about.partition(" (")[0].partition(";")[0].replace("%%", "%")  # without the details
-    takes = "" if option.is_switch else option.takes or option.dest
-    return DescribedOption(option.names, about, takes, _values(option), isinstance(option.default, list))
+def options_of(command: Command) -> list[Option]:
+    """Return the options of a command."""
+    return [_HELP, *(each for each in command.options() if not each.is_argument)]
 
 
-def _values(option: Option) -> Values:
-    return Values(option.words) if option.words else _VALUES.get(option.takes, lambda: TEXT)()
+def _about(described: Command | Option) -> str:
+    """Return a help without the details."""
+    if isinstance(described, Command):
+        return described.description.rstrip(".")
+    return described.about.partition(" (")[0].partition(";")[0].replace("%%", "%")
+
+
+def _values(completed: Command | Option) -> Values:
+    """Return the values of an option, or of a command's arguments."""
+    if isinstance(completed, Option):
+        return Values(completed.words) if completed.words else _VALUES.get(completed.takes, lambda: TEXT)()
+    arguments = (each for each in completed.options() if each.is_argument)
+    return next(map(_values, arguments), Values(tuple(completed.actions)))
 
 
 def _frame(shell: str) -> str:
@@ -142,19 +105,19 @@ def _frame(shell: str) -> str:
     return file.read_text("utf-8").removesuffix("\n")
 
 
-def _bash(program: Described) -> Iterator[str]:
-    called = {"".join(f" {word}" for word in each.words): each for each in every(program)}
+def _bash() -> Iterator[str]:
+    called = {"".join(f" {word}" for word in words): command for words, command in every()}
     options, arguments = list[str](), list[str]()
     for words, command in called.items():
-        for option in command.options:
-            if option.takes:
+        for option in options_of(command):
+            if not option.is_switch:
                 pattern = " | ".join(_quoted(f"{words} {name}") for name in option.names)
-                options.append(f"        {pattern}) {_assigned(option.values)} ;;")
-        names = " ".join(name for option in command.options for name in option.names)
+                options.append(f"        {pattern}) {_assigned(_values(option))} ;;")
+        names = " ".join(name for option in options_of(command) for name in option.names)
         arguments += [
             f"                {_quoted(words)})",
             f"                    if [[ $current == -* ]]; then words={_quoted(names)}",
-            f"                    else {_assigned(command.values)}; fi ;;",
+            f"                    else {_assigned(_values(command))}; fi ;;",
         ]
     commands = " | ".join(_quoted(words) for words in called if words)
     yield (
@@ -171,44 +134,45 @@ def _assigned(values: Values) -> str:
     return " ".join(f"{name}={_quoted(' '.join(each))}" for name, each in given.items() if each) or ":"
 
 
-def _zsh(program: Described) -> Iterator[str]:
+def _zsh() -> Iterator[str]:
     yield _frame("zsh")
-    for command in reversed(list(every(program))):
+    for words, command in reversed(list(every())):
         yield ""
-        yield f"{_function(command)}() {{"
+        yield f"{_function(words)}() {{"
         yield "  local context state state_descr line"
         yield "  typeset -A opt_args"
         yield "  _arguments -C \\"
-        for option in command.options:
+        for option in options_of(command):
             yield from (f"    {each} \\" for each in _zsh_option(option))
-        if command.commands:
+        if command.actions:
             yield "    '1: :->command' '*:: :->rest'"
             yield "  case $state in"
             yield "    command)"
-            names = " ".join(_quoted(f"{each.words[-1]}:{each.help}") for each in command.commands)
+            names = " ".join(_quoted(f"{name}:{_about(each)}") for name, each in command.actions.items())
             yield f"      local -a commands=({names})"
             yield "      _describe command commands ;;"
             yield "    rest)"
             yield "      case $words[1] in"
-            yield from (f"        {each.words[-1]}) {_function(each)} ;;" for each in command.commands)
+            yield from (f"        {name}) {_function((*words, name))} ;;" for name in command.actions)
             yield "      esac ;;"
             yield "  esac"
         else:
-            yield f"    {_quoted(f'*: :{_zsh_values(command.values)}')}"
+            yield f"    {_quoted(f'*: :{_zsh_values(_values(command))}')}"
         yield "}"
     yield ""
     yield 'if [ "$funcstack[1]" = "_draguard" ]; then _draguard "$@"; else compdef _draguard draguard; fi'
 
 
-def _function(command: Described) -> str:
-    return "_".join(("_draguard", *command.words)).replace("-", "_")
+def _function(words: tuple[str, ...]) -> str:
+    return "_".join(("_draguard", *words)).replace("-", "_")
 
 
-def _zsh_option(option: DescribedOption) -> Iterator[str]:
-    help_ = option.help.replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
-    takes = option.takes.replace(":", "\\:").replace("[", "\\[").replace("]", "\\]")
-    value = f":{takes}:{_zsh_values(option.values)}" if takes else ""
-    apart = "*" if option.again else f"({' '.join(option.names)})"
+def _zsh_option(option: Option) -> Iterator[str]:
+    help_ = _about(option).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
+    takes = "" if option.is_switch else option.takes or option.dest
+    takes = takes.replace(":", "\\:").replace("[", "\\[").replace("]", "\\]")
+    value = f":{takes}:{_zsh_values(_values(option))}" if takes else ""
+    apart = "*" if isinstance(option.default, list) else f"({' '.join(option.names)})"
     for name in option.names:
         yield _quoted(f"{apart}{name}{'=' if takes and name.startswith('--') else ''}[{help_}]{value}")
 
@@ -221,20 +185,20 @@ def _zsh_values(values: Values) -> str:
     return f"({words})" if words else "_files" if values.files else " "
 
 
-def _fish(program: Described) -> Iterator[str]:
+def _fish() -> Iterator[str]:
     yield _frame("fish")
-    for command in every(program):
-        words = " ".join(command.words)
-        at = f"complete -c draguard -n {_quoted(f'__draguard_at {words}')}"
-        within = at if command.commands else f"complete -c draguard -n {_quoted(f'__draguard_in {words}')}"
-        for each in command.commands:
-            yield f"{at} -f -a {each.words[-1]} -d {_quoted(each.help)}"
-        if not command.commands:
-            yield f"{within}{_fish_values(command.values)}"
-        for option in command.options:
+    for words, command in every():
+        called = " ".join(words)
+        at = f"complete -c draguard -n {_quoted(f'__draguard_at {called}')}"
+        within = at if command.actions else f"complete -c draguard -n {_quoted(f'__draguard_in {called}')}"
+        for name, each in command.actions.items():
+            yield f"{at} -f -a {name} -d {_quoted(_about(each))}"
+        if not command.actions:
+            yield f"{within}{_fish_values(_values(command))}"
+        for option in options_of(command):
             names = " ".join(f"-l {each[2:]}" if each.startswith("--") else f"-s {each[1:]}" for each in option.names)
-            takes = f" -r{_fish_values(option.values)}" if option.takes else ""
-            yield f"{within} {names}{takes} -d {_quoted(option.help)}"
+            takes = "" if option.is_switch else f" -r{_fish_values(_values(option))}"
+            yield f"{within} {names}{takes} -d {_quoted(_about(option))}"
 
 
 def _fish_values(values: Values) -> str:
@@ -249,5 +213,5 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-_SCRIPTS: Mapping[str, Callable[[Described], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+_SCRIPTS: Mapping[str, Callable[[], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
 """What writes the completion script of a shell."""

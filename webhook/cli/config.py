@@ -66,7 +66,11 @@ def _settings(arguments: Namespace, configuration: Configuration | None) -> Iter
     for name in CONFIGURATION.keys:
         value, source = values[name], sources.get(OPTIONS.get(name), "")
         if name not in OPTIONS:
-            here = f"{configuration.file}:{configuration.line(name)}" if configuration and name in configuration else ""
+            here = (
+                f"{configuration.file}:{configuration.line(name)}"
+                if configuration and name in configuration.values
+                else ""
+            )
             source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
         if name == "baseline" and _is_missing(arguments):
             source += f"; no such file: `draguard validate --write-baseline {value}` makes it"

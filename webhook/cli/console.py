@@ -10,9 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
-from webhook.api.versions import DEFAULT, release_of
-from webhook.check.files import check_charts
-from webhook.check.target import runtime_config
+from webhook.check.files import check_charts, render_options
 from webhook.configuration.options import Output
 from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
@@ -21,7 +19,7 @@ from webhook.problem import ERROR
 from webhook.report import Style, make
 from webhook.report.model import Report
 from webhook.report.text import COLORS, MARK, as_json, as_text, columns_of, not_read, printable, uncommanded
-from webhook.sources import RenderOptions, SourceError, read
+from webhook.sources import SourceError, read
 from webhook.usage import UsageError
 
 
@@ -69,7 +67,7 @@ def read_sources(
     check_charts(arguments, paths)
     if not paths:
         return []
-    options = render_options(arguments, kubernetes, namespace)._replace(texts=texts)
+    options = render_options(arguments, kubernetes, namespace)._replace(texts=texts, note=tell)
     selection = Selection(allow_empty=arguments.allow_empty)
     try:
         documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
@@ -77,19 +75,6 @@ def read_sources(
         raise UsageError(str(error)) from error
     note_left_out(selection, quiet=getattr(arguments, "quiet", False))
     return documents
-
-
-def render_options(arguments: Namespace, kubernetes: str | None, namespace: str) -> RenderOptions:
-    """Return how to render Helm charts and kustomizations.
-
-    Args:
-        arguments: The command's arguments, with options for rendering charts.
-        kubernetes: The release for which charts are rendered; None for the newest.
-        namespace: The namespace for which they are rendered.
-    """
-    release = release_of(kubernetes) if kubernetes else DEFAULT
-    values, sets, stated = tuple(arguments.helm_values), tuple(arguments.helm_set), runtime_config(arguments)
-    return RenderOptions(values, sets, namespace, release, stated, note=tell)
 
 
 def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) -> None:
@@ -106,8 +91,6 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
 
 def tell(line: str) -> None:
     """Print a line on standard error."""
-    from webhook.cli.console import show_lines  # few commands have something to tell
-
     show_lines([line], sys.stderr)
 
 
@@ -207,7 +190,8 @@ def show(report: Report, arguments: Namespace) -> int:
 
             write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
         else:
-            show_escaped(make(output.format, _style(arguments)).lines(report))
+            style = Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
+            show_escaped(make(output.format, style).lines(report))
     return exit_code(report, arguments)
 
 
@@ -222,10 +206,6 @@ def _outputs(arguments: Namespace) -> list[Output]:
     return [
         each._replace(format="statistics") if counts and each.format == "text" else each for each in arguments.output
     ]
-
-
-def _style(arguments: Namespace) -> Style:
-    return Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
 
 
 def wants_colors(arguments: Namespace) -> bool:

@@ -140,7 +140,9 @@ def _fixed(
     shown = left[:_SHOWN]
     if arguments.diff:
         shown = [(_in_old_text(finding, texts, last.texts), why) for finding, why in shown]
-    unapplied = [_unapplied(finding, why) for finding, why in shown]
+    unapplied = [
+        f"fix not applied: {place_of(finding)} {finding.problem.rule}: {cut(why, _LONGEST)}" for finding, why in shown
+    ]
     if len(left) > _SHOWN:
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
     listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
@@ -154,10 +156,6 @@ def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str])
 
     before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
     return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
-
-
-def _unapplied(finding: Finding, why: str) -> str:
-    return f"fix not applied: {place_of(finding)} {finding.problem.rule}: {cut(why, _LONGEST)}"
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:

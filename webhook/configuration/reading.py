@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -53,6 +52,8 @@ def schema() -> dict[str, Any]:
 
 _MAX_BYTES: Final = 1024 * 1024
 """The most bytes of the file."""
+_PATHS: Final = frozenset({"policies", "driverProfiles"})
+"""The keys that name files and directories."""
 _GIT: Final = ".git"
 _FAULTS_MAX: Final = 20
 """The most errors of a file that are shown."""
@@ -103,45 +104,31 @@ class Configuration:
         faults = list(islice(CONFIGURATION.check(self.values, ()), _FAULTS_MAX + 1))
         errors = [self._error(*each) for each in faults]
         misshapen = {str(each.path[0]) if each.path else "" for each in faults}
-        for name, test in self._tests().items():
-            if misshapen.isdisjoint(("", name)) and name in self.values:
-                errors += test(self.values[name])
+        for name, value in self.values.items() if "" not in misshapen else ():
+            for test, *given in () if name in misshapen else self._tests(name, value):
+                try:
+                    test(*given)
+                except ConfigurationError as error:
+                    errors.append(error)
         errors.sort(key=lambda error: error.place)
         if errors:
             more = ["and more"] if len(errors) > _FAULTS_MAX else []
             raise ConfigurationError("\n".join([*map(str, errors[:_FAULTS_MAX]), *more]))
 
-    def _tests(self) -> dict[str, Callable[[Any], Iterator[ConfigurationError]]]:
-        """Return what is to be checked of values that have the right shape, by key."""
-
-        def errors(calls: Iterable[Callable[[], object]]) -> Iterator[ConfigurationError]:
-            for call in calls:
-                try:
-                    call()
-                except ConfigurationError as error:
-                    yield error
-
-        def ignores(value: Any) -> Iterator[ConfigurationError]:
+    def _tests(self, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield what is to be checked of a value that has the right shape: functions, each with its arguments."""
+        if name == "levels":
+            yield from ((self._check_rules, [rule], (name, rule)) for rule in value)
+        elif name == "exclude":
+            yield self._globs, value, (name,)
+        elif name == "baseline":
+            yield self.inside, value, (name,)
+        elif name in _PATHS:
+            yield from ((self.inside, path, (name, index)) for index, path in enumerate(value))
+        elif name == "ignores":
             for index, each in enumerate(value):
-                at = ("ignores", index)
-                yield from errors(partial(self._check_rules, [name], (*at, "rules")) for name in each["rules"])
-                yield from errors([partial(self._globs, each["paths"], (*at, "paths"))])
-
-        def inside(name: str) -> Callable[[Any], Iterator[ConfigurationError]]:
-            return lambda value: errors(partial(self.inside, path, (name, index)) for index, path in enumerate(value))
-
-        return {
-            "levels": lambda value: errors(partial(self._check_rules, [name], ("levels", name)) for name in value),
-            "ignores": ignores,
-            "exclude": lambda value: errors([partial(self._globs, value, ("exclude",))]),
-            "policies": inside("policies"),
-            "driverProfiles": inside("driverProfiles"),
-            "baseline": lambda value: errors([partial(self.inside, value, ("baseline",))]),
-        }
-
-    def __contains__(self, name: str) -> bool:
-        """Tell whether the file has a key."""
-        return name in self.values
+                yield from ((self._check_rules, [rule], (name, index, "rules")) for rule in each["rules"])
+                yield self._globs, each["paths"], (name, index, "paths")
 
     def line(self, *path: str | int) -> int:
         """Return the line of a key."""
@@ -150,7 +137,7 @@ class Configuration:
     def option(self, name: str) -> Any:
         """Return the value of a key in the form of its option; paths are relative to the working directory."""
         value = self.values[name]
-        if name in {"policies", "driverProfiles"}:
+        if name in _PATHS:
             return [self.inside(path, (name, index)) for index, path in enumerate(value)]
         if name == "baseline":
             return self.inside(value, ("baseline",))

@@ -199,7 +199,8 @@ class Record(NamedTuple):
             if name in self.keys:
                 yield from self.keys[name].shape.check(inner, (*path, name))
             else:
-                yield ShapeFault((*path, name), f"unknown key {name!r}", _suggestion(name, self.keys))
+                hint = did_you_mean(name, self.keys, f"the keys are {', '.join(self.keys)}")
+                yield ShapeFault((*path, name), f"unknown key {name!r}", hint)
         for name, key in self.keys.items():
             if key.required and name not in value:
                 what = f"{key.doc[0].lower()}{key.doc[1:].removesuffix('.')}"
@@ -211,7 +212,3 @@ class Record(NamedTuple):
         required = [name for name, key in self.keys.items() if key.required]
         schema = {"type": "object", "properties": properties, "additionalProperties": False}
         return schema | ({"required": required} if required else {})
-
-
-def _suggestion(name: str, known: Mapping[str, Key]) -> str:
-    return did_you_mean(name, known, f"the keys are {', '.join(known)}")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.allocation.devices import Counters, Device, PoolId, TaintRule, decode_amount, quantity_text
 from webhook.allocation.pools import whole
 from webhook.allocation.unused import unused
-from webhook.allocation.usage import available
+from webhook.allocation.view import available
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple

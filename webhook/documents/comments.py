@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from yaml.events import ScalarEvent
-
-from webhook.documents.compose import PARSER_ERRORS, parser_of
+from webhook.documents.nodes import read_nodes
 from webhook.documents.source import Source
 from webhook.records import NamedTuple
 
@@ -49,7 +47,8 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         mark: The text after ``#`` and white space, such as ``draguard:``.
     """
     text = source.text
-    texts: list[tuple[int, int]] | None = None
+    texts: list[tuple[int, int]] = []
+    """The spans of scalars, where ``#`` begins no comment."""
     first = _content(text, start, end)
     begin = _with_head(text, start)
     following = first
@@ -63,7 +62,7 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         if seen[place.line] > _MOST_ON_A_LINE:
             continue
         if at > max(first, quote):
-            texts = _texts(text[start:end]) if texts is None else texts
+            texts = texts or read_nodes(text[start:end], is_json=False)[1]
             if _within(texts, at - start):
                 continue
         stop = text.find("\n", at)
@@ -106,22 +105,6 @@ def _with_head(text: str, start: int) -> int:
             break
         start = line
     return head
-
-
-def _texts(document: str) -> list[tuple[int, int]]:
-    """Return the spans of the document's texts, where ``#`` begins no comment; blocks without their headers."""
-    spans = []
-    parser = parser_of(document)
-    try:
-        while (event := parser.get_event()) is not None:
-            start, end = event.start_mark.index, event.end_mark.index
-            if type(event) is ScalarEvent:
-                if event.style in {"|", ">"}:
-                    start = document.find("\n", start) + 1 or end
-                spans.append((start, end))
-    except PARSER_ERRORS:  # after the end of the document, where Kubernetes' reader ignores everything
-        pass
-    return spans
 
 
 def _within(spans: list[tuple[int, int]], offset: int) -> bool:

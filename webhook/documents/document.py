@@ -100,6 +100,10 @@ class Document:
         """
         return self.origin.position((*self.within, *path))
 
+    def written(self, path: Sequence[str | int]) -> Node | None:
+        """Return a field's value as it is written in the file; None if it is missing."""
+        return self.origin.written((*self.within, *path))
+
     @property
     def extent(self) -> tuple[int, int]:
         """Where the document begins and ends in its file, in characters."""
@@ -198,14 +202,19 @@ class Origin:
     def _root(self) -> Node:
         from webhook.documents.nodes import read_nodes  # needed only to ask where something is
 
-        return read_nodes(self.source.text[self.start : self.end], is_json=self.is_json)[0]
+        text = self.source.text[self.start : self.end]
+        return read_nodes(text, is_json=self.is_json, offset=self.start)[0]
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
         self._asked += 1
         find = First.offset_of if self.is_simple and self._asked <= _FEW else None
         simple = find(self.source.text[self.start : self.end], path) if find else None
-        return self.source.position(self.start + (self._root.locate(path) if simple is None else simple))
+        return self.source.position(self._root.locate(path)[0] if simple is None else self.start + simple)
+
+    def written(self, path: Sequence[str | int]) -> Node | None:
+        """Return a value as it is written in the file; None if it is missing."""
+        return self._root.locate(path)[1]
 
     def template(self) -> str:
         """Return the file named by a comment of Helm."""
@@ -224,15 +233,14 @@ class Origin:
         """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
         every = sorted(self._root.repeated(Path()), key=lambda each: each.again)
         for number, again in enumerate(every):
-            first = self.source.position(self.start + again.first).line
-            offset = self.start + again.again
+            first, offset = self.source.position(again.first).line, again.again
             if self.is_json:
                 what = f"duplicate field {quoted(str(again.path))}"
             else:
                 what = f"key {quoted(str(again.path[-1]))} already set in map"
             line = self.source.position(offset).line
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
-            hint = "" if self.is_json else _boolean_keys(self.source.text, self.start + again.first, offset)
+            hint = "" if self.is_json else _boolean_keys(self.source.text, again.first, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and again.path in _FIRST_KEYS:
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"

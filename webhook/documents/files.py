@@ -127,8 +127,6 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
         text: Its text; empty if it has no document.
         hint: What else may help.
     """
-    from webhook.documents.files import _hint_of_output  # needed only for mistakes
-
     what = "standard input" if source == STDIN_NAME else "the file"
     others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
     return Unreadable(source, 1, 1, f"{what} holds no manifest", _hint_of_output(text) or f"{others}{hint}".strip("; "))

@@ -17,6 +17,16 @@ from webhook.problem import Path
 from webhook.records import NamedTuple
 
 _BLOCK_STYLES: Final = frozenset("|>")
+_CHARACTERS: Final = {
+    '"': re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]"),
+    "'": re.compile(r"''|[^']"),
+}
+_ANY: Final = re.compile(r"[\s\S]")
+_PROPERTIES: Final = re.compile(r"(?:[!&][^\s,\[\]{}]*(?:\s+|#[^\n]*)*)*")
+"""The tag and the anchor before a value."""
+_WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
+_LOW_SURROGATES: Final = range(0xDC00, 0xE000)
+"""Second halves of characters that JSON writes as two escapes."""
 
 
 @dataclass(slots=True)
@@ -85,8 +95,12 @@ class Node:
                     self._reached |= (each.alias or each).reached()
         return self._reached
 
-    def locate(self, path: Sequence[str | int]) -> int:
-        """Return the offset of a field's key or of a list's item, or of its nearest existing parent."""
+    def locate(self, path: Sequence[str | int]) -> tuple[int, Node | None]:
+        """Return the offset of a field's key or of a list's item, or of its nearest existing parent.
+
+        Returns:
+            The offset, and the value of the field or the item; None if it is missing.
+        """
         node, offset = self, self.start
         for step in path:
             node = node.alias or node
@@ -96,8 +110,8 @@ class Node:
                 node = (node.items or [])[step]
                 offset = node.start
             else:
-                break
-        return offset
+                return offset, None
+        return offset, node
 
     def repeated(self, path: Path) -> Iterator[Repeated]:
         """Yield the keys that maps have several times.
@@ -145,6 +159,30 @@ class Entry:
     def end(self) -> int:
         """Where the value ends."""
         return max(self.value.end, self.key.end + 1)
+
+
+def visible(text: str, node: Node) -> Iterator[re.Match[str]]:
+    """Iterate over the spellings of a scalar's characters but white space, which folding and indentation change.
+
+    Args:
+        text: The text from which the node's places are counted.
+    """
+    start, end = node.start, node.end
+    if properties := _PROPERTIES.match(text, start):
+        start = properties.end()
+    if node.style in _BLOCK_STYLES:
+        start = text.find("\n", start, end) + 1 or end
+    elif node.style:
+        start, end = start + 1, end - 1
+    return (each for each in _CHARACTERS.get(node.style, _ANY).finditer(text, start, end) if not _is_white(each))
+
+
+def _is_white(spelled: re.Match[str]) -> bool:
+    """Tell whether a character, or an escape in double quotes, is white space or the second half of a character."""
+    code = spelled[spelled.lastindex] if spelled.lastindex else ""
+    if not code:
+        return spelled[0] in _WHITE_ESCAPES or spelled[0].isspace()
+    return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
 
 
 class Repeated(NamedTuple):

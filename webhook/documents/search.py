@@ -61,10 +61,6 @@ Entry = tuple[str, bool]
 """The path of an entry of a directory, and whether it is a directory itself."""
 
 
-def _no_others(_data: Any) -> bool:
-    return False
-
-
 class Selection:
     """Leaves out files that are not manifests, and counts them by reason.
 
@@ -91,7 +87,7 @@ class Selection:
         excluded: Sequence[Callable[[str], bool]] = (),
         own: Iterable[str] = (),
         git: bool = True,
-        also: Callable[[Any], bool] = _no_others,
+        also: Callable[[Any], bool] = lambda _data: False,
         skips: Skips | None = None,
         blocks: bool = False,
         suffixes: tuple[str, ...] = SUFFIXES,

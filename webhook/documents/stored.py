@@ -190,14 +190,12 @@ class _Pieces:
             return
         begin, head, before = self._start.group(0, 1, 2)
         self._file.seek(len(begin))
-        ahead = b""
-        while part := self._file.read(_PART):
-            *whole, ahead = (ahead + part).split(b"}," + before + b"{")
-            for each in whole:
+        for each, is_last in _parted(self._file, b"}," + before + b"{"):
+            if is_last:
+                last, self.kind = _split(b"%b{%b" % (head, each))
+                yield from last
+            else:
                 yield b"{%b}" % each
-            _check_length(ahead)
-        last, self.kind = _split(b"%b{%b" % (head, ahead))
-        yield from last
 
 
 class _Blocks:
@@ -210,25 +208,27 @@ class _Blocks:
 
     def __iter__(self) -> Iterator[bytes]:
         self._file.seek(0)
-        head, ahead = self._file.read(self._start), b""
-        while part := self._file.read(_PART):
-            *whole, ahead = (ahead + part).split(b"\n- ")
-            for each in whole:
-                yield each.replace(b"\n  ", b"\n") + b"\n"
-            _check_length(ahead)
-        last, *_ = _END.split(ahead, maxsplit=1)
-        yield last.replace(b"\n  ", b"\n") + b"\n"
-        self.is_list = b"\nkind: List\n" in b"\n%b%b" % (head, ahead[len(last) :])
+        head = self._file.read(self._start)
+        for each, is_last in _parted(self._file, b"\n- "):
+            item = _END.split(each, maxsplit=1)[0] if is_last else each
+            yield item.replace(b"\n  ", b"\n") + b"\n"
+            self.is_list = is_last and b"\nkind: List\n" in b"\n%b%b" % (head, each[len(item) :])
 
 
-def _check_length(ahead: bytes) -> None:
-    """Leave a list with an object that no API server stores to the careful reader.
+def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
+    """Yield what is between separators in the rest of a file, and whether it is the last part.
 
     Raises:
-        ValidationError: It is longer than that.
+        ValidationError: A part is longer than an object that an API server stores: a careful reader has to look at it.
     """
-    if len(ahead) > _LONGEST:
-        raise msgspec.ValidationError("an object is too long")
+    ahead = b""
+    while part := file.read(_PART):
+        *whole, ahead = (ahead + part).split(separator)
+        for each in whole:
+            yield each, False
+        if len(ahead) > _LONGEST:
+            raise msgspec.ValidationError("an object is too long")
+    yield ahead, True
 
 
 def _kind_of(block: bytes) -> str:

@@ -26,12 +26,10 @@ _TYPE: Final = ("apiVersion", "kind")
 _SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
 
 
-def _unchanged(_whole: Any, _objects: Sequence[Any]) -> None:
-    """Leave a list as it is."""
-
-
 def with_objects(
-    documents: Sequence[Document], objects: Sequence[Any], adapt: Callable[[Any, Sequence[Any]], None] = _unchanged
+    documents: Sequence[Document],
+    objects: Sequence[Any],
+    adapt: Callable[[Any, Sequence[Any]], None] = lambda _whole, _items: None,
 ) -> str:
     """Return the text of a file with other objects; comments, layout and all other objects stay.
 

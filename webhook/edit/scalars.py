@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Final
 
 from webhook.documents.compose import compose
-from webhook.documents.nodes import Node
+from webhook.documents.nodes import Node, visible
 from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit
 
-_CHARACTERS: Final = {
-    '"': re.compile(r"\\(?:x..|u....|U........|.)|[^\\]", re.DOTALL),
-    "'": re.compile(r"''|[^']"),
-}
-_ANY: Final = re.compile(r"[\s\S]")
 _BLOCK: Final = "|>"
-_HEADER: Final = re.compile(r"[|>][^\n]*\n")
 
 
 def rewritten(text: str, node: Node, value: str | int | bool, *, in_braces: bool) -> Edit | None:  # noqa: FBT001 - JSON
@@ -113,7 +106,7 @@ def _changed_part(text: str, node: Node, value: str) -> Edit | None:
     while tail and old[len(old) - tail - 1].isspace() and head < len(old) - tail:
         tail -= 1
     gone, new = old[head : len(old) - tail], value[head : len(value) - tail]
-    spans = _visible(text, node)
+    spans = [each.span() for each in visible(text, node)]
     if "\n" in gone or "\n" in new or not spans or len(spans) != count(old):
         return None
     first, last = count(old[:head]), count(old[: len(old) - tail])
@@ -139,18 +132,6 @@ def _common(one: str, other: str) -> int:
     """Count the common first characters of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _visible(text: str, node: Node) -> list[tuple[int, int]]:
-    """Return the offsets of a value's characters, except white space."""
-    start, end = node.start, node.end
-    if node.style and node.style in _BLOCK:
-        header = _HEADER.match(text, start)
-        start = header.end() if header else end
-    elif node.style:
-        start, end = start + 1, end - 1
-    characters = _CHARACTERS.get(node.style, _ANY).finditer(text, start, end)
-    return [each.span() for each in characters if not each[0].isspace()]
 
 
 def count(text: str) -> int:

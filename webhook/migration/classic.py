@@ -15,7 +15,7 @@ from typing import Any, Final
 from webhook import formats
 from webhook.api.versions import GROUP
 from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Path, Problem
 
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
@@ -301,19 +301,15 @@ class Parameters:
 
 def _names(parameters: JSONObject) -> list[_Reference]:
     """List the references that lead to parameters: to themselves, or to what they were made from."""
-    where, made = _namespace(parameters), mapping(parameters, "generatedFrom")
+    where, made = namespace_of(parameters), mapping(parameters, "generatedFrom")
     names = [(where, GROUP, _KIND, name_of(parameters))]
     return [*names, (where, *_target(made))] if made else names
 
 
 def _referred(claim: JSONObject) -> _Reference | None:
     reference = mapping(claim, *_SPECS.get(text(claim, "kind"), ()), "parametersRef")
-    return (_namespace(claim), *_target(reference)) if reference else None
+    return (namespace_of(claim), *_target(reference)) if reference else None
 
 
 def _target(reference: JSONObject) -> tuple[str, str, str]:
     return text(reference, "apiGroup"), text(reference, "kind"), text(reference, "name")
-
-
-def _namespace(obj: JSONObject) -> str:
-    return text(obj, "metadata", "namespace") or "default"

@@ -17,7 +17,6 @@ from webhook.references.rules import (
     drivers_of,
     drivers_of_request,
     finding,
-    requests_of,
     rule,
     wrong_drivers,
 )
@@ -33,7 +32,7 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
-    for request in requests_of(claim):
+    for request in context.requests(claim):
         name = text(request.content, "deviceClassName")
         if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             known = [each for _, each in context.inventory.names("DeviceClass")]
@@ -78,7 +77,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     path = devices_path(claim)
     by_name: dict[str, set[str]] = {}
     configs = items(claim, *path, "config")
-    for request in requests_of(claim) if configs else ():
+    for request in context.requests(claim) if configs else ():
         by_name[request.name] = drivers_of_request(request.content, context)
     for index, each in enumerate(configs):
         wanted = texts(each, "requests")
@@ -135,7 +134,7 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
 
     A device belongs to one driver. Selectors must all hold: those of the class and those of the request.
     """
-    for request in requests_of(claim):
+    for request in context.requests(claim):
         found = class_of(request.content, context)
         for index, selector in enumerate(items(request.content, "selectors")):
             wanted_here = drivers_of([selector], context)
@@ -160,12 +159,12 @@ def _selected_by(device_class: JSONObject | None, name: str, context: Context) -
 
 
 @rule("count-of-zero", *CLAIMS, of_field=True)
-def count_of_zero(claim: JSONObject, _: Context) -> Iterator[Problem]:
+def count_of_zero(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request states the count 0, which counts as 1: its pods get a device.
 
     The API server treats 0 as an absent count, and sets its default, 1. Leave out a request for no devices.
     """
-    for request in requests_of(claim):
+    for request in context.requests(claim):
         if number(request.content, "count") == 0 and text(request.content, "allocationMode") in {"", "ExactCount"}:
             message = f'the count 0 means unset, so request "{request.name}" is for one device'
             hint = "leave the request out, or state how many devices it is for"
@@ -264,7 +263,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
             advice = Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
-    for path, selector in _selectors(obj):
+    for path, selector in _selectors(obj, context):
         for name in sorted(drivers_of([selector], context)):
             if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
                 yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
@@ -274,12 +273,12 @@ def _unknown(name: str, meant: str) -> str:
     return f'no driver "{name}" is known, but "{meant}" is'
 
 
-def _selectors(obj: JSONObject) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
     """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
     if obj.get("kind") == "DeviceClass":
         holders: Iterable[tuple[tuple[str | int, ...], JSONObject]] = ((("spec",), mapping(obj, "spec")),)
     else:
-        holders = ((request.path, request.content) for request in requests_of(obj))
+        holders = ((request.path, request.content) for request in context.requests(obj))
     for path, holder in holders:
         for index, each in enumerate(items(holder, "selectors")):
             yield (*path, "selectors", index, "cel", "expression"), each
@@ -309,7 +308,7 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
     for index, each in enumerate(items(obj, *where, "config")):
         yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
     # If other classes are known, a separate rule reports missing ones.
-    for request in () if is_class or context.inventory.knows("DeviceClass") else requests_of(obj):
+    for request in () if is_class or context.inventory.knows("DeviceClass") else context.requests(obj):
         yield (*request.path, "deviceClassName"), text(request.content, "deviceClassName")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.inventory import CLAIMS, devices_path
 from webhook.objects import JSONObject, items, mapping
 from webhook.problem import Fix, Path, Problem
-from webhook.references.rules import RULES, Context, Rule, requests_of
+from webhook.references.rules import RULES, Context, Rule
 
 Lookup = tuple[str, Path]
 
@@ -113,7 +113,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
     if kind not in _SELECTING:
         _declare(_OF_OTHERS.get(kind, ()))
         return
-    contents = [each.content for each in requests_of(obj)] if kind in CLAIMS else []
+    contents = [each.content for each in context.requests(obj)] if kind in CLAIMS else []
     if any(mapping(each, "capacity") for each in contents):
         _declare(_OF_CAPACITY)
     if any(items(each, "tolerations") for each in contents):

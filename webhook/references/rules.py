@@ -187,6 +187,14 @@ class Context:
         """Returns the pods that use a claim, as :func:`webhook.references.requests.pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
+        self._requests: tuple[Any, Sequence[Request]] = (None, ())
+        """A claim or template, and its requests."""
+
+    def requests(self, claim: JSONObject) -> Sequence[Request]:
+        """Return the requests of a claim or template, which most rules read."""
+        if self._requests[0] is not claim:
+            self._requests = claim, list(requests_of(claim))
+        return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:
         """Report that an object is not known; without a cluster, it may exist.

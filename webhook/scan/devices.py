@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
 from webhook.allocation.pools import whole
-from webhook.allocation.usage import available
+from webhook.allocation.view import available
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import device_of, results_of
@@ -17,7 +17,7 @@ from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
-from webhook.simulation.affinity import Tolerations
+from webhook.simulation.nodes import Tolerations
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
 _EVICTING: Final = 300

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice
 from webhook.allocation.features import Implementation, implementation
-from webhook.allocation.usage import Usage
+from webhook.allocation.view import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity

@@ -234,8 +234,9 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
         faulthandler.disable()
         work()
         code = 0
-    except BaseException:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
-        _log.exception("a process for heavy reviews has failed")
+    except BaseException as error:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
+        # A review that takes more memory than it may is no fault; the parent answers it as the connection ends.
+        _log.error("a process for heavy reviews has ended: %r", error, exc_info=not isinstance(error, MemoryError))
     finally:
         logging.shutdown()
         os._exit(code)

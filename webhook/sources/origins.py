@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from webhook.documents import Document, parse
 from webhook.documents.source import MAX_EXCERPT
-from webhook.objects import JSONObject, mapping
+from webhook.objects import JSONObject, mapping, text
 from webhook.problem import Path, value_at
 from webhook.records import NamedTuple
 from webhook.sources.bases import documents_in, named_in
@@ -247,7 +247,7 @@ class Origins:
             if not isinstance(stated, dict):
                 continue
             self._kustomizations[kustomization.source] = kustomization
-            inside = [*names, _Named(_text(stated, "namePrefix"), _text(stated, "nameSuffix"))]
+            inside = [*names, _Named(text(stated, "namePrefix"), text(stated, "nameSuffix"))]
             for entry in named_in(kustomization):
                 path = os.path.normpath(f"{directory or '.'}/{entry}")
                 self._left -= 1
@@ -263,7 +263,7 @@ class Origins:
                     return
                 for each in documents:
                     kind, name, _ = _identity(each)
-                    self._patches.append(_Patch(_text(target, "kind") or kind, _text(target, "name") or name, each))
+                    self._patches.append(_Patch(text(target, "kind") or kind, text(target, "name") or name, each))
 
     def _take(self, path: str, names: list[_Named]) -> None:
         for document in documents_in(path):
@@ -344,8 +344,3 @@ def _places(value: Any, path: Sequence[str | int], here: tuple[str | int, ...] =
             yield from _places(each, path[1:], (*here, index))
     elif isinstance(value, dict) and path[0] in value:
         yield from _places(value[path[0]], path[1:], (*here, path[0]))
-
-
-def _text(kustomization: dict[str, Any], field: str) -> str:
-    value = kustomization.get(field)
-    return value if isinstance(value, str) else ""

@@ -22,7 +22,7 @@ from webhook.regular import open_regular, read_up_to
 from webhook.sources.bases import documents_in, outside
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 
 _RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""
@@ -333,8 +333,7 @@ def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
 
 def _kustomize_hint(message: str) -> str:
     if match := _UNKNOWN.search(message):
-        meant = nearest(match[1], _FIELDS)
-        return f'did you mean "{meant}"?' if meant else ""
+        return did_you_mean(match[1], _FIELDS, quotes='"')
     if match := _MISSING.search(message):
         where = f"in {match[1]}" if match[1] else "beside the kustomization"
         return f"{match[2]} does not exist {where}: correct its resources"

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Final
+from itertools import chain
+from typing import Final
 
 from webhook.documents import Document, Unreadable
 from webhook.documents.globs import Globs
@@ -22,6 +23,7 @@ from webhook.findings import (
     identity,
 )
 from webhook.limits import MOST_FINDINGS
+from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Key, Path, Problem, cut
 from webhook.records import NamedTuple
@@ -76,11 +78,9 @@ def check(names: Iterable[str]) -> None:
             raise UnknownRuleError(f"unknown rule {name[:_LONGEST]}; {suggestion(name)}")
 
 
-def called(finding: Finding) -> Iterator[str]:
+def called(finding: Finding) -> list[str]:
     """Return the names that match a finding, the most specific one first."""
-    if finding.origin is not None:
-        yield f"{POLICY}{finding.origin.name}"
-    yield finding.problem.rule
+    return [*([f"{POLICY}{finding.origin.name}"] if finding.origin else []), finding.problem.rule]
 
 
 def names(name: str, finding: Finding) -> bool:
@@ -114,16 +114,6 @@ LEVELS: Final = {
 _BY_STRENGTH: Final = (OFF, NOTE, WARNING, ERROR)
 
 
-class _Decision(NamedTuple):
-    """The level of a finding, and the setting that decides it."""
-
-    level: str
-    source: str
-
-
-_NOTHING: Final[Mapping[str, str]] = {}
-
-
 class Levels(NamedTuple):
     """Levels of rules, by the names that :mod:`webhook.suppression.applying` describes.
 
@@ -136,38 +126,30 @@ class Levels(NamedTuple):
         file: The name of the configuration file.
     """
 
-    selected: Sequence[str] = ()
-    ignored: Sequence[str] = ()
-    stated: Mapping[str, str] = _NOTHING
-    configured: Mapping[str, str] = _NOTHING
-    file: str = ""
+    selected: Sequence[str]
+    ignored: Sequence[str]
+    stated: Mapping[str, str]
+    configured: Mapping[str, str]
+    file: str
 
     def __bool__(self) -> bool:
         """Tell whether any rule has a level of its own."""
         return bool(self.selected or self.ignored or self.stated or self.configured)
 
-    def check(self) -> None:
-        """Check the names of rules.
-
-        Raises:
-            UnknownRuleError: A rule does not exist.
-        """
-        check(name for name in (*self.selected, *self.ignored, *self.stated) if name)
-
-    def of(self, finding: Finding) -> _Decision | None:
-        """Decide the level of a finding; None if its rule has no level of its own."""
+    def of(self, finding: Finding) -> tuple[str, str] | None:
+        """Return the level of a finding, and the setting that decides it; None if its rule has no level of its own."""
         if name := _naming(self.ignored, finding):
-            return _Decision(OFF, f"--ignore {name}")
+            return OFF, f"--ignore {name}"
         chosen = _naming(self.selected, finding)
         if self.selected and not chosen and finding.problem.rule != UNREADABLE:
-            return _Decision(OFF, "--select")
+            return OFF, "--select"
         if (name := _naming(self.stated, finding)) is not None:
-            return _Decision(self.stated[name], f"--level {name}={self.stated[name]}")
+            return self.stated[name], f"--level {name}={self.stated[name]}"
         if not chosen and (name := _naming(self.configured, finding)) is not None:
-            return _Decision(self.configured[name], f"levels.{name} in {self.file}")
+            return self.configured[name], f"levels.{name} in {self.file}"
         most = self.stated.get("")
         if most and _BY_STRENGTH.index(most) < _BY_STRENGTH.index(finding.problem.level):
-            return _Decision(most, f"--level {most}")
+            return most, f"--level {most}"
         return None
 
 
@@ -178,12 +160,11 @@ def levels(texts: Iterable[str]) -> dict[str, str]:
         ValueError: A text is malformed.
     """
     stated = {}
-    for text in texts:
-        for each in names_in(text):
-            name, _, word = each.rpartition("=")
-            if word not in LEVELS or ("=" in each and not name):
-                raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
-            stated[name] = LEVELS[word]
+    for each in chain.from_iterable(map(names_in, texts)):
+        name, _, word = each.rpartition("=")
+        if word not in LEVELS or ("=" in each and not name):
+            raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
+        stated[name] = LEVELS[word]
     return stated
 
 
@@ -313,9 +294,16 @@ class Misread(NamedTuple):
 
 
 class Statements:
-    """The comments and annotations of the documents that were read."""
+    """The comments and annotations of the documents that were read, and settings for paths.
 
-    def __init__(self) -> None:
+    Args:
+        ignores: The settings for paths.
+    """
+
+    def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
+        self.ignores = ignores
+        self._ignored: dict[str, list[PathIgnore]] = {}
+        """Those for a file."""
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
         """The findings about them."""
@@ -360,13 +348,13 @@ class Statements:
             self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
 
     def _note_annotation(self, document: Document) -> None:
-        text = _annotation(document.data)
+        stated = text(document.data, "metadata", "annotations", ANNOTATION)
         place = StatementScope(document.source, document.index + 1, identity=identity(document.data))
-        if text is None or place in self._seen:  # documents are read again for another release
+        if not stated or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
         where = found(_NO_PROBLEM._replace(path=_PATH_AND_RULES), document)
-        for index, part in enumerate(filter(None, (each.strip() for each in text.split(";")))):
+        for index, part in enumerate(filter(None, (each.strip() for each in stated.split(";")))):
             if index == _MOST_RULES:
                 self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
                 return
@@ -408,32 +396,30 @@ class Statements:
         if left >= 0:
             self.findings.append(finding_at(where, rule, message, hint))
 
-    def about(self, finding: Finding) -> Iterator[Statement]:
-        """Find the statements that may suppress a finding, the nearest first."""
-        if finding.file not in self._files:
-            return
+    def suppress(self, finding: Finding) -> Suppression | None:
+        """Suppress a finding that a statement or setting is about."""
+        return next(filter(None, (each.suppresses(finding) for each in self._about(finding))), None)
+
+    def _about(self, finding: Finding) -> Iterator[Statement | PathIgnore]:
+        """Find the statements that may suppress a finding, the nearest first, and the settings for its file."""
         file, document = finding.file, finding.document
-        for place in dict.fromkeys(
-            (
-                StatementScope(file, 0, finding.line),
-                StatementScope(file, 0, finding.key_line or finding.line),
-                StatementScope(file, document, identity=finding.identity),
-                StatementScope(file, document),
-            )
-        ):
+        places = (
+            StatementScope(file, 0, finding.line),
+            StatementScope(file, 0, finding.key_line or finding.line),
+            StatementScope(file, document, identity=finding.identity),
+            StatementScope(file, document),
+        )
+        for place in dict.fromkeys(places if file in self._files else ()):
             yield from self._places.get(place, ())
+        if self.ignores:
+            if file not in self._ignored:
+                self._ignored[file] = [each for each in self.ignores if each.globs.has(file)]
+            yield from self._ignored[file]
 
 
 def finding_at(where: Finding, rule: str, message: str, hint: str) -> Finding:
     """Make a finding about a statement, at its place."""
     return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
-
-
-def _annotation(obj: Any) -> str | None:
-    metadata = obj.get("metadata") if isinstance(obj, dict) else None
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    text = annotations.get(ANNOTATION) if isinstance(annotations, dict) else None
-    return text if isinstance(text, str) else None
 
 
 class PathIgnore(NamedTuple):
@@ -470,23 +456,6 @@ class PathIgnore(NamedTuple):
             yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
 
 
-class PathIgnores:
-    """All settings for paths."""
-
-    def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
-        self.all = ignores
-        self._of_file: dict[str, list[PathIgnore]] = {}
-
-    def about(self, finding: Finding) -> Sequence[PathIgnore]:
-        """Find the setting for the file of a finding."""
-        if not self.all:
-            return ()
-        found = self._of_file.get(finding.file)
-        if found is None:
-            found = self._of_file[finding.file] = [each for each in self.all if each.globs.has(finding.file)]
-        return found
-
-
 _OPTION: Final = "option"
 _SHOWN: Final = 5
 _HINTED: Final = 20
@@ -498,7 +467,7 @@ class Suppressions:
 
     Args:
         levels: The levels of rules.
-        paths: The rules ignored in some files.
+        ignores: The rules ignored in some files.
         known: Sets of known findings; the first set with a finding suppresses it.
         matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
             unused.
@@ -509,19 +478,19 @@ class Suppressions:
 
     def __init__(
         self,
-        levels: Levels | None = None,
-        paths: PathIgnores | None = None,
-        known: Sequence[Known] = (),
-        matters: Callable[[str], bool] = lambda _rule: True,
+        levels: Levels,
+        ignores: Sequence[PathIgnore],
+        known: Sequence[Known],
+        matters: Callable[[str], bool],
         *,
-        is_whole: bool = False,
-        compares: bool = False,
+        is_whole: bool,
+        compares: bool,
     ) -> None:
-        self.levels, self.paths, self.known = levels or Levels(), paths or PathIgnores(), known
+        self.levels, self.known = levels, known
         self.matters, self.is_whole, self.compares = matters, is_whole, compares
-        self._statements = Statements()
+        self._statements = Statements(ignores)
         self._objects: set[tuple[str, str, str]] = set()
-        self._decisions: dict[tuple[str, str | None, str], _Decision | None] = {}
+        self._decisions: dict[tuple[str, str | None, str], tuple[str, str] | None] = {}
 
     def leave_out(
         self,
@@ -539,15 +508,13 @@ class Suppressions:
             reason: Why the findings do not count.
             has_settings: Whether the revision has the same configuration file.
         """
-        statements = Statements()
-        paths = PathIgnores([each._replace(used=set()) for each in self.paths.all])
+        statements = Statements([each._replace(used=set()) for each in self._statements.ignores])
         for document in documents:
             if isinstance(document, Document):
                 statements.note(document)
         for finding in findings:
-            _stated(finding, statements, paths)
-        ignores = paths if has_settings else PathIgnores()
-        before = [*findings, *self._about_suppressions(statements, ignores, findings)]
+            statements.suppress(finding)
+        before = [*findings, *self._about_suppressions(statements, findings, has_settings=has_settings)]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -568,7 +535,7 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._about_suppressions(self._statements, self.paths, report.findings))
+        added = list(self._about_suppressions(self._statements, report.findings))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         if added:
             # Findings about policies come first, those about settings last.
@@ -579,16 +546,16 @@ class Suppressions:
             self._report_fixed(known, report)
 
     def _about_suppressions(
-        self, statements: Statements, paths: PathIgnores, findings: Sequence[Finding]
+        self, statements: Statements, findings: Sequence[Finding], *, has_settings: bool = True
     ) -> Iterator[Finding]:
         yield from statements.findings
         for index, each in enumerate(statements.misread):
             around = findings if index < _HINTED else ()
-            yield each.reported(sorted({next(called(finding)) for finding in around if each.has(finding)}))
+            yield each.reported(sorted({called(finding)[0] for finding in around if each.has(finding)}))
         for statement in statements.all:
             yield from statement.faults(self.matters)
-        if self.is_whole:
-            for ignore in paths.all:
+        if self.is_whole and has_settings:
+            for ignore in statements.ignores:
                 yield from ignore.unused()
 
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
@@ -596,19 +563,19 @@ class Suppressions:
         seen = [(known, known.see(finding)) for known in self.known]
         if not finding.is_of_object or finding.problem.rule == INTERNAL:  # what was not judged is always reported
             return finding
-        suppression = _stated(finding, self._statements, self.paths)
+        suppression = self._statements.suppress(finding)
         decision = self._decision(finding) if self.levels and not suppression else None
-        if decision and decision.level == OFF:
-            suppression = Suppression(_OPTION, decision.source)
-        elif decision and decision.level != finding.problem.level:
-            finding = finding._replace(problem=finding.problem._replace(level=decision.level))
+        if decision and decision[0] == OFF:
+            suppression = Suppression(_OPTION, decision[1])
+        elif decision and decision[0] != finding.problem.level:
+            finding = finding._replace(problem=finding.problem._replace(level=decision[0]))
         suppression = suppression or next(filter(None, (known.suppresses(each) for known, each in seen)), None)
         if suppression is None:
             return finding
         report.suppressed.append(finding._replace(suppression=suppression))
         return None
 
-    def _decision(self, finding: Finding) -> _Decision | None:
+    def _decision(self, finding: Finding) -> tuple[str, str] | None:
         """Decide once for all findings of a rule."""
         key = finding.problem.rule, finding.origin and finding.origin.name, finding.problem.level
         if key not in self._decisions:
@@ -643,9 +610,3 @@ def _line(fingerprint: Fingerprint) -> str:
     name = "/".join(filter(None, (fingerprint.namespace, fingerprint.name)))
     about = " ".join(filter(None, (fingerprint.kind, name))) or fingerprint.file
     return ": ".join(filter(None, (fingerprint.rule, about, fingerprint.path)))
-
-
-def _stated(finding: Finding, statements: Statements, paths: PathIgnores) -> Suppression | None:
-    """Apply comments, annotations and settings for paths."""
-    stated: Iterable[Statement | PathIgnore] = (*statements.about(finding), *paths.about(finding))
-    return next(filter(None, (each.suppresses(finding) for each in stated)), None)

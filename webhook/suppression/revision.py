@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import Final
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.git import command, environment
@@ -20,16 +20,12 @@ from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 
-if TYPE_CHECKING:
-    from subprocess import Popen
-
 SECONDS: Final = 120
 """The time limit of git for one response."""
 _AT_ONCE: Final = 64 * 1024 * 1024
 """Bytes of the files that are requested from git at once."""
 _LONGEST: Final = MAX_BYTES + _AT_ONCE
 """The most bytes of one response: those files with the last one, or the names of some million files."""
-_MAX_ERRORS: Final = 8 * 1024
 _MOST_FILES: Final = 10_000
 """Files that are exported."""
 _OUTSIDE: Final = frozenset({"", ".", "..", ".git"})
@@ -240,40 +236,35 @@ def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
     import subprocess  # needed only to compare revisions
     from tempfile import TemporaryFile
 
+    from webhook.sources.running import ProgramError, TooLongError, output_of
+
+    answer, message = b"", ""
     try:
-        with TemporaryFile() as names, TemporaryFile() as errors:
+        with TemporaryFile() as names:
             names.write(given)
             names.seek(0)
-            with subprocess.Popen(  # noqa: S603 - the revision is one argument, and no option
-                command(top, *arguments), stdin=names, stdout=subprocess.PIPE, stderr=errors, env=environment()
-            ) as process:
-                answer = _answered(process)
-            errors.seek(0)
-            message = errors.read(_MAX_ERRORS).decode(errors="replace").strip()
+            process = subprocess.Popen(  # noqa: S603 - the revision is one argument, and no option
+                command(top, *arguments),
+                stdin=names,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(),
+            )
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError) and error.filename == "git"
         raise RevisionError("git is not installed" if is_missing else f"git failed: {error}") from error
-    if len(answer) > _LONGEST:
-        raise RevisionError(f"git answers more than {_LONGEST // 1024**2} MiB")
+    with process:
+        try:
+            answer, errors = output_of(process, lambda _: None, most=_LONGEST, seconds=SECONDS)
+            message = errors.decode(errors="replace").strip()
+        except BaseException as error:
+            process.kill()
+            if isinstance(error, TooLongError):
+                raise RevisionError(f"git answers more than {_LONGEST // 1024**2} MiB") from error
+            if not isinstance(error, ProgramError):
+                raise
     if process.returncode < 0:
         raise RevisionError(f"git was ended by signal {-process.returncode}, perhaps after {SECONDS} seconds")
     if process.returncode:
         raise RevisionError(message)
-    return answer
-
-
-def _answered(process: Popen[bytes]) -> bytes:
-    """Return the output of a process, up to the limit; end it if there is more, or after some time."""
-    from threading import Timer  # needed only to compare revisions
-
-    timer = Timer(SECONDS, process.kill)
-    timer.start()
-    is_whole = False
-    try:
-        answer = cast("BinaryIO", process.stdout).read(_LONGEST + 1)
-        is_whole = len(answer) <= _LONGEST
-    finally:
-        timer.cancel()
-        if not is_whole:
-            process.kill()
     return answer

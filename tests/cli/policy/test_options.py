@@ -410,6 +410,7 @@ class TestValidate:
         assert (done.code, done.err) == (2, "")
         assert done.out.startswith(f"{folder}/gone: error unreadable: no such file or directory")
 
+    @pytest.mark.process
     def test_the_engine_is_imported_for_policies_only(self) -> None:
         code = "import sys; from webhook.cli import main; main(['validate', 'examples/pre-scheduled']); "
         code += "sys.exit([each for each in sys.modules if each.startswith(('webhook.cel', 'webhook.policy'))])"

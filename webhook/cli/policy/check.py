@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
-from webhook.check.files import check_charts
+from webhook.check.files import check_charts, render_options
 from webhook.check.policies import is_suite, placed, release
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
-from webhook.cli.console import check_outputs, paths_of, render_options, show
+from webhook.cli.console import check_outputs, paths_of, show, tell
 from webhook.documents import Document, Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
     suppressed = suppressions(arguments, paths)
     report, given = Report(), list[Given]()
     selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
-    options = render_options(arguments, stated, arguments.namespace)
+    options = render_options(arguments, stated, arguments.namespace)._replace(note=tell)
     for document in _read(paths, selection, options):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))

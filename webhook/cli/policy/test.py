@@ -144,8 +144,6 @@ def run(arguments: Namespace) -> int:
     paths = paths_of(arguments) or [os.curdir]
     if not arguments.watch:
         return _run(arguments, paths)
-    from webhook.cli.policy.test import watch  # few watch
-
     return watch(lambda: _run(arguments, paths), paths, quiet=arguments.quiet)
 
 
@@ -295,7 +293,7 @@ def _directories(paths: Iterable[str], selection: Selection, findings: dict[Find
     paths = list(paths)
     for document in _readable(read(paths, selection=selection), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
-            where = STDIN_NAME if document.source == STDIN_NAME else _directory(document.source)
+            where = STDIN_NAME if document.source == STDIN_NAME else os.path.dirname(document.source)
             where = spelt.setdefault(_real(where or "."), where)  # a directory may be named in several ways
             named.setdefault(where, []).append(document)
     for where, documents in named.items():
@@ -317,10 +315,6 @@ def _readable(documents: Iterable[Document | Unreadable], findings: dict[Finding
 
 
 _real = os.path.realpath
-
-
-def _directory(file: str) -> str:
-    return os.path.dirname(file)
 
 
 def _manifests(directory: str, paths: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 
-_MAX_PLACES: Final = 1000
+_MAX_PLACES: Final = 500
 """More places than a cluster has; requests with made-up places must not fill the memory."""
 _MAX_PLACE: Final = 1000
 """The maximum characters of a place: longer than in any cluster, where names have at most 253, and most of them 63."""
@@ -51,8 +51,8 @@ class Hook:
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
         """Return the policy's decisions if all its validations hold."""
-        paths = (validation.path / "expression" for validation in self.policy.validations)
-        return tuple(Decision(self.policy, binding, denied=False, path=path, params=params) for path in paths)
+        stated = (validation.expression for validation in self.policy.validations)
+        return tuple(Decision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated)
 
 
 class Invocation(NamedTuple):
