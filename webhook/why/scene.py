@@ -20,7 +20,7 @@ from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
-from webhook.simulation.affinity import Taint
+from webhook.simulation.nodes import Taint
 
 _MENTIONED: Final = (
     "ResourceQuota",
