@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 Test = Callable[..., None]
 
@@ -39,3 +42,23 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test]
         return run
 
     return decorate
+
+
+def each_row_beside(*names: str) -> Callable[[Test], Test]:
+    """Run a test with each row of its table in the YAML file beside the test's module, as `each_row` does.
+
+    It is named after the test: a map of the first parameter to the second, or a list of maps of parameters.
+    """
+
+    def decorate(test: Test) -> Test:
+        table = _tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
+        rows = table.items() if isinstance(table, dict) else [[row[name] for name in names] for row in table]
+        return each_row(names, rows)(test)
+
+    return decorate
+
+
+@functools.cache
+def _tables(path: Path) -> dict[str, Any]:
+    tables: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    return tables

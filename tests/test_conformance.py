@@ -14,8 +14,8 @@ from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, CompiledStruct, compile_struct
+from webhook.schema.compiled import is_declarative
 from webhook.schema.examining import Tell, _tell_of
-from webhook.schema.tagged import is_declarative
 
 pytestmark = pytest.mark.no_cover
 

@@ -19,7 +19,7 @@ from webhook.schema import CREATE, Array, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
 
 if TYPE_CHECKING:
-    from webhook.schema.fields import StructFields
+    from webhook.schema import CompiledStruct
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""
@@ -43,7 +43,7 @@ def plain(go_type: str, version: str) -> str:
     return re.sub(rf"\b(metav1|v1|{version})\.", "", go_type)
 
 
-def declared(struct: StructFields, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:
+def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator[tuple[str, str, Field]]:
     """Walk through a compiled type: path, Go type and field."""
     for name, compiled in struct.fields.items():
         field = struct.type.fields[name]

@@ -56,8 +56,10 @@ def changed(obj: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
 
 
 def said(problem: Problem, *, with_hint: bool) -> str:
-    """Write a finding: its level and rule if it is no error, its field, and its path if that differs."""
+    """Write a finding: what is special about it, its field, its path if that differs, and its message."""
     kind = "" if problem.level == "error" else f"{problem.level} {problem.rule} "
+    if problem.reason in {"Conflict", "InternalError", "NotFound"}:
+        kind = f"{problem.reason} "
     path = f" ({problem.path})" if problem.path and problem.field != str(problem.path) else ""
     hint = f" -> {problem.hint}" if with_hint and problem.hint else ""
     return f"{kind}{problem.field}{path}: {problem.message}{hint}"

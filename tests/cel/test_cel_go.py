@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.kubernetes.devices import compile_selector
@@ -208,21 +208,7 @@ def test_what_expressions_come_to(text: str, value: object) -> None:
     assert found == value
 
 
-@each_row(
-    ("text", "value"),
-    [
-        ("b ? optional.of(optional.of(1)) : optional.none()", 1),
-        ("[optional.of(int)].map(x, x)[0]", "int"),
-        ("optional.of(1).optMap(x, optional.none())", None),
-        ("optional.of(1).optMap(x, [optional.of(1)])[0]", 1),
-        ("optional.of('1.2.3.4').optMap(x, ip(x))", "error: unsupported conversion to ref.Val: (net.IP)"),
-        ("[optional.of(quantity('1'))][0].value() == quantity('1')", True),
-        ("optional.of(quantity('1')).orValue(quantity('2')) == quantity('1')", True),
-        ("b ? has(object.?map.k) : b", "v"),
-        ("b ? has(object.?map.zz) : b", None),
-        ("[object.?deep].map(v, b ? has(v.er) : b)[0]", {}),
-    ],
-)
+@each_row_beside("text", "value")
 def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, value: object) -> None:
     """interpreter/attributes.go, Resolve: from the Go value inside it."""
     assert unwrapped(outcome(text)[0]) == value

@@ -2,33 +2,11 @@ from __future__ import annotations
 
 from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import outcome
-from tests.rows import each_row
+from tests.rows import each_row_beside
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 
 
-@each_row(
-    ("expression", "expected"),
-    [
-        ('authorizer.path("/healthz").check("get").allowed()', True),
-        ('authorizer.path("/healthz").check("get").reason()', "by path"),
-        ('authorizer.path(" ")', "error: path must not be empty"),
-        ('authorizer.group("").resource("pods").check("get").allowed()', True),
-        ('authorizer.group("").resource("secrets").check("get").allowed()', False),
-        ('authorizer.group("").resource("")', "error: resource must not be empty"),
-        ('authorizer.requestResource.check("get").allowed()', True),
-        ('authorizer.serviceAccount("ns", "sa").group("").resource("pods").check("get").allowed()', False),
-        ('authorizer.serviceAccount("ns", "not@valid")', "error: Invalid service account name"),
-        ('authorizer.serviceAccount("not.valid", "sa")', "error: Invalid service account namespace"),
-        ('authorizer.requestResource.check("broken").errored()', True),
-        ('authorizer.requestResource.check("broken").error()', "out of order"),
-        ('authorizer.requestResource.check("get").errored()', False),
-        ('authorizer.requestResource.check("get").error()', ""),
-        ("authorizer == authorizer", "error: no such overload"),
-        ("authorizer != authorizer", True),
-        ('authorizer.path("/x") == authorizer.path("/x")', "error: no such overload"),
-        ('authorizer.path("/x").check("get") == null', False),
-    ],
-)
+@each_row_beside("expression", "expected")
 def test_questions_come_to(expression: str, expected: object) -> None:
     assert outcome(expression, BINDINGS) == expected
 

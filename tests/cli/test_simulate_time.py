@@ -123,7 +123,7 @@ class TestTime:
         with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
             main(["simulate", str(DEPLOYMENT), "--cluster", str(CLUSTER)])
         assert "\r\x1b[K4 documents\r" in terminal.getvalue()  # the cluster
-        assert "0 of 3 pods, 1 checks of nodes" in terminal.getvalue()
+        assert "0 of 3 pods, 4 checks of nodes" in terminal.getvalue()
         assert "1 of 3 pods, 5 checks of nodes" in terminal.getvalue()
         assert terminal.getvalue().endswith("\r\x1b[K")
 

@@ -2,99 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "p", "namespace": "default", "labels": {"app": "a"}},
-    "spec": {
-        "nodeName": "node-1",
-        "containers": [{"name": "c", "image": "busybox", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimName": "shared"}],
-    },
-}
+import yaml
 
-CLAIM: dict[str, Any] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaim",
-    "metadata": {"name": "c", "namespace": "default"},
-    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", "count": 2}}]}},
-}
-
-PODS: dict[str, Any] = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
-
-POLICY: dict[str, Any] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "ValidatingAdmissionPolicy",
-    "metadata": {"name": "p.example.com"},
-    "spec": {
-        "failurePolicy": "Fail",
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "matchConstraints": {
-            "resourceRules": [PODS],
-            "excludeResourceRules": [PODS | {"resourceNames": ["other"]}],
-            "namespaceSelector": {"matchLabels": {}, "matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]},
-            "objectSelector": {"matchLabels": {"app": "a"}},
-            "matchPolicy": "Equivalent",
-        },
-        "matchConditions": [{"name": "running", "expression": "!has(object.metadata.deletionTimestamp)"}],
-        "variables": [{"name": "names", "expression": "object.spec.containers.map(c, c.name)"}],
-        "validations": [
-            {
-                "expression": "variables.names.all(n, n != 'bad')",
-                "message": "bad name",
-                "messageExpression": "'bad name in ' + object.metadata.name",
-                "reason": "Forbidden",
-            }
-        ],
-        "auditAnnotations": [{"key": "count", "valueExpression": "string(size(variables.names))"}],
-    },
-}
-
-BINDING: dict[str, Any] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "ValidatingAdmissionPolicyBinding",
-    "metadata": {"name": "b"},
-    "spec": {
-        "policyName": "p.example.com",
-        "paramRef": {"name": "config", "namespace": "default", "parameterNotFoundAction": "Allow"},
-        "matchResources": {"objectSelector": {"matchLabels": {"app": "a"}}},
-        "validationActions": ["Deny", "Audit"],
-    },
-}
-
-MUTATING: dict[str, Any] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "MutatingAdmissionPolicy",
-    "metadata": {"name": "m.example.com"},
-    "spec": {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [PODS | {"operations": ["CREATE", "UPDATE"]}]},
-        "matchConditions": [{"name": "named", "expression": "has(object.metadata.name)"}],
-        "variables": [{"name": "host", "expression": "object.spec.nodeName"}],
-        "mutations": [
-            {
-                "patchType": "ApplyConfiguration",
-                "applyConfiguration": {
-                    "expression": "Object{metadata: Object.metadata{labels: {'x': variables.host}}}"
-                },
-            },
-            {
-                "patchType": "JSONPatch",
-                "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/metadata/labels/y', value: 'z'}]"},
-            },
-        ],
-        "reinvocationPolicy": "IfNeeded",
-    },
-}
-
-MUTATING_BINDING: dict[str, Any] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "MutatingAdmissionPolicyBinding",
-    "metadata": {"name": "m"},
-    "spec": {"policyName": "m.example.com"},
-}
+_GIVEN: dict[str, dict[str, Any]] = yaml.load(
+    Path(__file__).with_name("examples.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
+POD, CLAIM, PODS = (_GIVEN[name] for name in ("pod", "claim", "pods"))
+POLICY, BINDING = _GIVEN["policy"], _GIVEN["binding"]
+MUTATING, MUTATING_BINDING = _GIVEN["mutating"], _GIVEN["mutating_binding"]
 
 
 def spec(base: dict[str, Any], **fields: Any) -> dict[str, Any]:

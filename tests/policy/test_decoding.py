@@ -7,74 +7,19 @@ import tracemalloc
 from typing import Any
 
 from tests.policy.examples import POD, mutating
-from tests.policy.mutations import ANYTHING, QUOTA, made
-from tests.rows import each_row
+from tests.policy.mutations import ANYTHING, made
+from tests.rows import each_row_beside
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.decoding import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
-TEMPLATED: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "d", "namespace": "default"},
-    "spec": {"replicas": 1, "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}},
-}
 CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
 OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
 
 
-@each_row(
-    ("obj", "path", "value", "refusal"),
-    [
-        (TEMPLATED, "/spec/replicas", "2", ""),
-        (TEMPLATED, "/spec/replicas", "2.0", ""),
-        (
-            TEMPLATED,
-            "/spec/replicas",
-            "2.5",
-            "number 2.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
-        ),
-        (TEMPLATED, "/spec/replicas", "true", "bool into Go struct field DeploymentSpec.spec.replicas of type int32"),
-        (TEMPLATED, "/spec/paused", "'a'", "string into Go struct field DeploymentSpec.spec.paused of type bool"),
-        (
-            TEMPLATED,
-            "/spec/template/spec/nodeName",
-            "3",
-            "number into Go struct field PodSpec.spec.template.spec.nodeName of type string",
-        ),
-        (CONFIG, "/data/a", "3", "number into Go struct field ConfigMap.data of type string"),
-        (CONFIG, "/data", "[1]", "array into Go struct field ConfigMap.data of type map[string]string"),
-        (CONFIG, "/metadata", "3", "number into Go struct field ConfigMap.metadata of type v1.ObjectMeta"),
-        (
-            CONFIG,
-            "/metadata/finalizers",
-            "'a'",
-            "string into Go struct field ObjectMeta.metadata.finalizers of type []string",
-        ),
-        (
-            CONFIG,
-            "/metadata/finalizers",
-            "[1]",
-            "number into Go struct field ObjectMeta.metadata.finalizers of type string",
-        ),
-        (
-            CONFIG,
-            "/metadata/ownerReferences",
-            "'a'",
-            "string into Go struct field ObjectMeta.metadata.ownerReferences of ",
-        ),
-        (
-            OTHER,
-            "/metadata/labels",
-            "3",
-            "number into Go struct field ObjectMeta.metadata.labels of type map[string]string",
-        ),
-        (OTHER, "/spec", "3", ""),
-        (QUOTA, "/metadata/labels", "3", ""),
-    ],
-)
+@each_row_beside("obj", "path", "value", "refusal")
 def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
@@ -82,18 +27,7 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
     assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
 
 
-@each_row(
-    ("obj", "path", "said"),
-    [
-        (CONFIG, "", 'strict decoding error: unknown field "a", unknown field "b"'),
-        (
-            TEMPLATED,
-            "/spec/strategy",
-            'strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"',
-        ),
-        (OTHER, "/spec", ""),
-    ],
-)
+@each_row_beside("obj", "path", "said")
 def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
     sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
@@ -127,20 +61,7 @@ def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
 
 
-@each_row(
-    ("obj", "path", "value"),
-    [
-        (CONFIG | {"metadata": {"labels": {"team": None}}}, "metadata.labels", {"team": ""}),
-        (CONFIG | {"metadata": {"annotations": {"a": None, "b": "c"}}}, "metadata.annotations", {"a": "", "b": "c"}),
-        (CONFIG | {"metadata": {"finalizers": [None]}}, "metadata.finalizers", [""]),
-        (CONFIG | {"metadata": {"finalizers": None}}, "metadata.finalizers", None),
-        (CONFIG | {"data": {"a": None}}, "data", {"a": ""}),
-        (CONFIG | {"binaryData": {"a": None}}, "binaryData", {"a": None}),
-        (POD | {"spec": {"nodeSelector": {"disk": None}}}, "spec.nodeSelector", {"disk": ""}),
-        (POD | {"spec": {"securityContext": {"supplementalGroups": [None]}}}, "spec.securityContext", [0]),
-        (POD | {"spec": {"resourceClaims": [None]}}, "spec.resourceClaims", [{"name": ""}]),
-    ],
-)
+@each_row_beside("obj", "path", "value")
 def test_null_in_a_map_or_list_is_an_empty_value(obj: dict[str, Any], path: str, value: Any) -> None:
     found: Any = decoded(obj, Kinds())
     for step in path.split("."):
@@ -154,40 +75,12 @@ def test_null_in_a_container_is_an_empty_value() -> None:
     assert (container["command"], container["env"], "args" in container) == (["sh", ""], [{"name": ""}], False)
 
 
-@each_row(
-    ("changed", "messages"),
-    [
-        ({}, []),
-        ({"data": {"a": 1.1}}, ["json: cannot unmarshal number into Go struct field ConfigMap.data of type string"]),
-        ({"datum": {}}, ['strict decoding error: unknown field "datum"']),
-        (
-            {"metadata": {"name": True, "labels": {"a": 1}}},
-            [
-                "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.name of type string",
-                "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
-            ],
-        ),
-        ({"kind": "Widget", "apiVersion": "example.com/v1", "metadata": {"labels": {"a": 1}}}, []),
-        ({"kind": None}, []),
-    ],
-)
+@each_row_beside("changed", "messages")
 def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: list[str]) -> None:
     assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages
 
 
-@each_row(
-    ("port", "got"),
-    [
-        (80, ""),
-        ("80", ""),
-        (None, ""),
-        (80.5, "number 80.5"),
-        (2**31, "number 2147483648"),
-        (True, "bool"),
-        ([80], "array"),
-        ({}, "object"),
-    ],
-)
+@each_row_beside("port", "got")
 def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
     spec = {"ports": [{"port": 1, "targetPort": port}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
 from webhook.engine.offline import evaluate
@@ -77,16 +77,7 @@ def test_the_metadata_of_unknown_kinds_has_no_empty_fields() -> None:
     assert with_defaults(other | {"metadata": metadata}) == other | {"metadata": {"name": "q"}}
 
 
-@each_row(
-    ("image", "pull"),
-    [
-        ("busybox", "Always"),
-        ("busybox:latest", "Always"),
-        ("busybox:1.2", "IfNotPresent"),
-        ("registry:5000/busybox", "Always"),
-        ("busybox@sha256:0", "IfNotPresent"),
-    ],
-)
+@each_row_beside("image", "pull")
 def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
     pod = POD | {"spec": {"containers": [{"name": "c", "image": image}]}}
     assert with_defaults(pod)["spec"]["containers"][0]["imagePullPolicy"] == pull
@@ -203,16 +194,7 @@ SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"na
 SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
 
 
-@each_row(
-    ("patch", "expected"),
-    [
-        ("{op: 'add', path: '/data/b', value: 'Yg=='}", {"stringData": {"a": "1", "c": "2"}, "data": {"b": "Yg=="}}),
-        ("{op: 'replace', path: '/data/a', value: 'Yg=='}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
-        ("{op: 'add', path: '/stringData', value: {'a': 'b'}}", {"stringData": {"c": "2"}, "data": {"a": "Yg=="}}),
-        ("{op: 'remove', path: '/data/c'}", {"stringData": {"a": "1"}}),
-        ("{op: 'remove', path: '/data'}", {}),
-    ],
-)
+@each_row_beside("patch", "expected")
 def test_changed_texts_of_a_secret_are_in_its_data(patch: str, expected: dict[str, Any]) -> None:
     secret = SECRET | {"stringData": {"a": "1", "c": "2"}}
     assert ever_changed(secret, f"JSONPatch{patch}") == SECRET | expected
@@ -287,111 +269,7 @@ def test_what_go_writes_even_if_empty_is_there() -> None:
     assert device["capacity"]["memory"]["requestPolicy"] == {"default": None}
 
 
-@each_row(
-    ("api_version", "kind", "fields", "added"),
-    [
-        ("v1", "Secret", {"stringData": {"a": "b"}}, {"data": {"a": "Yg=="}, "type": "Opaque"}),
-        ("v1", "Namespace", {}, {"metadata": {"name": "x", "labels": {"kubernetes.io/metadata.name": "x"}}}),
-        (
-            "v1",
-            "Service",
-            {"spec": {"ports": [{"port": 80}], "type": "LoadBalancer", "sessionAffinity": "ClientIP"}},
-            {
-                "spec": {
-                    "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
-                    "type": "LoadBalancer",
-                    "sessionAffinity": "ClientIP",
-                    "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}},
-                    "externalTrafficPolicy": "Cluster",
-                    "internalTrafficPolicy": "Cluster",
-                    "allocateLoadBalancerNodePorts": True,
-                }
-            },
-        ),
-        (
-            "v1",
-            "LimitRange",
-            {"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}, {"type": "Pod"}]}},
-            {
-                "spec": {
-                    "limits": [
-                        {
-                            "type": "Container",
-                            "max": {"cpu": "1"},
-                            "default": {"cpu": "1"},
-                            "defaultRequest": {"cpu": "1"},
-                        },
-                        {"type": "Pod"},
-                    ]
-                }
-            },
-        ),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "RoleBinding",
-            {"subjects": [{"kind": "User", "name": "a"}, {"kind": "ServiceAccount", "name": "b"}]},
-            {
-                "subjects": [
-                    {"kind": "User", "name": "a", "apiGroup": "rbac.authorization.k8s.io"},
-                    {"kind": "ServiceAccount", "name": "b"},
-                ]
-            },
-        ),
-        (
-            "networking.k8s.io/v1",
-            "NetworkPolicy",
-            {"spec": {"egress": [{}]}},
-            {"spec": {"egress": [{}], "podSelector": {}, "policyTypes": ["Ingress", "Egress"]}},
-        ),
-        (
-            "autoscaling/v1",
-            "HorizontalPodAutoscaler",
-            {"spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "a"}}},
-            {
-                "spec": {
-                    "maxReplicas": 3,
-                    "scaleTargetRef": {"kind": "Deployment", "name": "a"},
-                    "minReplicas": 1,
-                    "targetCPUUtilizationPercentage": 80,
-                }
-            },
-        ),
-        (
-            "storage.k8s.io/v1",
-            "StorageClass",
-            {"provisioner": "a"},
-            {"provisioner": "a", "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
-        ),
-        ("scheduling.k8s.io/v1", "PriorityClass", {"value": 1}, {"preemptionPolicy": "PreemptLowerPriority"}),
-        (
-            "rbac.authorization.k8s.io/v1",
-            "RoleBinding",
-            {"roleRef": {"apiGroup": "", "kind": "Role", "name": "a"}},
-            {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}},
-        ),
-        (
-            "flowcontrol.apiserver.k8s.io/v1",
-            "FlowSchema",
-            {"spec": {"priorityLevelConfiguration": {"name": "a"}, "matchingPrecedence": 0}},
-            {"spec": {"priorityLevelConfiguration": {"name": "a"}, "matchingPrecedence": 1000}},
-        ),
-        (
-            "flowcontrol.apiserver.k8s.io/v1beta2",
-            "PriorityLevelConfiguration",
-            {"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}},
-            {
-                "spec": {
-                    "type": "Limited",
-                    "limited": {
-                        "limitResponse": {"type": "Reject"},
-                        "assuredConcurrencyShares": 30,
-                        "lendablePercent": 0,
-                    },
-                }
-            },
-        ),
-    ],
-)
+@each_row_beside("api_version", "kind", "fields", "added")
 def test_other_kinds_have_their_defaults(
     api_version: str, kind: str, fields: dict[str, Any], added: dict[str, Any]
 ) -> None:
@@ -404,29 +282,9 @@ CONTAINERS = [
     {"name": "a", "resources": {"requests": {"cpu": "250m", "example.com/a": "1"}, "limits": {"hugepages-2Mi": "2Mi"}}},
     {"name": "b", "resources": {"limits": {"cpu": "1"}}},
 ]
-MORE = [{"name": "i", "resources": {"requests": {"cpu": "4"}}}]
 
 
-@each_row(
-    ("stated", "first", "limits", "requests"),
-    [
-        ({}, [], None, None),
-        (
-            {"limits": {"memory": "1Gi"}},
-            [],
-            {"memory": "1Gi", "hugepages-2Mi": "2Mi"},
-            {"memory": "1Gi", "hugepages-2Mi": "2Mi", "cpu": "1250m"},
-        ),
-        ({"limits": {"cpu": "8"}}, MORE, {"cpu": "8", "hugepages-2Mi": "2Mi"}, {"cpu": "4", "hugepages-2Mi": "2Mi"}),
-        ({"requests": {"hugepages-2Mi": "4Mi"}}, [], None, {"hugepages-2Mi": "4Mi"}),
-        (
-            {"limits": {"cpu": "8"}, "requests": {"cpu": "2", "hugepages-2Mi": "4Mi"}},
-            [],
-            {"cpu": "8"},
-            {"cpu": "2", "hugepages-2Mi": "4Mi"},
-        ),
-    ],
-)
+@each_row_beside("stated", "first", "limits", "requests")
 def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests: Any) -> None:
     spec = {"resources": stated, "containers": CONTAINERS, "initContainers": first}
     resources = with_defaults(POD | {"spec": spec})["spec"]["resources"]
@@ -448,80 +306,9 @@ def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) ->
 
 
 JOB: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never"}}}
-DEFINED: dict[str, Any] = {
-    "names": {"kind": "Thing", "plural": "things"},
-    "versions": [{"name": "v2", "served": True, "storage": False}, {"name": "v1", "served": True, "storage": True}],
-}
-FILE = {"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}}
 
 
-@each_row(
-    ("api_version", "kind", "fields", "path", "value"),
-    [
-        ("v1", "Node", {"status": {"capacity": {"cpu": "1000m"}}}, "status allocatable", {"cpu": "1"}),
-        ("v1", "Node", {"status": {}}, "status allocatable", None),
-        (
-            "v1",
-            "Pod",
-            {"spec": {"containers": [{"env": [FILE]}]}},
-            "spec containers env valueFrom fileKeyRef optional",
-            False,
-        ),
-        (
-            "apps/v1",
-            "StatefulSet",
-            {},
-            "spec updateStrategy",
-            {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
-        ),
-        (
-            "apps/v1",
-            "StatefulSet",
-            {"spec": {"updateStrategy": {"type": "RollingUpdate"}}},
-            "spec updateStrategy",
-            {"type": "RollingUpdate"},
-        ),
-        (
-            "apps/v1",
-            "StatefulSet",
-            {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 2}}}},
-            "spec updateStrategy rollingUpdate",
-            {"partition": 2},
-        ),
-        ("batch/v1", "Job", {"spec": JOB}, "spec completions", 1),
-        ("batch/v1", "Job", {"spec": JOB | {"parallelism": 2}}, "spec completions", None),
-        ("batch/v1", "Job", {"spec": JOB | {"backoffLimitPerIndex": 0}}, "spec backoffLimit", 2**31 - 1),
-        ("batch/v1", "Job", {"spec": JOB | {"podFailurePolicy": {"rules": []}}}, "spec podReplacementPolicy", "Failed"),
-        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": JOB}}}, "spec jobTemplate spec parallelism", None),
-        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": JOB}}}, "spec jobTemplate spec suspend", None),
-        ("certificates.k8s.io/v1beta1", "PodCertificateRequest", {"spec": {}}, "spec maxExpirationSeconds", 86400),
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", {"spec": DEFINED}, "status storedVersions", ["v1"]),
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", {"spec": {}}, "status storedVersions", None),
-        (
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            {"spec": DEFINED},
-            "spec conversion",
-            {"strategy": "None"},
-        ),
-        (
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            {"spec": {"conversion": {"webhook": {"conversionReviewVersions": ["v1"]}}}},
-            "spec conversion strategy",
-            "",
-        ),
-        (
-            "admissionregistration.k8s.io/v1alpha1",
-            "ValidatingAdmissionPolicyBinding",
-            {"spec": {"paramRef": {"name": "a"}}},
-            "spec paramRef parameterNotFoundAction",
-            "Deny",
-        ),
-        ("scheduling.k8s.io/v1beta1", "PodGroup", {"spec": {}}, "spec disruptionMode", {"single": {}}),
-        ("scheduling.k8s.io/v1alpha2", "PodGroup", {"spec": {}}, "spec disruptionMode", "Pod"),
-    ],
-)
+@each_row_beside("api_version", "kind", "fields", "path", "value")
 def test_a_field_has_its_default(api_version: str, kind: str, fields: dict[str, Any], path: str, value: Any) -> None:
     release = {"v1alpha2": 36, "v1alpha1": 31}.get(api_version.rpartition("/")[2], 37)
     obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **fields}

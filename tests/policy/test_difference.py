@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.rows import each_row
+from tests.rows import each_row_beside
 from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import apply_patch
 
@@ -21,21 +21,7 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(KEYS, JSON, max_size=4)
 
 
-@each_row(
-    ("before", "after", "operations"),
-    [
-        ({"a": 1}, {"a": 1}, []),
-        ({"a": 1}, {"a": True}, [{"op": "replace", "path": "/a", "value": True}]),
-        (
-            {"a/b": 1, "c~d": 2},
-            {"c~d": 3},
-            [{"op": "remove", "path": "/a~1b"}, {"op": "replace", "path": "/c~0d", "value": 3}],
-        ),
-        ({"a": [1, 2, 3]}, {"a": [1]}, [{"op": "remove", "path": "/a/2"}, {"op": "remove", "path": "/a/1"}]),
-        ({"a": [1]}, {"a": [1, 2]}, [{"op": "add", "path": "/a/1", "value": 2}]),
-        ({"a": {}}, {"a": []}, [{"op": "replace", "path": "/a", "value": []}]),
-    ],
-)
+@each_row_beside("before", "after", "operations")
 def test_only_what_differs_is_changed(before: Any, after: Any, operations: list[dict[str, Any]]) -> None:
     assert difference(before, after) == operations
 

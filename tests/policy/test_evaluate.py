@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from tests.rows import each_row
+from tests.rows import each_row_beside
 from webhook.policy.evaluation.audit import VALIDATION_FAILURE
 from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
 from webhook.policy.evaluation.request import request_of
@@ -46,19 +46,7 @@ def test_an_object_that_meets_every_validation_is_allowed() -> None:
     assert [decision.denied for decision in verdict.decisions] == [False, False]
 
 
-@each_row(
-    ("validation", "message"),
-    [
-        ({}, "failed expression: false"),
-        ({"message": " plain "}, "plain"),
-        ({"message": "plain", "messageExpression": "'made'"}, "made"),
-        ({"message": "plain", "messageExpression": "' made '"}, "made"),
-        ({"message": "plain", "messageExpression": "''"}, "plain"),
-        ({"message": "plain", "messageExpression": "'a\\nb'"}, "plain"),
-        ({"message": "plain", "messageExpression": "string(object.nope)"}, "plain"),
-        ({"messageExpression": "string(object.nope)"}, "failed expression: false"),
-    ],
-)
+@each_row_beside("validation", "message")
 def test_messages_fall_back(validation: dict[str, Any], message: str) -> None:
     assert said(judged({"expression": " false "} | validation)) == message
 
@@ -148,17 +136,7 @@ def test_messages_are_paid_from_what_validations_leave() -> None:
     assert judged(*dear[:20]).allowed
 
 
-@each_row(
-    ("conditions", "applies"),
-    [
-        (["true"], True),
-        (["true", "false"], False),
-        (["object.nope == 1", "false"], False),
-        (["false", "object.nope == 1"], False),
-        (["namespaceObject == null"], True),
-        (["request.resource.resource == 'pods' && request.kind.kind == 'Pod'"], True),
-    ],
-)
+@each_row_beside("conditions", "applies")
 def test_match_conditions_decide_whether_a_policy_applies(conditions: list[str], applies: bool) -> None:
     named = [{"name": f"c{index}", "expression": each} for index, each in enumerate(conditions)]
     assert judged("false", matchConditions=named).allowed is not applies

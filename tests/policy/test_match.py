@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
@@ -41,27 +41,7 @@ def about(obj: dict[str, Any] | None = POD, old: dict[str, Any] | None = None, *
     return request_of(obj, old, kinds=Kinds(), **options)
 
 
-@each_row(
-    ("rule", "matches"),
-    [
-        ({}, True),
-        ({"operations": ["CREATE"]}, True),
-        ({"operations": ["UPDATE", "DELETE"]}, False),
-        ({"apiGroups": ["*"]}, True),
-        ({"apiGroups": ["apps"]}, False),
-        ({"apiVersions": ["*"]}, True),
-        ({"apiVersions": ["v2"]}, False),
-        ({"resources": ["*"]}, True),
-        ({"resources": ["services"]}, False),
-        ({"resources": ["pods/status"]}, False),
-        ({"resources": ["pods/*"]}, True),
-        ({"resources": ["*/*"]}, True),
-        ({"scope": "Namespaced"}, True),
-        ({"scope": "Cluster"}, False),
-        ({"resourceNames": ["p"]}, True),
-        ({"resourceNames": ["q"]}, False),
-    ],
-)
+@each_row_beside("rule", "matches")
 def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:
     assert refuses(about(), PODS | rule) is matches
 
@@ -242,28 +222,12 @@ def test_events_of_both_groups_are_versions_of_each_other() -> None:
     assert not refuses(about(EVENT | {"apiVersion": "apps/v1"}), NEW_EVENTS)
 
 
-@each_row(
-    ("group", "version", "resource", "kind", "releases"),
-    [
-        ("resource.k8s.io", "v1alpha2", "resourceclaimparameters", "ResourceClaimParameters", (30, 30)),
-        ("resource.k8s.io", "v1alpha2", "resourceclassparameters", "ResourceClassParameters", (30, 30)),
-        ("resource.k8s.io", "v1alpha3", "deviceclasses", "DeviceClass", (31, 33)),
-        ("resource.k8s.io", "v1alpha3", "devicetaintrules", "DeviceTaintRule", (33, 36)),
-        ("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", (36, 36)),
-        ("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", (36, 36)),
-        ("scheduling.k8s.io", "v1alpha1", "workloads", "Workload", (35, 35)),
-        ("certificates.k8s.io", "v1alpha1", "clustertrustbundles", "ClusterTrustBundle", (27, 36)),
-        ("certificates.k8s.io", "v1beta1", "podcertificaterequests", "PodCertificateRequest", (35, 36)),
-        ("coordination.k8s.io", "v1alpha1", "leasecandidates", "LeaseCandidate", (31, 31)),
-        ("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", (35, 36)),
-        ("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", (28, 36)),
-    ],
-)
+@each_row_beside("group", "version", "resource", "kind", "releases")
 def test_kinds_are_known_in_the_releases_that_serve_them(
-    group: str, version: str, resource: str, kind: str, releases: tuple[int, int]
+    group: str, version: str, resource: str, kind: str, releases: list[int]
 ) -> None:
     wanted = Kind(group, version, kind)
     serving = [release for release in range(27, 37) if Kinds(Release(release)).find(wanted)]
-    assert (serving[0], serving[-1]) == releases
+    assert [serving[0], serving[-1]] == releases
     assert Kinds(Release(serving[0])).kind_of(Resource(group, version, resource)) == wanted
     assert resource in Kinds(Release(serving[0])).resources(group)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import CLAIM, POD
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.api.shapes import schema_of
 from webhook.api.versions import VERSIONS
 from webhook.cel.types.values import UInt
@@ -84,23 +84,7 @@ def test_finalizers_are_a_set() -> None:
     assert merged(old, {"metadata": {"finalizers": ["e/f", "a/b"]}})["metadata"]["finalizers"] == ["e/f", "a/b", "c/d"]
 
 
-@each_row(
-    ("configuration", "places"),
-    [
-        ({"spec": {"tolerations": []}}, ".spec.tolerations"),
-        ({"spec": {"nodeSelector": {"a": "b"}}}, ".spec.nodeSelector"),
-        ({"spec": {"containers": [{"name": "c", "args": ["x"]}]}}, ".spec.containers[0].args"),
-        (
-            {
-                "spec": {
-                    "containers": [{"name": "c", "env": [{"name": "E", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]}]
-                }
-            },
-            ".spec.containers[0].env[0].valueFrom.fieldRef",
-        ),
-        ({"spec": {"tolerations": [], "readinessGates": []}}, ".spec.tolerations, .spec.readinessGates"),
-    ],
-)
+@each_row_beside("configuration", "places")
 def test_what_would_be_replaced_as_a_whole_is_refused(configuration: dict[str, Any], places: str) -> None:
     with pytest.raises(MergeError) as caught:
         merged(POD, configuration)

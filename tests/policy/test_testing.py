@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.engine.cases import SuiteError
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.release import Release
@@ -33,39 +32,12 @@ def failures(expect: dict[str, Any], **case: Any) -> tuple[str, ...]:
     return run({"expect": expect, **case}).cases[0].failures
 
 
-REFUSAL = "pods \"bad\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: bad name"
-
-
-@each_row(
-    ("expect", "patch"),
-    [
-        ({"allowed": True}, []),
-        ({"allowed": True, "warnings": [], "auditAnnotations": {"p/k": "v"}, "object": POD, "changes": []}, []),
-        ({"allowed": False}, RENAME),
-        ({"allowed": False, "message": "bad name", "reason": "Forbidden"}, RENAME),
-        ({"allowed": False, "message": REFUSAL}, RENAME),
-    ],
-)
+@each_row_beside("expect", "patch")
 def test_what_is_as_expected_passes(expect: dict[str, Any], patch: list[dict[str, Any]]) -> None:
     assert failures(expect, patch=patch) == ()
 
 
-@each_row(
-    ("expect", "patch", "failure"),
-    [
-        ({"allowed": False}, [], "was allowed"),
-        ({"allowed": True}, RENAME, f"was refused: {REFUSAL}"),
-        ({"allowed": False, "message": "other"}, RENAME, 'message: expected "other", got "bad name"'),
-        ({"allowed": False, "message": ["x"]}, RENAME, "cases[0].expect.message: must be a text"),
-        ({"allowed": False, "reason": "Invalid"}, RENAME, 'reason: expected "Invalid", got "Forbidden"'),
-        ({"allowed": True, "warnings": ["w"]}, [], 'warnings: expected ["w"], got []'),
-        ({"allowed": True, "warnings": "w"}, [], 'warnings: expected "w", got []'),
-        ({"allowed": True, "auditAnnotations": {}}, [], 'auditAnnotations: expected {}, got {"p/k": "v"}'),
-        ({"allowed": True, "object": {}}, [], f"object: expected {{}}, got {json.dumps(POD)}"),
-        ({}, [], "cases[0].expect.allowed: must be true or false"),
-        ({"alowed": True}, [], "cases[0].expect.alowed: unknown field 'alowed'; did you mean 'allowed'?"),
-    ],
-)
+@each_row_beside("expect", "patch", "failure")
 def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[str, Any]], failure: str) -> None:
     (text,) = failures(expect, patch=patch)
     assert text.startswith(failure)
@@ -198,38 +170,7 @@ def test_coverage_of_mutations_is_a_change() -> None:
     assert [each.missing for each in result.coverage] == [()]
 
 
-@each_row(
-    ("case", "failure"),
-    [
-        ({"object": "other"}, "cases[0].object: the suite's objects have no 'other'; they have pod"),
-        ({"object": []}, "cases[0].object: must be an object, or the name of one of the suite's objects"),
-        ({"object": None}, "cases[0].object: a case has an object, or an oldObject to delete"),
-        ({"patch": {}}, "cases[0].patch: must be a list of operations, as a JSON Patch is"),
-        ({"patch": [{"op": "add"}]}, "cases[0].patch[0]: an operation has op, path, and value or from"),
-        ({"patch": [{"op": "remove", "path": "/x"}]}, "cases[0].patch: error in remove for path: '/x': "),
-        ({"patch": [{"op": "set", "path": "/x"}]}, "cases[0].patch[0].op: must be one of add, remove, replace, move, "),
-        (
-            {"expect": {"allowed": False, "reason": "Gone"}},
-            "cases[0].expect.reason: must be one of Invalid, Forbidden, ",
-        ),
-        ({"object": {"kind": "Pod"}}, "cases[0].object: apiVersion is missing: an object needs apiVersion and kind"),
-        (
-            {"object": POD | {"spec": {"nodeName": False}}},
-            "cases[0].object.spec.nodeName: the API server cannot decode ",
-        ),
-        ({"oldObject": POD | {"spec": 1}}, "cases[0].oldObject.spec: the API server cannot decode it: json: "),
-        (
-            {"object": POD | {"spec": POD["spec"] | {"nodeNam": "a"}}},
-            "cases[0].object.spec.nodeNam: the API server drops or refuses it, so that no policy reads it: strict ",
-        ),
-        ({"operation": "GET"}, "cases[0].operation: must be one of CONNECT, CREATE, DELETE, UPDATE"),
-        ({"user": "jane"}, "cases[0].user: must be a map with username and groups"),
-        ({"context": {}}, "cases[0].context: must be a list of objects"),
-        ({"authorizer": {}}, "cases[0].authorizer: an authorizer's file has a list of rules: "),
-        ({"nam": "x"}, "cases[0].nam: unknown field 'nam'; did you mean 'name'?"),
-        ({"expect": []}, "cases[0].expect: must be a map with allowed, "),
-    ],
-)
+@each_row_beside("case", "failure")
 def test_a_malformed_case_fails_alone(case: dict[str, Any], failure: str) -> None:
     result = run({"expect": {"allowed": True}} | case, {"name": "good", "expect": {"allowed": True}})
     assert [each.passed for each in result.cases] == [False, True]
@@ -248,18 +189,7 @@ def test_a_case_has_the_name_that_is_written(name: Any, shown: str) -> None:
     assert case.name == shown
 
 
-@each_row(
-    ("suite", "text"),
-    [
-        ([], "must be a map with kubernetes, policies, context, objects, cases"),
-        ({"tests": []}, "tests: unknown field 'tests'; the fields are kubernetes, "),
-        ({"cases": []}, "cases: the list is empty: write a case"),
-        ({"cases": [{}], "objects": []}, "no policy to test here: put the suite beside policies"),
-        ({"cases": [{}], "objects": [1]}, "objects: must be a map from names to objects"),
-        ({"cases": [{}], "context": 1}, "context: must be a list of objects"),
-        ({"cases": [{}], "kubernetes": "2"}, "kubernetes: '2' is not a Kubernetes version"),
-    ],
-)
+@each_row_beside("suite", "text")
 def test_a_malformed_suite_is_refused(suite: Any, text: str) -> None:
     with pytest.raises(SuiteError) as caught:
         run_suite(suite, [])
@@ -274,18 +204,7 @@ def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
     assert failure.text.endswith("in YAML, y, n, yes, no, on and off are booleans, too")
 
 
-@each_row(
-    ("kind", "text"),
-    [
-        (("v1", "Pods"), 'Pods of v1 is not served by any release; did you mean "Pod"?'),
-        (
-            ("resource.k8s.io/v1", "ResourceClaim"),
-            "ResourceClaim of resource.k8s.io/v1 is not served by Kubernetes 1.30,",
-        ),
-        (("networking.k8s.io/v1alpha1", "ClusterCIDR"), "ClusterCIDR of networking.k8s.io/v1alpha1 is not served by"),
-        (("acme.io/v1", "Pods"), ""),
-    ],
-)
+@each_row_beside("kind", "text")
 def test_an_object_that_no_client_can_send_fails(kind: tuple[str, str], text: str) -> None:
     api_version, name = kind
     obj = {"apiVersion": api_version, "kind": name, "metadata": {"name": "a"}}
@@ -337,7 +256,6 @@ def test_all_errors_of_a_case_are_reported_at_once() -> None:
     ]
 
 
-SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 6}}
 EXEC = {"apiVersion": "v1", "kind": "PodExecOptions", "container": "db"}
 EVICTION = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "db"}}
 BIND = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "db"}, "target": {"kind": "Node", "name": "n"}}
@@ -354,15 +272,7 @@ def of_subresource(obj: dict[str, Any], *resources: str, group: str = "", **case
     return run({"object": obj, **case}, manifests=manifests).cases[0].failures
 
 
-@each_row(
-    ("obj", "resources", "case", "message"),
-    [
-        (SCALE, ["deployments/scale"], {}, "deployments/scale UPDATE default"),
-        (SCALE, ["deployments/scale"], {"subresource": "scale"}, "deployments/scale UPDATE default"),
-        (SCALE, ["*/scale"], {"subresource": "statefulsets/scale"}, "statefulsets/scale UPDATE default"),
-        (SCALE, ["*/scale"], {"resource": "replicasets.apps"}, "replicasets/scale UPDATE default"),
-    ],
-)
+@each_row_beside("obj", "resources", "case", "message")
 def test_a_scale_is_sent_to_a_resource(obj: dict[str, Any], resources: list[str], case: Any, message: str) -> None:
     expect = {"allowed": False, "message": message}
     assert of_subresource(obj, *resources, group="apps", expect=expect, **case) == ()
@@ -378,16 +288,7 @@ def test_some_kinds_belong_to_subresources_of_pods(obj: dict[str, Any], subresou
         assert of_subresource(obj, f"pods/{subresource}", expect=expect, **stated) == ()
 
 
-@each_row(
-    ("obj", "case", "text"),
-    [
-        (SCALE, {"subresource": "scale"}, "objects of kind Scale are sent to one of deployments/scale, "),
-        (SCALE, {"resource": "pods"}, "objects of kind Scale are sent to one of "),
-        (SCALE, {"subresource": "status"}, "objects of kind Scale are sent to one of "),
-        (EXEC, {"subresource": "nothing/exec"}, "Kubernetes 1.37 does not serve a resource 'nothing'"),
-        (POD, {"subresource": "exec"}, "objects of kind Pod are not sent to a subresource 'exec'"),
-    ],
-)
+@each_row_beside("obj", "case", "text")
 def test_an_object_without_such_a_subresource_is_an_error(obj: dict[str, Any], case: Any, text: str) -> None:
     (failure,) = of_subresource(obj, "*", expect={"allowed": True}, **case)
     assert text in failure

@@ -12,11 +12,9 @@ from typing import Any
 from webhook.formats import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
+from webhook.schema.compiled import as_declared, declaration, is_declarative, member
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import StructFields
-from webhook.schema.order import as_declared
 from webhook.schema.scalars import Scalar
-from webhook.schema.tagged import declaration, is_declarative, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -40,7 +38,7 @@ def unchanged(
     return [each for each in declarative if _is_unchanged(each, struct, obj, old)]
 
 
-def _is_unchanged(problem: Problem, struct: StructFields | None, obj: Any, old: Any) -> bool:
+def _is_unchanged(problem: Problem, struct: CompiledStruct | None, obj: Any, old: Any) -> bool:
     field: Field | None = None
     for step in problem.path[:-1] if problem.reason == DUPLICATE else problem.path:
         if isinstance(step, int) and obj != old:

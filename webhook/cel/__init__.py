@@ -39,13 +39,13 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
         macros=(…),                              # rewritten while parsing, see webhook.cel.syntax.macros
         variables={"format": …},                 # variables with their types; values are bound at evaluation
         structs=(StructType(struct("Object"), {"spec": DYN}),),   # typed fields, `Object{spec: …}`
-        call_costs={"quantity": …},              # costs by function name, override those of overloads
+        call_costs={"quantity": …},              # costs by name of function or id, override the overloads'
         call_estimates={"quantity": …},          # the same for estimates
         validators=(Validator(check, "quantity"),),  # check calls once types are known
     )
 
 Parametrised types are written as `list_of(parameter("T"))`. The packages, from the bottom up: `types` (types and their
-values), `regex`, `cost` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
+values), `regex`, `costs` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
 `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
 kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
 quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,

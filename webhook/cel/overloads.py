@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel.cost.calls import CostFunction
-    from webhook.cel.cost.sizes import Estimate
+    from webhook.cel.costs import CostFunction, Estimate
     from webhook.cel.types.base import Type
     from webhook.cel.types.values import Value
 

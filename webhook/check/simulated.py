@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Final
 
 from webhook.api.judgement import stored
@@ -430,8 +430,14 @@ def answer_all(
     found: dict[int, JSONObject] = {}
     reported = frozenset(pods.reported)
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
-        checks = count(1)
-        cluster.progress = lambda: progress(len(found), f", {next(checks)} checks of nodes")
+        checks = 0
+
+        def show(nodes: int) -> None:
+            nonlocal checks
+            checks += nodes
+            progress(len(found), f", {checks} checks of nodes")
+
+        cluster.progress = show
         with suppress(DeadlineExceededError):
             for index in in_order(pods.every, cluster.inventory):
                 try:

@@ -86,7 +86,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
 
 
 def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:
-    path = validation.path / "expression"
+    path = validation.expression.path
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:
         return f"{policy.name} {_unbound(policy, policies) or _NOT_ASKED}"

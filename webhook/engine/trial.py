@@ -285,13 +285,13 @@ def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, 
             hint = _hint(fault, subject, doing)
             yield _Failure(Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault)
         elif decision.unused_message and decision.path:
-            validation = next(each for each in policy.validations if each.path == decision.path[:-1])
+            validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
             about = f"{subject.lacking(fault)} is {doing} and refused"
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = _guard(fault, subject, doing) if fault else ""
-            path = validation.path / "messageExpression"
+            path = Path((*decision.path[:-1], "messageExpression"))
             yield _Failure(Problem(level, "fails-on-valid", "", path, text, hint), fault)
 
 

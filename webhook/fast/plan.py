@@ -21,13 +21,12 @@ from msgspec.json import encode
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.collections import Array, Map
-from webhook.schema.compiled import CompiledStruct
+from webhook.schema.compiled import CompiledField, CompiledStruct, View
 from webhook.schema.declarations import Declared, Rule
-from webhook.schema.fields import CompiledField, Field, Format
+from webhook.schema.fields import Field, Format
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
 from webhook.schema.target import Target
-from webhook.schema.view import View
 
 _T = TypeVar("_T", bound=Hashable)
 
@@ -243,10 +242,9 @@ def _plan_of(struct: CompiledStruct, constants: Mapping[str, str] | None) -> _Pl
         struct: The type.
         constants: The values of some fields of decoded structs; None to convert plain maps, with all their fields.
     """
-    inlined = [cast("CompiledStruct", struct.fields[name].struct) for name in struct.inline]
-    parts = [struct, *inlined]
+    parts = [struct, *struct.inlined]
     # An inlined struct with a field that may not be missing is there in all that is planned.
-    if not all(part.absent for part in inlined):
+    if not all(part.absent for part in struct.inlined):
         return None
     decodes = constants is not None
     known = {name: plan for part in parts for name, plan in _fields(part, decodes=decodes)}

@@ -116,7 +116,7 @@ def quick_of(hook: Hook) -> Quick | None:
     says_more = policy.annotations or (
         any(programs.messages) and len(programs.messages) + len(programs.variables) > _SKIPPED_MESSAGES
     )
-    merges = [each.patch_type for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
+    merges = [each.name for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
     # A configuration is not true: the policy is evaluated one by one where its conditions are.
     conditions, validations, values = map(
         _compiled,

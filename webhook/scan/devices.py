@@ -17,7 +17,7 @@ from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
-from webhook.simulation.affinity import Tolerations
+from webhook.simulation.nodes import Tolerations
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
 _EVICTING: Final = 300

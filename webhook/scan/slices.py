@@ -15,7 +15,7 @@ from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster
-from webhook.simulation.affinity import required, selects
+from webhook.simulation.nodes import required, selects
 
 _GLOBAL: Final = frozenset({"uuid", "serial", "serialnumber"})
 """The attributes, in lower case, that tell one piece of hardware from all others."""

@@ -6,7 +6,7 @@ update, :func:`transition`.
 """
 
 from webhook.schema.collections import Array, Map
-from webhook.schema.compiled import CompiledStruct, compile_struct
+from webhook.schema.compiled import CompiledStruct, View, compile_struct
 from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, transition
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
 from webhook.schema.examining import examined
@@ -14,7 +14,6 @@ from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, 
 from webhook.schema.nested import Inlined, Nested
 from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
-from webhook.schema.view import View
 
 __all__ = [
     "ANY",

@@ -23,8 +23,9 @@ from webhook.problem import (
     required,
     too_many,
 )
+from webhook.schema.compiled import CompiledField
 from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, SchemaFinding, apart, refuses, under, wrong_type
-from webhook.schema.fields import EMPTY, NOTHING, Change, CompiledField, Field, Place, Walk, most
+from webhook.schema.fields import EMPTY, NOTHING, Change, Field, Place, Walk, most
 from webhook.schema.target import Target
 
 DUPLICATE_AT_ITEM_SINCE = 35

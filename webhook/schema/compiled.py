@@ -1,14 +1,19 @@
-"""API types compiled for one target."""
+"""API types compiled for one target: the walk through values, their changes, views, and the order of findings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain, islice
-from typing import Any
+from math import inf
+from operator import itemgetter
+from typing import Any, ClassVar, Final
 
 from webhook.later import cached_property
-from webhook.problem import ERROR, Key, Path, Problem
+from webhook.problem import DUPLICATE, ERROR, Key, Path, Problem
+from webhook.records import NamedTuple
+from webhook.release import Release
 from webhook.schema.declarations import Declared, Struct, declared
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
@@ -27,24 +32,180 @@ from webhook.schema.fields import (
     NOTHING,
     STORED,
     Change,
-    CompiledField,
     Default,
     Field,
+    Place,
     Recheck,
-    Spelled,
-    StructFields,
     Walk,
-    decoding_later,
 )
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
-from webhook.schema.view import View, view_of
 
 FieldFindings = tuple[str, Sequence[SchemaFinding]]
+
+Spelled = tuple[tuple[str, ...], "CompiledStruct | None"]
 
 Several = Callable[[dict[str, Any], dict[str, Sequence[Problem]] | None], Sequence[Problem]]
 
 ROOT = "/"
 """The first character of the spelling of a field that the API server reports as one of the whole object."""
+
+
+class CompiledField(NamedTuple):
+    """A field compiled for one target.
+
+    Args:
+        walk: Returns the findings of the JSON decoder and of validation in a value; None is an absent value.
+        change: Returns the findings of validation for a new and an old value; None if any change is allowed.
+        canonical: Returns the value in the form for comparing old and new; None for Go's zero value.
+        view: Returns the value as cross-field checks see it, at a place that matters only for structs.
+        passes: The Python type whose values are all valid.
+        seen_as_is: Whether cross-field checks see a non-null value as submitted.
+        struct: The struct that it holds, one or many.
+    """
+
+    walk: Walk
+    change: Change | None
+    canonical: Callable[[Any], Any]
+    view: Callable[[Any, Place], Any]
+    passes: type | None = None
+    seen_as_is: bool = False
+    struct: CompiledStruct | None = None
+
+
+def decoding_later(compile_field: Callable[[], CompiledField]) -> Walk:
+    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
+    compiled = cache(compile_field)
+    return lambda value: NOTHING if value is None else compiled().walk(value)
+
+
+class View:
+    """A well-shaped struct as rules see it: fields by name, defaults set, absent ones empty, ``view / "field"`` a path.
+
+    A view is true if the struct is there at all; two views are equal if the API server considers them equal.
+    """
+
+    __slots__ = ("_place", "_value")
+    _struct: ClassVar[CompiledStruct]
+    _boxes: ClassVar[Mapping[str, str]]
+    type: ClassVar[Any]
+    """The struct's class."""
+    target: ClassVar[Target]
+    """The target that the struct is compiled for."""
+    release: ClassVar[Release]
+    """The Kubernetes release, as the minor of 1.x."""
+    operation: ClassVar[str]
+    """The operation of the request."""
+
+    def __init__(self, value: dict[str, Any] | None, place: Place = ()) -> None:
+        self._value, self._place = value, place
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a field of the box, or one that this release lacks."""
+        if name in self.type.fields:
+            return None
+        if self.type.box:
+            return getattr(getattr(self, self.type.box), name)
+        raise AttributeError(name)
+
+    @property
+    def path(self) -> Path:
+        """The path of the struct, as seen from the struct with the rule."""
+        place, steps = self._place, []
+        while place:
+            place, step = place
+            steps.append(step)
+        return Path(reversed(steps))
+
+    def __truediv__(self, step: str | int) -> Path:
+        """Return the path of a field."""
+        box = self.type.box
+        return self.path / box / step if box and step not in self.type.fields else self.path / step
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a field of this release was given and is not null."""
+        box = self.type.box
+        if box and name not in self.type.fields:
+            return name in getattr(self, box)
+        if name in self._struct.inline:
+            return bool(getattr(self, name))
+        return name in self._struct.wire and self._value is not None and self._value.get(name) is not None
+
+    def __bool__(self) -> bool:
+        """Tell whether the struct is there."""
+        return self._value is not None
+
+    def __eq__(self, other: object) -> bool:
+        """Compare as ``apiequality.Semantic.DeepEqual`` does."""
+        return isinstance(other, View) and self.canonical == other.canonical
+
+    __hash__ = None  # type: ignore[assignment] # views are compared, never kept
+
+    @property
+    def canonical(self) -> dict[str, Any] | None:
+        """The struct in the form for comparing old and new."""
+        return None if self._value is None else self._struct.canonical(self._value)
+
+    @property
+    def submitted(self) -> Any:
+        """The struct as submitted, for messages."""
+        return self._value
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The fields as submitted, out of the box; for rules that would need too many views."""
+        value = self._value or {}
+        return (value.get(self.type.box) or {}) if self.type.box else value
+
+    def contents(self, name: str) -> Sequence[dict[str, Any]]:
+        """Return the structs of a list as submitted, null as an empty one; for rules that would need too many views."""
+        given = self._value.get(name) if self._value else None
+        if not given:
+            return ()
+        if box := self._boxes.get(name):
+            return [(each.get(box) if each else None) or {} for each in given]
+        return given if all(given) else [each or {} for each in given]
+
+    def enabled(self, gate: str) -> bool:
+        """Tell whether a feature gate is on."""
+        return gate in self.target.gates
+
+
+def view_of(struct: CompiledStruct) -> type[View]:
+    """Make the view of one struct, in which every field is a property; that is three times as fast as ``__getattr__``.
+
+    An absent struct is an empty view, an absent list an empty one.
+    """
+    fields = {name: property(_reader(struct, name)) for name in struct.fields if name not in vars(View)}
+    boxes = {name: field.struct.type.box for name, field in struct.wire.items() if field.struct}
+    target = struct.target
+    facts = {"type": struct.type, "target": target, "release": target.release, "operation": target.operation}
+    return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **fields, **facts})
+
+
+def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
+    """Return the reader of a field."""
+    see, default = struct.fields[name].view, struct.conditional.get(name)
+
+    def read(view: Any) -> Any:
+        value = view._value  # noqa: SLF001 - it is a part of the view
+        return see(value.get(name) if value else None, (view._place, name))  # noqa: SLF001 - as above
+
+    def read_inline(view: Any) -> Any:
+        return see(view._value, view._place)  # noqa: SLF001 - as above
+
+    if name in struct.inline:
+        return read_inline
+    if default is None:
+        return read
+
+    def read_with_default(view: Any) -> Any:
+        value = view._value  # noqa: SLF001 - as above
+        given = value.get(name) if value else None
+        if not given and all(getattr(view, sibling) in wanted for sibling, wanted in default.when.items()):
+            return default.value
+        return see(given, (view._place, name))  # noqa: SLF001 - as above
+
+    return read_with_default
 
 
 class CompiledStruct:
@@ -87,7 +248,7 @@ class CompiledStruct:
     def wire(self) -> dict[str, CompiledField]:
         """The fields by their names on the wire, including those of inlined structs."""
         found = {name: field for name, field in self.fields.items() if name not in self.inline}
-        for inner in self._inner():
+        for inner in self.inlined:
             found |= inner.wire
         return found
 
@@ -105,7 +266,7 @@ class CompiledStruct:
             for name, field in self.stated.items()
             if (off := [gate for gate in field.gates(target) if gate not in target.gates])
         }
-        for inner in self._inner():
+        for inner in self.inlined:
             found |= inner.gated
         return found
 
@@ -151,14 +312,12 @@ class CompiledStruct:
 
     def finds_declaratively(self, problem: Problem) -> bool:
         """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
-        from webhook.schema.tagged import is_declarative  # needed only for findings
-
         return self.target.declarative and problem.level == ERROR and is_declarative(problem, self)
 
     def spell(self, path: Path) -> Path:
         """Return a path as the API server spells it; names of unknown fields stay."""
         spelled: list[str | int] = []
-        struct: StructFields | None = self
+        struct: CompiledStruct | None = self
         for step in path:
             if struct is None or type(step) is not str:
                 spelled.append(step)
@@ -278,8 +437,6 @@ class CompiledStruct:
         """Put the findings of rules after those in fields, or among them where the API server does."""
         if not of_rules:
             return found
-        from webhook.schema.order import merged  # needed only for findings
-
         return merged(found, of_rules, self, self.before)
 
     @cached_property
@@ -303,8 +460,9 @@ class CompiledStruct:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
         return walks | dict.fromkeys(self.wire.keys() - walks.keys(), lambda _: NOTHING), inlined
 
-    def _inner(self) -> list[StructFields]:
-        """List the structs that are inlined."""
+    @cached_property
+    def inlined(self) -> list[CompiledStruct]:
+        """The structs that are inlined."""
         return [inner for name in self.inline if (inner := self.fields[name].struct)]
 
     @cached_property
@@ -420,7 +578,8 @@ class CompiledStruct:
 
     def _compile(self, name: str, target: Target) -> CompiledField:
         """Compile a field for another target than the struct's."""
-        return self.stated[name].compile(target, *self.names)
+        compiled: CompiledField = self.stated[name].compile(target, *self.names)
+        return compiled
 
 
 def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
@@ -443,3 +602,132 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
 
 def _no_struct(value: object) -> Sequence[SchemaFinding]:
     raise TypeError(value)
+
+
+def is_declarative(problem: Problem, struct: CompiledStruct) -> bool:
+    """Tell whether a finding in a struct comes from a declarative rule."""
+    holder, field = declaration(problem.path, struct)
+    if problem.path and isinstance(problem.path[-1], int | Key):
+        if holder is not None and problem.rule in holder.type.tagged:
+            return True
+        if problem.reason != DUPLICATE or (holder is None and getattr(field, "unique", None) is None):
+            return False
+    return field is not None and field.declarative and field.states(problem)
+
+
+def declaration(path: Path, struct: CompiledStruct) -> tuple[CompiledStruct | None, Field | None]:
+    """Return the struct that a path leads to, if any, and the last field on the path."""
+    holder: CompiledStruct | None = struct
+    field: Field | None = None
+    for step in path:
+        if isinstance(step, int | Key):
+            continue
+        holder, field = member(holder, step) if holder else (None, None)
+    return holder, field
+
+
+def member(struct: CompiledStruct, name: str) -> tuple[CompiledStruct | None, Field | None]:
+    """Return the struct that a field holds, if any, and the field's declaration."""
+    for inner in struct.inlined:
+        if name in inner.stated:
+            return member(inner, name)
+    compiled = struct.fields.get(name)
+    return (compiled.struct if compiled else None), struct.stated.get(name)
+
+
+Position = list[tuple[float, str]]
+
+_LAST: Final = (inf, "")
+
+
+def merged(
+    found: Sequence[Problem], of_rules: Sequence[Problem], struct: CompiledStruct, before: Mapping[str, str | None]
+) -> list[Problem]:
+    """Return the findings in a struct in the API server's order.
+
+    Args:
+        found: The findings in fields, in their order.
+        of_rules: The findings of rules about several fields, in the order of the rules.
+        before: Where the findings of each rule come, by its name; see :func:`webhook.schema.check`.
+    """
+    placed: list[tuple[Position, Problem]] = []
+    last: list[Problem] = []
+    for problem in of_rules:
+        field = before.get(problem.rule)
+        if field is None:
+            last.append(problem)
+        else:
+            placed.append((_place(problem, struct, field), problem))
+    placed.sort(key=itemgetter(0))
+    return [*_inserted(placed, found, struct), *last]
+
+
+def _inserted(
+    placed: Iterable[tuple[Position, Problem]], found: Iterable[Problem], struct: CompiledStruct
+) -> Iterator[Problem]:
+    """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
+    waiting = deque(placed)
+    for each in found:
+        if waiting:
+            place = _place(each, struct)
+            while waiting and waiting[0][0] < place:
+                yield waiting.popleft()[1]
+        yield each
+    for _, problem in waiting:
+        yield problem
+
+
+def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
+    """Return the sort key of a declarative finding: a struct or list before its parts, what repeats before items."""
+    path = problem.path
+    items = [index for index, step in enumerate(path) if isinstance(step, int)]
+    place: Position = []
+    for step in path[: items[-1]] if items and problem.reason == DUPLICATE else path:
+        if isinstance(step, int | Key):
+            place.append((step, "") if isinstance(step, int) else (0, step))
+            continue
+        place.append((_position(struct, step), ""))
+        field = struct.wire.get(step) if struct else None
+        struct = field.struct if field else None
+    return place
+
+
+def _place(problem: Problem, struct: CompiledStruct | None, before: str | None = None) -> Position:
+    """Return the sort key of a finding: as declared, a struct or list after its parts, what repeats after all items.
+
+    Without ``before``, the finding comes where its rule says, in the struct that has the rule.
+    """
+    path = problem.path
+    items = [index for index, step in enumerate(path) if isinstance(step, int)]
+    is_repeated = bool(items) and problem.reason == DUPLICATE
+    place: Position = []
+    anchored: Position = []
+    for step in path[: items[-1]] if is_repeated else path:
+        if isinstance(step, int | Key):
+            place.append((step, "") if isinstance(step, int) else (0, step))
+            continue
+        anchored = _anchored(place, struct, _stated(problem, struct, before)) or anchored
+        place.append((_position(struct, step), ""))
+        field = struct.wire.get(step) if struct else None
+        struct = field.struct if field else None
+    if is_repeated:
+        return [*place, _LAST]
+    return _anchored(place, struct, _stated(problem, struct, before)) or anchored or [*place, _LAST]
+
+
+def _stated(problem: Problem, struct: CompiledStruct | None, before: str | None) -> str | None:
+    return struct.before.get(problem.rule) if before is None and struct else before
+
+
+def _anchored(place: Position, struct: CompiledStruct | None, before: str | None) -> Position:
+    """Return the sort key of what comes before a field of a struct, or of its box; empty if it has no such field."""
+    if not before or not struct:
+        return []
+    if before in struct.positions:
+        return [*place, (_position(struct, before) - 0.5, "")]
+    box = struct.wire.get(struct.type.box)
+    return _anchored([*place, (_position(struct, struct.type.box), "")], box.struct, before) if box else []
+
+
+def _position(struct: CompiledStruct | None, name: str) -> float:
+    return struct.positions.get(name, inf) if struct else inf

@@ -1,10 +1,9 @@
-"""Fields: their common attributes, and their compiled form."""
+"""Fields: their common attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from webhook.problem import IMMUTABLE_FIELD, Path, Problem, invalid
 from webhook.records import NamedTuple
@@ -15,8 +14,6 @@ from webhook.schema.target import OLDEST, Target
 Place = tuple[Any, ...]
 
 """A place: its parent and one step down; made into a path only when reported."""
-
-Spelled = tuple[tuple[str, ...], "StructFields | None"]
 
 Walk = Callable[[Any], Sequence[SchemaFinding]]
 
@@ -29,59 +26,6 @@ Change = Callable[[Any, Any], Sequence[Problem]]
 Recheck = str | Callable[[Any], bool]
 
 Format = Callable[[str, Release], Sequence[str]]
-
-
-class StructFields(Protocol):
-    """The fields of a struct, compiled for one target; :class:`webhook.schema.compiled.CompiledStruct` has them."""
-
-    type: Any
-    """The struct's class."""
-    target: Target
-
-    @property
-    def fields(self) -> dict[str, CompiledField]:
-        """The fields by their names in the class."""
-
-    @property
-    def wire(self) -> dict[str, CompiledField]:
-        """The fields by their names on the wire, including those of inlined structs."""
-
-    @property
-    def positions(self) -> dict[str, int]:
-        """The positions of the fields in ``wire``."""
-
-    @property
-    def before(self) -> dict[str, str | None]:
-        """Where the findings of rules about several fields come, by the rule's name."""
-
-    @property
-    def stated(self) -> dict[str, Field]:
-        """The declarations, as of the target."""
-
-    @property
-    def gated(self) -> dict[str, list[str]]:
-        """The feature gates that are off, by the names of the fields that need them."""
-
-    @property
-    def inline(self) -> frozenset[str]:
-        """The fields that are inlined."""
-
-    @property
-    def conditional(self) -> dict[str, Default]:
-        """The defaults that depend on other fields."""
-
-    @property
-    def rechecks(self) -> bool:
-        """Whether an update validates any field in a special way."""
-
-    def canonical(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the value in the form for comparing old and new."""
-
-    def finds_declaratively(self, problem: Problem) -> bool:
-        """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
-
-    def spelling(self, name: str) -> Spelled:
-        """Return the API server's spelling of a field, and the struct that it holds."""
 
 
 NOTHING: tuple[Any, ...] = ()
@@ -129,28 +73,6 @@ class Default(NamedTuple):
             for name, wanted in self.when.items()
         )
         return f"{self.value} if {' and '.join(when)}"
-
-
-class CompiledField(NamedTuple):
-    """A field compiled for one target.
-
-    Args:
-        walk: Returns the findings of the JSON decoder and of validation in a value; None is an absent value.
-        change: Returns the findings of validation for a new and an old value; None if any change is allowed.
-        canonical: Returns the value in the form for comparing old and new; None for Go's zero value.
-        view: Returns the value as cross-field checks see it, at a place that matters only for structs.
-        passes: The Python type whose values are all valid.
-        seen_as_is: Whether cross-field checks see a non-null value as submitted.
-        struct: The struct that it holds, one or many.
-    """
-
-    walk: Walk
-    change: Change | None
-    canonical: Callable[[Any], Any]
-    view: Callable[[Any, Place], Any]
-    passes: type | None = None
-    seen_as_is: bool = False
-    struct: StructFields | None = None
 
 
 class Field:
@@ -208,8 +130,8 @@ class Field:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""
         raise NotImplementedError
 
-    def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Compile the closures for one target.
+    def compile(self, target: Target, owner: str, package: str) -> Any:
+        """Compile the closures for one target: a :class:`webhook.schema.compiled.CompiledField`.
 
         Args:
             target: The version, release and operation.
@@ -261,12 +183,6 @@ class Field:
             return (invalid(Path(), shown, IMMUTABLE_FIELD).named(IMMUTABLE),)
 
         return change
-
-
-def decoding_later(compile_field: Callable[[], CompiledField]) -> Walk:
-    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
-    compiled = cache(compile_field)
-    return lambda value: NOTHING if value is None else compiled().walk(value)
 
 
 def name_of(function: Callable[..., Any]) -> str:

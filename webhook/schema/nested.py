@@ -9,12 +9,11 @@ from typing import Any, Final
 from webhook.later import cached_property
 from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, InYaml, Path, Problem, invalid, required
 from webhook.release import Release
-from webhook.schema.compiled import compile_struct
+from webhook.schema.compiled import CompiledField, View, compile_struct
 from webhook.schema.declarations import Struct
 from webhook.schema.decoding import Misfit, SchemaFinding, wrong_type
-from webhook.schema.fields import IMMUTABLE, NOTHING, CompiledField, Default, Field, Place
+from webhook.schema.fields import IMMUTABLE, NOTHING, Default, Field, Place
 from webhook.schema.target import Target
-from webhook.schema.view import View
 
 _NAMED: Final = 4
 """How many fields of a struct a hint names."""

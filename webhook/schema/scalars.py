@@ -21,19 +21,18 @@ from webhook.problem import (
     too_many_characters,
 )
 from webhook.release import Release
+from webhook.schema.compiled import CompiledField, decoding_later
 from webhook.schema.decoding import Misfit, SchemaFinding, unparsable, wrong_type
 from webhook.schema.fields import (
     EMPTY,
     NOTHING,
     Check,
-    CompiledField,
     Decode,
     Default,
     Field,
     Format,
     Place,
     Walk,
-    decoding_later,
     most,
     name_of,
 )

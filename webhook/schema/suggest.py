@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.collections import Array, Map
+from webhook.schema.compiled import CompiledStruct
 from webhook.schema.decoding import holds_one
-from webhook.schema.fields import Field, StructFields
+from webhook.schema.fields import Field
 from webhook.schema.nested import Nested
 from webhook.schema.scalars import Scalar
 from webhook.schema.target import STATUS
@@ -28,7 +29,7 @@ class _Struct(NamedTuple):
     """A struct on the path to a field, and its path."""
 
     path: Path
-    struct: StructFields
+    struct: CompiledStruct
 
 
 class _Distance(NamedTuple):
@@ -39,7 +40,7 @@ class _Distance(NamedTuple):
     path: str
 
 
-def suggestion(root: StructFields, path: Path, value: object = None) -> Advice:
+def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice:
     """Suggest a field for an unknown one; empty if none is near.
 
     Args:
@@ -77,7 +78,7 @@ def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
     return Advice(_did_you_mean(place, found if place == joined else ""), _nested(around[-1], place, name))
 
 
-def _renamed(struct: StructFields, alike: Sequence[str], value: object) -> Advice:
+def _renamed(struct: CompiledStruct, alike: Sequence[str], value: object) -> Advice:
     """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
     name = alike[0]
     is_several = isinstance(value, dict | list) and not holds_one(value, name)
@@ -97,16 +98,16 @@ def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
     return f"only a request without `{beside}` has {name}" if is_in_its_place else ""
 
 
-def instead(root: StructFields, path: Path) -> str:
+def instead(root: CompiledStruct, path: Path) -> str:
     """Suggest the declared replacement of a field that a type does not have; empty if there is none."""
     return _instead(list(_around(root, path[:-1]))[-1].struct, str(path[-1]))
 
 
-def _instead(struct: StructFields, name: str) -> str:
+def _instead(struct: CompiledStruct, name: str) -> str:
     return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
 
 
-def _joined(struct: StructFields, name: str) -> str:
+def _joined(struct: CompiledStruct, name: str) -> str:
     """Return the place of a field whose name was joined with its parent's; empty if there is none."""
     places = (
         f"{part}.{inner}"
@@ -118,7 +119,7 @@ def _joined(struct: StructFields, name: str) -> str:
     return next(places, "")
 
 
-def _entry(struct: StructFields, name: str) -> str:
+def _entry(struct: CompiledStruct, name: str) -> str:
     """Return the place of an entry in the only map of a struct; empty if it has more fields."""
     fields = list(struct.wire)
     return f"{fields[0]}.{name}" if len(fields) == 1 and isinstance(next(_declared(struct, fields[0])), Map) else ""
@@ -130,15 +131,15 @@ def _nested(around: _Struct, place: str, name: str) -> Fix | None:
     return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
 
 
-def misspelt(root: StructFields, path: Path) -> str:
+def misspelt(root: CompiledStruct, path: Path) -> str:
     """Return the field of the same struct that an unknown one misspells; empty if none is near enough."""
     struct = list(_around(root, path[:-1]))[-1].struct
     return nearest(str(path[-1]), (*struct.wire, *struct.type.opaque))
 
 
-def opaque_part(root: StructFields, path: Path) -> Path | None:
+def opaque_part(root: CompiledStruct, path: Path) -> Path | None:
     """Return the field on the path to a place that is known but not judged; None if there is none."""
-    struct: StructFields | None = root
+    struct: CompiledStruct | None = root
     for index, step in enumerate(path):
         if type(step) is not str:
             continue
@@ -151,9 +152,9 @@ def opaque_part(root: StructFields, path: Path) -> Path | None:
     return None
 
 
-def has(root: StructFields, path: Path) -> bool:
+def has(root: CompiledStruct, path: Path) -> bool:
     """Tell whether a field exists, ignoring list indices and keys of maps."""
-    struct: StructFields | None = root
+    struct: CompiledStruct | None = root
     for step in path:
         if type(step) is str:
             field = struct.wire.get(step) if struct else None
@@ -167,7 +168,7 @@ def _did_you_mean(name: str, other: str = "") -> str:
     return f'did you mean "{name}" or "{other}"?' if other else f'did you mean "{name}"?'
 
 
-def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
+def _around(root: CompiledStruct, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
     """Yield the structs on the path to a field, from the whole object on."""
     struct = root
     yield _Struct(Path(), struct)
@@ -180,15 +181,14 @@ def _around(root: StructFields, steps: tuple[str | int, ...]) -> Iterator[_Struc
             yield _Struct(Path(steps[:taken]), struct)
 
 
-def _declared(struct: StructFields, name: str) -> Iterator[Field]:
+def _declared(struct: CompiledStruct, name: str) -> Iterator[Field]:
     """Find a field of a struct in any release."""
-    inlined = (inner.type for each in struct.inline if (inner := struct.fields[each].struct))
-    for type_ in (struct.type, *inlined):
+    for type_ in (struct.type, *(inner.type for inner in struct.inlined)):
         if name in type_.fields:
             yield type_.fields[name]
 
 
-def _history(struct: StructFields, name: str) -> str:
+def _history(struct: CompiledStruct, name: str) -> str:
     """Name the releases that have a field missing in this one."""
     release = struct.target.release
     for field in _declared(struct, name):
@@ -215,7 +215,7 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
     return first.path
 
 
-def _below(struct: StructFields, name: str, path: str, lists: int, steps: int) -> Iterator[_Distance]:
+def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int) -> Iterator[_Distance]:
     """Search for a field in a struct and its parts; except in a status, which is not written by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:

@@ -268,7 +268,7 @@ class Answers:
             until = f": the scheduler waits until {written(now + timedelta(seconds=left))}" if is_waiting else ""
             notes.append(f"times are as of {written(now)}, the newest one in the cluster's objects{until}")
         settings = self._cluster.settings
-        if placement.node is None and placement.verdicts is not None and settings.has_binding_conditions:
+        if placement.node is None and placement.verdicts is not None and self._cluster.waits:
             notes += [
                 f"claim {full_name_of(each)} was allocated without allocationTimestamp, by an earlier release: "
                 f"Kubernetes 1.{settings.release} cannot reserve it for another pod"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import Any, Final
 
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
@@ -175,25 +174,38 @@ def _said(condition: JSONObject) -> str:
 
 TIMED: Final = ("Node", "Pod", "ResourceClaim")
 """The kinds whose objects change often, so that the newest time is one of theirs."""
+_CONDITION: Final = {"lastHeartbeatTime": None, "lastTransitionTime": None}
+_TIMES: Final = {
+    "metadata": {"creationTimestamp": None},
+    "status": {
+        "allocation": {"allocationTimestamp": None},
+        "conditions": _CONDITION,
+        "devices": {"conditions": _CONDITION},
+        "containerStatuses": {"state": {"running": {"startedAt": None}, "terminated": {"finishedAt": None}}},
+    },
+}
+"""The fields of these kinds that are times."""
 
 
 def newest(objects: Iterable[JSONObject]) -> datetime:
     """Return the newest time in objects, at which they were read or a little earlier; they tell no other."""
-    times = {time for each in objects for time in _times(each)}
+    times = {time for each in objects for time in _times(each, _TIMES)}
     return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
 
 
-def _times(obj: JSONObject) -> Iterator[str]:
-    """Yield the times of what happened to a node, a pod or a claim."""
-    status = mapping(obj, "status")
-    yield text(obj, "metadata", "creationTimestamp")
-    yield text(status, "allocation", "allocationTimestamp")
-    for each in (*items(status, "conditions"), *chain(*(items(one, "conditions") for one in items(status, "devices")))):
-        yield text(each, "lastHeartbeatTime")
-        yield text(each, "lastTransitionTime")
-    for each in items(status, "containerStatuses"):
-        yield text(each, "state", "running", "startedAt")
-        yield text(each, "state", "terminated", "finishedAt")
+def _times(value: object, shape: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the times of what happened to a node, a pod or a claim.
+
+    Args:
+        shape: The fields that are times, or hold some; None for a time itself.
+    """
+    if isinstance(value, str) and shape is None:
+        yield value
+    elif isinstance(value, dict) and shape:
+        for name in value.keys() & shape.keys():
+            inner = value[name]
+            for each in inner if isinstance(inner, list) else (inner,):
+                yield from _times(each, shape[name])
 
 
 def time_of(value: str) -> datetime | None:

@@ -25,10 +25,9 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.affinity import required, selects
 from webhook.simulation.binding import TIMED, newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.simulation.nodes import Demand, NodeState, amount_text
+from webhook.simulation.nodes import Demand, NodeState, amount_text, required, selects
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
@@ -152,8 +151,8 @@ class Cluster:
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
-        self.progress: Callable[[], None] = lambda: None
-        """Called before each check of a node."""
+        self.progress: Callable[[int], None] = lambda _: None
+        """Takes the number of nodes that are about to be checked."""
         self.log: list[int] = []
         """The nodes that changed, one after another."""
         self.variants: dict[str, Cluster] = {}
@@ -181,6 +180,10 @@ class Cluster:
         inventory = self.inventory
         classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
         self.settings = settings
+        self.waits = settings.has_binding_conditions
+        """Whether the scheduler waits for conditions of devices."""
+        self.timestamp = written(self.now) if self.waits else ""
+        """The time at which the scheduler allocates, as it writes it; empty if it does not."""
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
         with_resources = NODE_ALLOCATABLE in settings.gates
         self.node_allocatable = NodeAllocatable(slices) if with_resources else None
@@ -214,11 +217,6 @@ class Cluster:
     def now(self) -> datetime:
         """The newest time in the objects, at which they were collected; they tell no other."""
         return newest(each for kind in TIMED for each in self.inventory.all(kind))
-
-    @property
-    def timestamp(self) -> str:
-        """The time at which the scheduler allocates, as it writes it; empty if it does not."""
-        return written(self.now) if self.settings.has_binding_conditions else ""
 
     @cached_property
     def of_unknown_size(self) -> str:

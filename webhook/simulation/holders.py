@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
 from webhook.inventory.claims import allocation_of, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
-from webhook.simulation.affinity import selects
 from webhook.simulation.binding import awaited
 from webhook.simulation.cluster import Cluster
+from webhook.simulation.nodes import selects
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""
@@ -31,9 +32,15 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
         devices: The number of such devices.
     """
     claim = cluster.claim(name)
-    others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
-    state = _state(cluster, claim)
-    return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
+    pods: list[tuple[str, str]] = []
+    others: list[str] = []
+    for each in items(claim, "status", "reservedFor"):
+        if is_pod(each):
+            pods.append((text(each, "name"), text(each, "uid")))
+        else:
+            others.append(named(each))
+    state = "" if claim is None else _state(cluster, claim, pods, others)
+    return {"claim": name, "pods": [pod for pod, _ in pods], "others": others, "state": state, "devices": devices}
 
 
 def pods_of(claim: JSONObject | None) -> list[str]:
@@ -56,27 +63,24 @@ def _listed(names: list[str]) -> str:
     return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
 
 
-def _state(cluster: Cluster, claim: JSONObject | None) -> str:
+def _state(cluster: Cluster, claim: JSONObject, pods: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
     """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
-    if claim is None:
-        return ""
-    consumers = items(claim, "status", "reservedFor")
-    if not consumers:
+    if not pods and not others:
         return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
-    pods: defaultdict[str, list[str]] = defaultdict(list)
-    for each in filter(is_pod, consumers):
-        pods[_state_of(cluster, each, namespace_of(claim))].append(text(each, "name"))
-    if len(pods) == 1:
-        return next(iter(pods))
-    return ", ".join(f"{_listed(names)} {state}" for state, names in pods.items() if state)
+    namespace = namespace_of(claim)
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name, uid in pods:
+        found[_state_of(cluster, name, uid, namespace)].append(name)
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
 
 
-def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
-    name = text(consumer, "name")
+def _state_of(cluster: Cluster, name: str, uid: str, namespace: str) -> str:
     if (namespace, name) in cluster.copies:
         return COPY
     pod = cluster.inventory.find("Pod", name, namespace)
-    if pod is None or text(pod, "metadata", "uid") not in {"", text(consumer, "uid")}:
+    if pod is None or text(pod, "metadata", "uid") not in {"", uid}:
         return GONE if namespace in cluster.namespaces_of_pods else ""
     if has_ended(pod):
         return FINISHED
@@ -86,7 +90,7 @@ def _state_of(cluster: Cluster, consumer: JSONObject, namespace: str) -> str:
 def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
     """Explain why the devices of an allocated claim cannot be used on a node."""
     name = f"claim {full_name_of(claim)}"
-    devices = awaited(claim, cluster.now) if cluster.settings.has_binding_conditions else []
+    devices = awaited(claim, cluster.now) if cluster.waits else []
     if troubled := [each.text for each in devices if each.is_unavailable]:
         return f"{name}: {'; '.join(troubled)}"
     selector = mapping(allocation_of(claim), "nodeSelector")

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation import Attempt
 from webhook.allocation.explain import (
     CAPACITY,
     CLASS,
@@ -29,12 +28,11 @@ from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import readable_quantity
 from webhook.inventory.affinity import unmatched
-from webhook.inventory.claims import DeviceID, device_of, requests, results_of
+from webhook.inventory.claims import DeviceID, device_of, results_of
 from webhook.inventory.extended import resource_of
 from webhook.inventory.resources import NATIVE, PODS
 from webhook.objects import JSONObject, full_name_of, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import Taint, named, requirement, selects, state_of, taint_of, untolerated
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.nodeallocatable import total
@@ -46,7 +44,14 @@ from webhook.simulation.nodes import (
     Demand,
     NodeState,
     Refusal,
+    Taint,
     amount_text,
+    named,
+    requirement,
+    selects,
+    state_of,
+    taint_of,
+    untolerated,
 )
 from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
 from webhook.spelling import did_you_mean, either
@@ -168,6 +173,19 @@ class _Obstacles:
         return "; ".join([*texts, *more])
 
 
+class _Look(NamedTuple):
+    """A look at a node that refuses a pod.
+
+    Args:
+        funnels: The devices left for each request; None if these are not the reason, nor missing besides.
+    """
+
+    node: int
+    verdict: Verdict
+    refusal: Refusal
+    funnels: Sequence[Funnel] | None
+
+
 class Explainer:
     """Explains the verdicts of nodes on a pod.
 
@@ -183,11 +201,12 @@ class Explainer:
         if not verdicts.nodes:
             missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
             return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
-        alike: dict[Hashable, list[int]] = {}
+        alike: dict[Hashable, list[_Look]] = {}
         for node, verdict in verdicts.by_node.items():
             if verdict.refusal is not None:
-                alike.setdefault(self._key(node, verdict, round_), []).append(node)
-        found = [self._group(nodes, verdicts.by_node[nodes[0]], round_) for nodes in alike.values()]
+                look = _Look(node, verdict, verdict.refusal, self._funnels(node, verdict, round_))
+                alike.setdefault(self._key(look, round_.needs), []).append(look)
+        found = [self._group(looks, round_.needs) for looks in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
@@ -199,59 +218,59 @@ class Explainer:
         """
         found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
         for node, verdict in verdicts.by_node.items():
-            attempt = _attempt(node, verdict, round_)
-            for funnel in attempt.explain(self._cluster.nodes[node].node) if attempt else ():
+            for funnel in self._funnels(node, verdict, round_) or ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
                     key = device.slice.driver, device.slice.pool, device.name
                     known[key] = max(depth, known.get(key, 0))
         return found
 
-    def _key(self, node: int, verdict: Verdict, round_: Round) -> Hashable:
-        reasons = verdict.refusal.reasons if verdict.refusal else ()
-        demand = round_.needs.demand
-        tainted = taints(verdict.refusal, self._cluster.nodes[node], demand) if verdict.refusal else ()
-        attempt = _attempt(node, verdict, round_)
-        if attempt is None:
-            taken = [(request, *each.items()) for request, each in verdict.taken.items()]
-            return reasons, verdict.unavailable, tainted, *taken
-        funnels = attempt.explain(self._cluster.nodes[node].node)
-        return reasons, tuple(each.key for each in funnels), _conflict(funnels, round_.needs)
+    def _funnels(self, node: int, verdict: Verdict, round_: Round) -> Sequence[Funnel] | None:
+        """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
+        if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
+            verdict = round_.filter_devices(node)
+        attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
+        return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, nodes: Sequence[int], verdict: Verdict, round_: Round) -> Group:
-        names = tuple(self._cluster.nodes[each].name for each in nodes)
-        reasons = verdict.refusal.reasons if verdict.refusal else ()
-        resolvable = verdict.refusal is not None and verdict.refusal.resolvable
+    def _key(self, look: _Look, needs: Needs) -> Hashable:
+        """Return a key that is the same for nodes that refuse a pod for the same reasons."""
+        reasons = look.refusal.reasons
+        if look.funnels is not None:
+            return reasons, tuple(each.key for each in look.funnels), _conflict(look.funnels, needs)
+        taken = [(request, *each.items()) for request, each in look.verdict.taken.items()]
+        tainted = taints(look.refusal, self._cluster.nodes[look.node], needs.demand)
+        return reasons, look.verdict.unavailable, tainted, *taken
+
+    def _group(self, looks: Sequence[_Look], needs: Needs) -> Group:
+        node, verdict, refusal, funnels = looks[0]
+        names = tuple(self._cluster.names[each.node] for each in looks)
+        resolvable = refusal.resolvable
         if verdict.taken:  # the node has what the devices take of it, but for other pods
-            wanted = round_.needs.demand.with_more(total(verdict.taken)).requests
-            allocatable = self._cluster.nodes[nodes[0]].allocatable
+            wanted = needs.demand.with_more(total(verdict.taken)).requests
+            allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details(nodes, verdict, round_.needs)]
-        attempt = _attempt(nodes[0], verdict, round_)
-        if attempt is None:
-            return Group(names, reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
-        funnels = attempt.explain(self._cluster.nodes[nodes[0]].node)
+        details = [*self._details([each.node for each in looks], verdict, refusal, needs)]
+        if funnels is None:
+            return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
-        requests = tuple(self._request(each, attempt, nodes, round_.needs, compete=compete) for each in funnels)
-        details += filter(None, [_conflict(funnels, round_.needs)])
-        return Group(names, reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
+        requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
+        details += filter(None, [_conflict(funnels, needs)])
+        return Group(names, refusal.reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
 
-    def _details(self, nodes: Sequence[int], verdict: Verdict, needs: Needs) -> Iterator[str]:
+    def _details(self, nodes: Sequence[int], verdict: Verdict, refusal: Refusal, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
-        if verdict.refusal is not None and not verdict.by_devices:
+        if not verdict.by_devices:
             states = [self._cluster.nodes[each] for each in nodes]
-            yield from taints(verdict.refusal, states[0], needs.demand)
-            yield from labels(verdict.refusal, states, needs.demand)
+            yield from taints(refusal, states[0], needs.demand)
+            yield from labels(refusal, states, needs.demand)
             demand = needs.demand.with_more(total(verdict.taken)) if verdict.taken else needs.demand
             shares = {_subject(*key, needs): each for key, each in verdict.taken.items()}
-            yield from shortages(verdict.refusal, states, demand, shares)
+            yield from shortages(refusal, states, demand, shares)
             if shares and len(nodes) == 1:
-                yield from self._cluster.users(nodes[0], verdict.refusal.missing)
+                yield from self._cluster.users(nodes[0], refusal.missing)
 
-    def _request(
-        self, funnel: Funnel, attempt: Attempt, nodes: Sequence[int], needs: Needs, *, compete: bool
-    ) -> JSONObject:
+    def _request(self, funnel: Funnel, looks: Sequence[_Look], needs: Needs, *, compete: bool) -> JSONObject:
         """Describe the devices left for a request on the first of some nodes, and the obstacles on all of them.
 
         Args:
@@ -260,9 +279,9 @@ class Explainer:
         """
         counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
-        for node in nodes[:_LOOKED_AT_MAX]:
-            for each in attempt.explain(self._cluster.nodes[node].node):
-                if (each.claim, each.request) == (funnel.claim, funnel.request):
+        for look in looks[:_LOOKED_AT_MAX]:
+            for each in look.funnels or ():
+                if each.ask is funnel.ask:
                     reasons = each.reasons()
                     found.add(each, reasons)
                     found.blames.update(self._obstacles(funnel, reasons))
@@ -271,7 +290,7 @@ class Explainer:
                         for name in reason.holders:
                             devices, on = found.held[name]
                             devices |= self._held(name, reason)
-                            on[self._cluster.names[node]] = None
+                            on[self._cluster.names[look.node]] = None
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
@@ -299,8 +318,8 @@ class Explainer:
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(found.unused.values()),
-            "allExamined": len(nodes) <= _LOOKED_AT_MAX,
-            "heldBy": found.held_by(self._cluster, examined=min(len(nodes), _LOOKED_AT_MAX)),
+            "allExamined": len(looks) <= _LOOKED_AT_MAX,
+            "heldBy": found.held_by(self._cluster, examined=min(len(looks), _LOOKED_AT_MAX)),
         }
 
     def _wish(self, expressions: Sequence[str]) -> str:
@@ -313,9 +332,11 @@ class Explainer:
         return wish if len(wish) <= _WISH_MAX else ""
 
     def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
-        asks = dict(requests(self._cluster.claim(funnel.claim))).get(funnel.request)
-        device_class = self._cluster.inventory.find("DeviceClass", text(asks, "deviceClassName"))
-        selectors = items(device_class, "spec", "selectors") if of_class else items(asks, "selectors")
+        """Return the expressions of a request or its class; none for extended resources, whose claim is not stored."""
+        if self._cluster.claim(funnel.claim) is None:
+            return []
+        asks = funnel.ask
+        selectors = items(asks.class_, "spec", "selectors") if of_class else items(asks.raw, "selectors")
         return [text(each, "cel", "expression") for each in selectors]
 
     def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
@@ -388,13 +409,6 @@ def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     labels = ("", "of the class", selecting, "free", "tolerated", f"with enough {request['short']}")
     yield from zip(_STAGE_NAMES, labels, strict=True)
-
-
-def _attempt(node: int, verdict: Verdict, round_: Round) -> Attempt | None:
-    """Return the attempt to allocate devices that failed on a node, if only beside a lack of other resources."""
-    if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
-        verdict = round_.filter_devices(node)
-    return round_.on(node).attempt if verdict.by_devices and not verdict.error else None
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:

@@ -30,10 +30,9 @@ from webhook.inventory.extended import created, leftover
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.affinity import named, selects
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import UNNAMED, Demand
+from webhook.simulation.nodes import UNNAMED, Demand, named, selects
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
@@ -150,7 +149,7 @@ class Scheduler:
 
     def _awaited(self, claims: Iterable[JSONObject]) -> tuple[binding.Awaited, ...]:
         """Return the devices of claims whose binding conditions are not met."""
-        if not self.cluster.settings.has_binding_conditions:
+        if not self.cluster.waits:
             return ()
         allocated = filter(allocation_of, claims)
         return tuple(device for claim in allocated for device in binding.awaited(claim, self.cluster.now))
@@ -288,7 +287,7 @@ class Scheduler:
 
     def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
         """Tell whether a pod only waits for the devices of its claim for extended resources."""
-        if not self.cluster.settings.has_binding_conditions or not _consumer(pod).has(claim):
+        if not self.cluster.waits or not _consumer(pod).has(claim):
             return False
         return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
@@ -365,7 +364,7 @@ class Scheduler:
         taken = round_.taken(result if isinstance(result, Result) else None)
         cluster.bind(placement.pod, needs.demand.with_more(total(taken)) if taken else needs.demand, node)
         placement = placement._replace(claims=tuple({id(c): c for c in bound}.values()))
-        if cluster.settings.has_binding_conditions and any(map(binding.waits, bound)):
+        if cluster.waits and any(map(binding.waits, bound)):
             return self._waiting(placement, bound, names[0])
         return placement._replace(node=names[0], condition=SCHEDULED)
 

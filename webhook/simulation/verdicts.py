@@ -14,11 +14,10 @@ from webhook.budget import check_deadline
 from webhook.inventory.claims import Consumer, allocation_of, uid_of
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import selects
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE, Cluster
 from webhook.simulation.nodeallocatable import Taken, total
-from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal
+from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal, selects
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
@@ -85,14 +84,15 @@ class Round:
 
     def __init__(self, cluster: Cluster, needs: Needs) -> None:
         self.cluster, self.needs = cluster, needs
-        self._pending = [each for each in needs.claims if not allocation_of(each)]
+        self._pending: list[JSONObject] = []
         self._asked: dict[frozenset[str], _Asked] = {}
-        self._selectors = [
-            (index, mapping(allocation_of(each), "nodeSelector"), each)
-            for index, each in enumerate(needs.claims)
-            if allocation_of(each)
-        ]
-        self._waits = cluster.settings.has_binding_conditions
+        self._allocated: list[tuple[int, JSONObject, JSONObject]] = []
+        """The claims that have devices: each claim's place, node selector and content."""
+        for index, each in enumerate(needs.claims):
+            if allocation := allocation_of(each):
+                self._allocated.append((index, mapping(allocation, "nodeSelector"), each))
+            else:
+                self._pending.append(each)
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
 
     def delegated(self, node: int) -> frozenset[str]:
@@ -153,8 +153,9 @@ class Round:
         """Return the claims whose devices the node cannot use, or that have failed."""
         return tuple(
             index
-            for index, selector, claim in self._selectors
-            if (selector and not selects(selector, node)) or (self._waits and is_unavailable(claim, self.cluster.now))
+            for index, selector, claim in self._allocated
+            if (selector and not selects(selector, node))
+            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
         )
 
     def taken(self, result: Result | None) -> Taken:
@@ -256,9 +257,9 @@ class Verdicts:
             changed = set(log[self._seen :])
             stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
         self._seen = len(log)
+        self._cluster.progress(len(stale))
         for node in stale:
             check_deadline()
-            self._cluster.progress()
             verdict = self.by_node[node] = round_.filter(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)

@@ -12,7 +12,7 @@ from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation.affinity import BLOCKING, UNSCHEDULABLE, Tolerations, wants
+from webhook.simulation.nodes import BLOCKING, UNSCHEDULABLE, Tolerations, wants
 from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})

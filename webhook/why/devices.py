@@ -10,9 +10,9 @@ from webhook.hints.names import listed
 from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.simulation.affinity import Taint, taint_of
 from webhook.simulation.causes import key_of, shortfall_of, wanted_of
 from webhook.simulation.holders import used_by
+from webhook.simulation.nodes import Taint, taint_of
 from webhook.simulation.verdicts import Needs, Round
 from webhook.simulation.workloads import priority
 from webhook.why import drivers

@@ -27,7 +27,7 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.simulation.affinity import BLOCKING, Taint, Tolerations, required, taint_of, wants
+from webhook.simulation.nodes import BLOCKING, Taint, Tolerations, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting

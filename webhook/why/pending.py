@@ -27,11 +27,21 @@ from webhook.objects import (
 )
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.affinity import NODE_STATES, Taint, named, taint_of, wants
 from webhook.simulation.answers import Answers
 from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
-from webhook.simulation.nodes import TOO_MANY, UNSELECTED, NodeState, Refusal, amount_text
+from webhook.simulation.nodes import (
+    NODE_STATES,
+    TOO_MANY,
+    UNSELECTED,
+    NodeState,
+    Refusal,
+    Taint,
+    amount_text,
+    named,
+    taint_of,
+    wants,
+)
 from webhook.simulation.rejections import Explainer
 from webhook.simulation.scheduler import Placement
 from webhook.simulation.verdicts import Needs, Round, Verdicts

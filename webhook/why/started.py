@@ -23,8 +23,8 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.simulation.affinity import Tolerations, taint_of
 from webhook.simulation.binding import time_of
+from webhook.simulation.nodes import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, drivers

@@ -46,7 +46,8 @@ def problems(resources: Mapping[str, Any], path: Path, release: Release) -> Iter
     limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
     for kind, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            yield from of_resource(name, amount, path / kind / Key(name), release)
+            for problem in of_resource(name, amount, release):
+                yield problem._replace(path=path / kind / Key(name))
     for name, amount in requests.items():
         may_differ, limit = "/" not in name or "kubernetes.io/" in name, limits.get(name)
         may_differ = may_differ and not name.startswith(_HUGE)
@@ -71,13 +72,13 @@ def only_limits(resources: Mapping[str, Any], release: Release) -> Iterator[tupl
     requests = resources.get("requests") or {}
     for name, value in (resources.get("limits") or {}).items():
         if name not in requests:
-            for problem in of_resource(name, _amount(value), Path(), release):
+            for problem in of_resource(name, _amount(value), release):
                 yield name, problem
 
 
-def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> Iterator[Problem]:
-    """Yield the findings about one resource of a container."""
-    shown, standard = Verbatim(name) if release in _TYPED else name, "/" not in name
+def of_resource(name: str, amount: Quantity, release: Release) -> Iterator[Problem]:
+    """Yield the findings about one resource of a container, without their place."""
+    path, shown, standard = Path(), Verbatim(name) if release in _TYPED else name, "/" not in name
     misnamed = formats.label_key(name, release)
     for detail in misnamed:
         yield invalid(path, shown, detail)
@@ -85,7 +86,7 @@ def of_resource(name: str, amount: Quantity, path: Path, release: Release) -> It
         yield invalid(path, shown, "must be a standard resource type or fully qualified")
     if standard and not (name in _OF_CONTAINERS or name.startswith(_HUGE)):
         yield invalid(path, shown, "must be a standard resource for containers")
-    is_extended = not formats.extended_resource_name(name, release)
+    is_extended = not standard and not formats.extended_resource_name(name, release)
     if not standard and "kubernetes.io/" not in name and not is_extended:
         yield invalid(path, shown, "doesn't follow extended resource name standard")
     if amount.sign < 0:

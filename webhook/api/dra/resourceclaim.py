@@ -320,9 +320,9 @@ def admin_access_allocated(claim: View, old: View) -> Iterator[Problem]:
 
 
 def _unlabelled(view: View, path: Path, spelled: Path | None) -> Iterator[Problem]:
-    if view.admin_namespace:
+    if view.target.admin_namespace:
         return
     detail = admin_refusal(view.release)
     problem = forbidden(path, detail)._replace(spelled=spelled)
     # The namespace is not part of the manifest: without it the result is unknown.
-    yield problem if view.admin_namespace is False else problem._replace(level=WARNING)
+    yield problem if view.target.admin_namespace is False else problem._replace(level=WARNING)

@@ -6,8 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
-from webhook.cel.cost.calls import LIST_COST, MAP_COST, STRUCT_COST
-from webhook.cel.cost.sizes import MOST, ONE, UNKNOWN, Bounds, CallEstimate, EstimatedNode, fixed
+from webhook.cel.costs import (
+    LIST_COST,
+    MAP_COST,
+    MOST,
+    ONE,
+    STRUCT_COST,
+    UNKNOWN,
+    Bounds,
+    CallEstimate,
+    EstimatedNode,
+    fixed,
+)
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
@@ -208,11 +218,12 @@ class _Estimator:
             return total.plus(Bounds(costs[0].low, _sum(costs).high))
         if node.function == "_?_:_":
             return total.plus(self._conditional(node, costs))
-        target = None if node.target is None else self._node(node.target)
+        if node.target is not None:
+            arguments.insert(0, self._node(node.target))
         called: Bounds | None = None
         result: Bounds | None = None
         for overload in node.overloads or ():
-            estimate = self._overload(node, overload, target, arguments)
+            estimate = self._overload(node, overload, arguments)
             called = estimate.cost if called is None else called.union(estimate.cost)
             if estimate.result is not None:
                 result = estimate.result if result is None else result.union(estimate.result)
@@ -232,18 +243,12 @@ class _Estimator:
         entries = self._entries_of(container)
         return entries.value if entries is not None else None
 
-    def _overload(
-        self, node: ast.Call, overload: Overload, target: EstimatedNode | None, arguments: list[EstimatedNode]
-    ) -> CallEstimate:
+    def _overload(self, node: ast.Call, overload: Overload, arguments: list[EstimatedNode]) -> CallEstimate:
         if overload.id in {"add_list", "add_string", "add_bytes"}:
             self._join_entries(node)
-        by_name = self._scope.call_estimates.get(node.function)
-        if by_name is None and overload.estimate is None:
-            return _STEP
-        found = by_name(self._estimated_size, overload.id, target, arguments) if by_name is not None else None
-        if found is None and overload.estimate is not None:
-            found = overload.estimate(self._estimated_size, target, arguments)
-        return found or _STEP
+        known = self._scope.call_estimates
+        estimate = known.get(overload.id) or known.get(node.function) or overload.estimate
+        return _STEP if estimate is None else estimate(self._estimated_size, arguments)
 
     def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:
         then, otherwise = node.arguments[1:]

@@ -21,8 +21,7 @@ from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel.cost.calls import CallCost
-    from webhook.cel.cost.sizes import CallEstimateFunction
+    from webhook.cel.costs import CostFunction, Estimate
     from webhook.cel.overloads import Implementation
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
@@ -103,8 +102,9 @@ class Library(NamedTuple):
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         validators: Run on every expression once its types are checked.
-        call_costs: By function name, costs that override those of overloads (as Kubernetes sets them).
-        call_estimates: By function name, estimates that override those of overloads.
+        call_costs: By the name of a function or the id of an overload, costs that override those of overloads (as
+            Kubernetes sets them).
+        call_estimates: The same for estimates.
         optional_syntax: Whether `a.?b` and similar syntax is allowed.
     """
 
@@ -115,8 +115,8 @@ class Library(NamedTuple):
     types: tuple[Type, ...] = ()
     structs: tuple[StructType, ...] = ()
     validators: tuple[Validator, ...] = ()
-    call_costs: Mapping[str, CallCost] = _NOTHING
-    call_estimates: Mapping[str, CallEstimateFunction] = _NOTHING
+    call_costs: Mapping[str, CostFunction] = _NOTHING
+    call_estimates: Mapping[str, Estimate] = _NOTHING
     optional_syntax: bool = False
 
 

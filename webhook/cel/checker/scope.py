@@ -13,8 +13,7 @@ from webhook.cel.types.base import Type
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel.cost.calls import CallCost
-    from webhook.cel.cost.sizes import CallEstimateFunction
+    from webhook.cel.costs import CostFunction, Estimate
     from webhook.cel.overloads import Overload
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
@@ -54,8 +53,8 @@ class Scope:
         self.types: Mapping[str, Type] = {}
         self.structs: Mapping[str, StructType] = {}
         self.validators: Mapping[str, tuple[Validator, ...]] = {}
-        self.call_costs: Mapping[str, CallCost] = {}
-        self.call_estimates: Mapping[str, CallEstimateFunction] = {}
+        self.call_costs: Mapping[str, CostFunction] = {}
+        self.call_estimates: Mapping[str, Estimate] = {}
         self.optional_syntax = False
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""

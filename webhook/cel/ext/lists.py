@@ -10,10 +10,20 @@ from functools import cmp_to_key
 from itertools import chain
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.checker.declarations import member as method
-from webhook.cel.cost.calls import LIST_COST, STRING_FACTOR, CostFunction
-from webhook.cel.cost.sizes import MOST, ONE, Bounds, CallEstimate, Estimate, EstimatedNode, SizeOf, fixed, member
+from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.costs import (
+    LIST_COST,
+    MOST,
+    ONE,
+    STRING_FACTOR,
+    Bounds,
+    CallEstimate,
+    CostFunction,
+    Estimate,
+    EstimatedNode,
+    SizeOf,
+    fixed,
+)
 from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
@@ -153,28 +163,26 @@ def _literal(node: EstimatedNode, otherwise: int) -> int:
     return otherwise if node.literal is None else max(node.literal, 0)
 
 
-def _estimate_slice(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    most = size_of(member(target)).high
-    length = _literal(arguments[1], most) - _literal(arguments[0], 0)
+def _estimate_slice(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    most = size_of(arguments[0]).high
+    length = _literal(arguments[2], most) - _literal(arguments[1], 0)
     return _estimated(fixed(length % (MOST + 1)))
 
 
-def _estimate_range(_: SizeOf, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+def _estimate_range(_: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     return _estimated(fixed(_literal(arguments[0], MOST)))
 
 
-def _estimate_flatten(
-    size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate:
-    depth = _literal(arguments[0], MOST) if arguments else 1
-    return _estimated(size_of(member(target)), float(depth))
+def _estimate_flatten(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    depth = _literal(arguments[1], MOST) if len(arguments) > 1 else 1
+    return _estimated(size_of(arguments[0]), float(depth))
 
 
-def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
+def _estimate_comparing(element: Type, position: int = 0) -> Estimate:
     factor = 2.0 + (STRING_FACTOR if element in {STRING, BYTES} else 0)
 
-    def estimate(size_of: SizeOf, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-        size = size_of(arguments[0] if keys else member(target))
+    def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+        size = size_of(arguments[position])
         return _estimated(size.times(size), factor)
 
     return estimate
@@ -183,13 +191,13 @@ def _estimate_comparing(element: Type, *, keys: bool = False) -> Estimate:
 def _sorting(type_: Type) -> tuple[Function, Function]:
     own, guards = list_of(type_), {"guarded": False}
     return (
-        method(
+        member(
             "sort", f"list_{type_.name}_sort", (own,), own, lambda values: _sort_by_keys(values, values),
             **guards, cost=_of_comparing(0), estimate=_estimate_comparing(type_),
         ),
-        method(
+        member(
             "@sortByAssociatedKeys", f"list_{type_.name}_sortByAssociatedKeys", (_LIST, own), _LIST, _sort_by_keys,
-            **guards, cost=_of_comparing(1), estimate=_estimate_comparing(type_, keys=True),
+            **guards, cost=_of_comparing(1), estimate=_estimate_comparing(type_, 1),
         ),
     )  # fmt: skip
 
@@ -198,7 +206,7 @@ LISTS: Final = Library(
     "lists",
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
-        method("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
+        member("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
         Function(
             "flatten",
             Overload(
@@ -215,11 +223,11 @@ LISTS: Final = Library(
             "lists.range",
             Overload("lists_range", (INT,), list_of(INT), _range, cost=_of_result, estimate=_estimate_range),
         ),
-        method(
+        member(
             "reverse", "list_reverse", (_LIST,), _LIST, lambda values: values[::-1],
             cost=_of_result, estimate=_estimate_flatten,
         ),
-        method(
+        member(
             "distinct", "list_distinct", (_LIST,), _LIST, _distinct,
             cost=_of_comparing(0), estimate=_estimate_comparing(DYN),
         ),

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.cost import calls as cost
-from webhook.cel.cost.sizes import ONE, CallEstimate, Estimate, EstimatedNode, SizeOf
+from webhook.cel.costs import ONE, CallEstimate, EstimatedNode, SizeOf, of_product
 from webhook.cel.overloads import Overload
 from webhook.cel.runtime.operators import contains
 from webhook.cel.types.base import BOOL, list_of, parameter
@@ -23,20 +22,13 @@ def _contains(whole: list[Value], part: list[Value]) -> bool:
     return all(contains(each, whole) for each in part)
 
 
-def _estimate(factor: float) -> Estimate:
-    def estimate(size_of: SizeOf, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+def _function(name: str, implementation: Implementation, factor: int) -> Function:
+    def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         return CallEstimate(size_of(arguments[0]).times(size_of(arguments[1])).scaled(factor).plus(ONE))
 
-    return estimate
-
-
-def _function(name: str, implementation: Implementation, factor: int) -> Function:
-    costs = cost.of_product(factor)
+    cost = of_product(factor)
     id_ = f"list_sets_{name}_list"
-    return Function(
-        f"sets.{name}",
-        Overload(id_, (_LIST, _LIST), BOOL, implementation, cost=costs, estimate=_estimate(factor)),
-    )
+    return Function(f"sets.{name}", Overload(id_, (_LIST, _LIST), BOOL, implementation, cost=cost, estimate=estimate))
 
 
 SETS: Final = Library(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from webhook.cel import costs
 from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.cost import calls as cost
-from webhook.cel.cost import sizes as estimate
+from webhook.cel.costs import MOST, Bounds
 from webhook.cel.ext.wellknown import WELL_KNOWN
 from webhook.cel.overloads import Overload
 from webhook.cel.regex import re2 as regex
@@ -47,9 +47,13 @@ _NAMES: Final = {
 }  # fmt: skip
 _NUMBERS: Final = (DOUBLE, INT, UINT)
 _SUMS: Final = {
-    "add_bytes": estimate.concatenation,
-    "add_string": estimate.concatenation,
-    "add_list": estimate.list_concatenation,
+    "add_bytes": costs.concatenation,
+    "add_string": costs.concatenation,
+    "add_list": costs.list_concatenation,
+}
+_ENCODINGS: Final = {  # a code point takes one byte to four
+    "string_to_bytes": costs.by_argument(0, result=lambda size: Bounds(size.low, min(size.high * 4, MOST))),
+    "bytes_to_string": costs.by_argument(0, result=lambda size: Bounds(size.low // 4, size.high)),
 }
 
 
@@ -66,7 +70,7 @@ def _arithmetic(
                 (first, second),
                 result,
                 implementation,
-                cost=cost.of_both if id_ in {"add_string", "add_bytes"} else 1,
+                cost=costs.of_both if id_ in {"add_string", "add_bytes"} else 1,
                 estimate=_SUMS.get(id_),
             )
         )
@@ -93,8 +97,8 @@ def _comparison(name: str, verb: str, implementation: Callable[[Value, Value], b
                 (first, second),
                 BOOL,
                 implementation,
-                cost=cost.of_smaller if sized else 1,
-                estimate=estimate.comparison if sized else None,
+                cost=costs.of_smaller if sized else 1,
+                estimate=costs.comparison if sized else None,
             )
         )
     return Function(name, *overloads)
@@ -112,15 +116,14 @@ def _conversion(target: Type, name: str, **sources: tuple[Type, Callable[[Value]
     overloads = []
     for source, (type_, implementation) in sources.items():
         id_ = f"{source}_to_{_NAMES[target]}"
-        by_size = id_ in {"string_to_bytes", "bytes_to_string"}
         overloads.append(
             Overload(
                 id_,
                 (type_,),
                 target,
                 implementation,
-                cost=cost.of_argument(0) if by_size else 1,
-                estimate={"string_to_bytes": estimate.encoding, "bytes_to_string": estimate.decoding}.get(id_),
+                cost=costs.of_argument(0) if id_ in _ENCODINGS else 1,
+                estimate=_ENCODINGS.get(id_),
             )
         )
     return Function(name, *overloads)
@@ -218,8 +221,8 @@ _OPERATORS: Final = (
     Function("_||_", Overload("logical_or", (BOOL, BOOL), BOOL)),
     Function("!_", Overload("logical_not", (BOOL,), BOOL, operators.logical_not)),
     Function("@not_strictly_false", Overload("not_strictly_false", (BOOL,), BOOL)),
-    Function("_==_", Overload("equals", (A, A), BOOL, cost=cost.of_smaller, estimate=estimate.comparison)),
-    Function("_!=_", Overload("not_equals", (A, A), BOOL, cost=cost.of_smaller, estimate=estimate.comparison)),
+    Function("_==_", Overload("equals", (A, A), BOOL, cost=costs.of_smaller, estimate=costs.comparison)),
+    Function("_!=_", Overload("not_equals", (A, A), BOOL, cost=costs.of_smaller, estimate=costs.comparison)),
     _comparison("_<_", "less", operators.less),
     _comparison("_<=_", "less_equals", operators.less_equal),
     _comparison("_>_", "greater", operators.greater),
@@ -258,7 +261,12 @@ _OPERATORS: Final = (
     Function(
         "@in",
         Overload(
-            "in_list", (A, LIST_A), BOOL, operators.contains, cost=cost.of_argument(1, 1), estimate=estimate.membership
+            "in_list",
+            (A, LIST_A),
+            BOOL,
+            operators.contains,
+            cost=costs.of_argument(1, 1),
+            estimate=costs.by_argument(1, 1),
         ),
         Overload("in_map", (A, MAP_AB), BOOL, operators.contains),
     ),
@@ -266,9 +274,9 @@ _OPERATORS: Final = (
 
 
 _TWO: Final = (STRING, STRING)
-_PREFIX: Final = {"cost": cost.of_argument(0), "estimate": estimate.prefix}
-_SEARCH: Final = {"cost": cost.of_search, "estimate": estimate.search}
-_REGEX: Final = {"cost": cost.of_regex, "estimate": estimate.regex}
+_PREFIX: Final = {"cost": costs.of_argument(0), "estimate": costs.by_argument(1)}
+_SEARCH: Final = {"cost": costs.of_search, "estimate": costs.search}
+_REGEX: Final = {"cost": costs.of_regex, "estimate": costs.regex}
 _STRINGS: Final = (
     member("startsWith", "starts_with_string", _TWO, BOOL, lambda text, part: text.startswith(part), **_PREFIX),
     member("endsWith", "ends_with_string", _TWO, BOOL, lambda text, part: text.endswith(part), **_PREFIX),

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.cost import calls as cost
-from webhook.cel.cost import sizes as estimate
+from webhook.cel.costs import MOST, Bounds, by_argument, of_argument
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
 from webhook.cel.overloads import Overload
@@ -97,6 +96,11 @@ def _quote(text: str) -> str:
     return f'"{_SURROGATES.sub("�", text).translate(GO_ESCAPES)}"'
 
 
+def _quoted(size: Bounds) -> Bounds:
+    """At most two characters for each, and two quotes; without a bound cel-go's sum overflows."""
+    return Bounds(size.low + 2, (size.high * 2 + 2) & MOST)
+
+
 def _longer(name: str, id_: str, longer: str, result: Type, implementation: Implementation, *types: Type) -> Function:
     """A function whose last argument may be left out."""
     short = Overload(id_, types[:-1], result, implementation, member=True)
@@ -134,13 +138,15 @@ def strings(version: int) -> Library:
             (STRING, list_of(DYN)),
             STRING,
             formatter.format,
-            cost=cost.of_argument(0),
-            estimate=estimate.of_target,
+            cost=of_argument(0),
+            estimate=by_argument(0),
             stops_early=True,
         ),
         Function(
             "strings.quote",
-            Overload("strings_quote", (STRING,), STRING, _quote, cost=cost.of_argument(0), estimate=estimate.quoting),
+            Overload(
+                "strings_quote", (STRING,), STRING, _quote, cost=of_argument(0), estimate=by_argument(0, result=_quoted)
+            ),
         ),
     ]
     if version >= _REVERSE_SINCE:

@@ -1,23 +1,31 @@
-"""Costs that Kubernetes sets for functions, its own and cel-go's (library/cost.go)."""
+"""Costs that Kubernetes sets for functions, its own and cel-go's (library/cost.go); all others cost 1."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
-from webhook.cel.cost.calls import LIST_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST, CallCost, of_scan, traversal
-from webhook.cel.cost.sizes import (
+from webhook.cel.costs import (
+    LIST_COST,
     MOST,
     ONE,
+    REGEX_FACTOR,
+    STRING_FACTOR,
+    STRUCT_COST,
     Bounds,
     CallEstimate,
-    CallEstimateFunction,
+    CostFunction,
+    Estimate,
     EstimatedNode,
     SizeOf,
+    by_argument,
+    comparison,
     fixed,
-    member,
+    of_argument,
+    of_scan,
+    traversal,
 )
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
 from webhook.cel.kubernetes.cidr import CIDR_TYPE
@@ -39,65 +47,50 @@ _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
 
-_CHEAP: Final = (
-    *("serviceAccount", "path", "group", "resource", "subresource", "namespace", "name"),
-    *("allowed", "reason", "error", "errored", "format.named"),
-    *("masked", "prefixLength", "family", "isUnspecified", "isLoopback"),
-    *("isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"),
-    *("sign", "asInteger", "isInteger", "asApproximateFloat", "isGreaterThan", "isLessThan", "compareTo", "add", "sub"),
-    *("major", "minor", "patch"),
-    *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
-)
 _SCANNING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
-_READING: Final = ("cidr", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver")
-_REWRITING: Final = ("lowerAscii", "upperAscii", "substring", "trim")
+_READING: Final = ("cidr", "string_to_ip", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver")
+_REWRITING: Final = ("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim")
 
 
 # -- calls at run time
-
-
-def _fixed_cost(number: int) -> CallCost:
-    return lambda _, __, ___: number
-
-
-def _of_first(factor: float) -> CallCost:
-    return lambda _, arguments, __: traversal(size_of(arguments[0]), factor)
 
 
 def _regex_cost(text: Value, pattern_size: int) -> int:
     return traversal(1 + size_of(text)) * traversal(pattern_size, REGEX_FACTOR)
 
 
-def _validate_cost(_: str, arguments: Sequence[Value], __: Value) -> int | None:
+def _validate_cost(arguments: Sequence[Value], _: Value) -> int:
     format_ = arguments[0]
-    return _regex_cost(arguments[1], format_.regex_size) if isinstance(format_, Format) else None
+    return _regex_cost(arguments[1], format_.regex_size) if isinstance(format_, Format) else 1
 
 
-def _contains_ip_cost(id_: str, arguments: Sequence[Value], _: Value) -> int:
-    cost = traversal(2 * size_of(arguments[0]))
-    return cost + traversal(size_of(arguments[1])) if id_ == "cidr_contains_ip_string" else cost
+def _contains_ip_cost(arguments: Sequence[Value], _: Value) -> int:
+    return traversal(2 * size_of(arguments[0]))
 
 
-def _contains_cidr_cost(id_: str, arguments: Sequence[Value], _: Value) -> int:
+def _contains_cidr_cost(arguments: Sequence[Value], _: Value) -> int:
     size = size_of(arguments[0])
-    cost = traversal(2 * size) + traversal(size) + 1
-    return cost + traversal(size_of(arguments[1])) if id_ == "cidr_contains_cidr_string" else cost
+    return traversal(2 * size) + traversal(size) + 1
 
 
-_COSTS: Final[dict[str, CallCost]] = {
-    "check": _fixed_cost(_CHECK_COST),
-    **dict.fromkeys(_CHEAP, _fixed_cost(1)),
+def _and_of_text(cost: CostFunction) -> CostFunction:
+    return lambda arguments, result: cost(arguments, result) + traversal(size_of(arguments[1]))
+
+
+_COSTS: Final[dict[str, CostFunction]] = {
+    "check": lambda _, __: _CHECK_COST,
     **dict.fromkeys(
-        ("fieldSelector", "labelSelector"), lambda _, arguments, __: _selector(fixed(size_of(arguments[1]))).high
+        ("fieldSelector", "labelSelector"), lambda arguments, _: _selector(fixed(size_of(arguments[1]))).high
     ),
     **dict.fromkeys(_SCANNING, of_scan),
-    **dict.fromkeys(("url", "jsonpatch.escapeKey", *_REWRITING, *_READING), _of_first(STRING_FACTOR)),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _of_first(2 * STRING_FACTOR)),
-    "join": lambda _, __, result: traversal(size_of(result), 2 * STRING_FACTOR),
-    **dict.fromkeys(("find", "findAll"), lambda _, arguments, __: _regex_cost(arguments[0], size_of(arguments[1]))),
-    "ip": lambda id_, arguments, _: 1 if id_ == "cidr_ip" else traversal(size_of(arguments[0])),
+    **dict.fromkeys((*_REWRITING, *_READING), of_argument(0)),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), of_argument(0, 2 * STRING_FACTOR)),
+    "join": lambda _, result: traversal(size_of(result), 2 * STRING_FACTOR),
+    **dict.fromkeys(("find", "findAll"), lambda arguments, _: _regex_cost(arguments[0], size_of(arguments[1]))),
     "containsIP": _contains_ip_cost,
+    "cidr_contains_ip_string": _and_of_text(_contains_ip_cost),
     "containsCIDR": _contains_cidr_cost,
+    "cidr_contains_cidr_string": _and_of_text(_contains_cidr_cost),
     "validate": _validate_cost,
 }
 
@@ -105,45 +98,13 @@ _COSTS: Final[dict[str, CallCost]] = {
 # -- estimates of calls
 
 
-def _fixed_estimate(number: int) -> CallEstimateFunction:
-    return lambda _, __, ___, ____: CallEstimate(fixed(number))
-
-
-def _of_argument(factor: float, *, is_result: bool = False) -> CallEstimateFunction:
-    def estimate(size_of: SizeOf, _: str, __: EstimatedNode | None, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-        size = size_of(arguments[0])
-        return CallEstimate(size.scaled(factor), size if is_result else None)
-
-    return estimate
-
-
-def _on_target(
-    estimate: Callable[[SizeOf, EstimatedNode, Sequence[EstimatedNode]], CallEstimate],
-) -> CallEstimateFunction:
-    """The estimate of a function that is always called on a target."""
-
-    def with_target(
-        size_of: SizeOf, _: str, target: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-    ) -> CallEstimate:
-        return estimate(size_of, member(target), arguments)
-
-    return with_target
-
-
-@_on_target
-def _rewrite_estimate(size_of: SizeOf, target: EstimatedNode, _: Sequence[EstimatedNode]) -> CallEstimate:
-    size = size_of(target)
-    return CallEstimate(size.scaled(STRING_FACTOR), size)
+def _fixed(cost: Bounds) -> Estimate:
+    return lambda _, __: CallEstimate(cost)
 
 
 def _selector(size: Bounds) -> Bounds:
     requirements = size.scaled(_REQUIREMENTS_PER_CHARACTER).scaled(_REQUIREMENT_COST)
-    return fixed(LIST_COST).plus(size.scaled(STRING_FACTOR)).plus(requirements)
-
-
-@_on_target
-def _selector_estimate(size_of: SizeOf, _: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    return CallEstimate(_selector(size_of(arguments[0])))
+    return fixed(LIST_COST).plus(size.traversed).plus(requirements)
 
 
 def _element(node: EstimatedNode) -> EstimatedNode | None:
@@ -152,19 +113,16 @@ def _element(node: EstimatedNode) -> EstimatedNode | None:
     return EstimatedNode(node.type.parameters[0], (*node.path, _ITEMS) if node.path else ())
 
 
-@_on_target
-def _scan_estimate(size_of: SizeOf, target: EstimatedNode, _: Sequence[EstimatedNode]) -> CallEstimate:
-    size = size_of(target)
-    element = _element(target)
+def _scan_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    size, element = size_of(arguments[0]), _element(arguments[0])
     if element is not None:
-        each = ONE.plus(size_of(element).scaled(STRING_FACTOR)) if element.type.kind in _TEXTS else ONE
+        each = ONE.plus(size_of(element).traversed) if element.type.kind in _TEXTS else ONE
         return CallEstimate(size.times(each))
-    return CallEstimate(size.scaled(STRING_FACTOR))
+    return CallEstimate(size.traversed)
 
 
-@_on_target
-def _replace_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    size, old, new = size_of(target), size_of(arguments[0]), size_of(arguments[1])
+def _replace_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    size, old, new, *_ = map(size_of, arguments)
     most, kept_most = _replacements(size.high, old.low, is_no_change=new.high <= old.low)
     least, kept_least = _replacements(size.low, old.high, is_no_change=old.high <= new.low)
     result = Bounds(least, most).times(new).plus(Bounds(kept_least, kept_most))
@@ -181,55 +139,28 @@ def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]
     return math.ceil(size / old), 0
 
 
-@_on_target
-def _split_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    size = size_of(target)
-    most = size.high
-    limit = arguments[1].literal if len(arguments) > 1 else None
-    if limit is not None:
-        most = limit % (MOST + 1)
-    return CallEstimate(size.scaled(2 * STRING_FACTOR), Bounds(0, most))
+def _split_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    size = size_of(arguments[0])
+    limit = arguments[2].literal if len(arguments) > 2 else None  # noqa: PLR2004 - a text, a separator, a limit
+    return CallEstimate(size.scaled(2 * STRING_FACTOR), Bounds(0, size.high if limit is None else limit % (MOST + 1)))
 
 
-@_on_target
-def _join_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    count = size_of(target)
-    element = _element(target)
+def _join_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    count, element = size_of(arguments[0]), _element(arguments[0])
     size = fixed(0) if element is None else count.times(size_of(element))
-    if arguments:
+    if len(arguments) > 1:
         separators = Bounds(max(count.low - 1, 0), max(count.high - 1, 0))
-        size = size.plus(size_of(arguments[0]).times(separators))
-    return CallEstimate(size.scaled(STRING_FACTOR), size)
+        size = size.plus(size_of(arguments[1]).times(separators))
+    return CallEstimate(size.traversed, size)
 
 
-@_on_target
-def _find_estimate(size_of: SizeOf, target: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    size = size_of(target)
-    pattern = size_of(arguments[0]).scaled(REGEX_FACTOR)
-    return CallEstimate(size.plus(ONE).scaled(STRING_FACTOR).times(pattern), Bounds(0, size.high))
+def _find_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    size, pattern, *_ = map(size_of, arguments)
+    return CallEstimate(size.plus(ONE).traversed.times(pattern.scaled(REGEX_FACTOR)), Bounds(0, size.high))
 
 
-@_on_target
-def _validate_estimate(size_of: SizeOf, _: EstimatedNode, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    text = size_of(arguments[0]).scaled(STRING_FACTOR)
-    return CallEstimate(text.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR))
-
-
-def _ip_estimate(
-    size_of: SizeOf, id_: str, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate:
-    return CallEstimate(ONE if id_ == "cidr_ip" else size_of(arguments[0]).scaled(STRING_FACTOR))
-
-
-def _containment_estimate(base: Bounds, text_overload: str) -> CallEstimateFunction:
-    def estimate(
-        size_of: SizeOf, id_: str, _: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-    ) -> CallEstimate:
-        if id_ != text_overload:
-            return CallEstimate(base)
-        return CallEstimate(base.plus(size_of(arguments[0]).scaled(STRING_FACTOR)))
-
-    return estimate
+def _and_of_text_estimate(base: Bounds) -> Estimate:
+    return lambda size_of, arguments: CallEstimate(base.plus(size_of(arguments[1]).traversed))
 
 
 _UNIT_EQUALITY: Final = frozenset(
@@ -237,42 +168,42 @@ _UNIT_EQUALITY: Final = frozenset(
 )
 
 
-def _equality_estimate(
-    _: SizeOf, __: str, ___: EstimatedNode | None, arguments: Sequence[EstimatedNode]
-) -> CallEstimate | None:
-    if arguments[0].type != arguments[1].type:
-        return None
+def _equality_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     type_ = arguments[0].type
-    if type_ in _UNIT_EQUALITY:
-        return CallEstimate(ONE)
-    if type_ == FORMAT:
-        return CallEstimate(Bounds(1, _MAX_FORMAT_NAME).scaled(STRING_FACTOR))
-    if type_ == URL_TYPE:
-        # Upstream looks at the size of the second alone.
-        size = arguments[1].size or ONE
-        return CallEstimate(Bounds(1, size.high).scaled(STRING_FACTOR))
-    return None
+    if type_ == arguments[1].type:
+        if type_ in _UNIT_EQUALITY:
+            return CallEstimate(ONE)
+        if type_ == FORMAT:
+            return CallEstimate(Bounds(1, _MAX_FORMAT_NAME).traversed)
+        if type_ == URL_TYPE:
+            # Upstream looks at the size of the second alone.
+            return CallEstimate(Bounds(1, (arguments[1].size or ONE).high).traversed)
+    return comparison(size_of, arguments)
 
 
-_COMPARED: Final = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).scaled(STRING_FACTOR)
-_MASKED: Final = _COMPARED.plus(_ADDRESS_SIZE.scaled(STRING_FACTOR)).plus(ONE)
-_ESTIMATES: Final[dict[str, CallEstimateFunction]] = {
-    "check": _fixed_estimate(_CHECK_COST),
-    **dict.fromkeys(_CHEAP, _fixed_estimate(1)),
-    **dict.fromkeys(("fieldSelector", "labelSelector"), _selector_estimate),
+_COMPARED: Final = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).traversed
+_MASKED: Final = _COMPARED.plus(_ADDRESS_SIZE.traversed).plus(ONE)
+_ESTIMATES: Final[dict[str, Estimate]] = {
+    "check": _fixed(fixed(_CHECK_COST)),
+    **dict.fromkeys(
+        ("fieldSelector", "labelSelector"),
+        lambda size_of, arguments: CallEstimate(_selector(size_of(arguments[1]))),
+    ),
     **dict.fromkeys(_SCANNING, _scan_estimate),
-    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _of_argument(STRING_FACTOR, is_result=True)),
-    **dict.fromkeys(_REWRITING, _rewrite_estimate),
-    **dict.fromkeys(_READING, _of_argument(STRING_FACTOR)),
-    "ip.isCanonical": _of_argument(2 * STRING_FACTOR),
-    "ip": _ip_estimate,
+    **dict.fromkeys(_REWRITING, by_argument(0, result=lambda size: size)),
+    **dict.fromkeys(_READING, by_argument(0)),
+    "ip.isCanonical": by_argument(0, 2 * STRING_FACTOR),
     "replace": _replace_estimate,
     "split": _split_estimate,
     "join": _join_estimate,
     **dict.fromkeys(("find", "findAll"), _find_estimate),
-    "containsIP": _containment_estimate(_COMPARED, "cidr_contains_ip_string"),
-    "containsCIDR": _containment_estimate(_MASKED, "cidr_contains_cidr_string"),
-    "validate": _validate_estimate,
+    "containsIP": _fixed(_COMPARED),
+    "cidr_contains_ip_string": _and_of_text_estimate(_COMPARED),
+    "containsCIDR": _fixed(_MASKED),
+    "cidr_contains_cidr_string": _and_of_text_estimate(_MASKED),
+    "validate": lambda size_of, arguments: CallEstimate(
+        size_of(arguments[1]).traversed.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR)
+    ),
     "_==_": _equality_estimate,
 }
 

@@ -7,8 +7,10 @@ syntax: only the names of groups and of Unicode classes are rewritten for it.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NoReturn
 
+from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
 # -- The parse stack of Go's regexp/syntax, with its limits
@@ -52,17 +54,81 @@ class Node:
         self.fold = fold
 
 
-class Stack:
-    """The parts that have been read, but not closed."""
+_TOO_MANY_DIGITS: Final = 5
+_MAX_RUNE: Final = 0x10FFFF
+_MOST_DIGITS: Final = 6
+"""The digits of the largest code point."""
+_PERL_CLASSES: Final = frozenset("dDsSwW")
+_EMPTY: Final = frozenset("AbBz")
+_CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
+_POSIX: Final = frozenset(
+    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905 - a line in place of fourteen
+)
+_WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_COUNTS: Final = Pattern(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}")
+_FLAGS: Final = Pattern(r"\(\?([imsU]*)(-[imsU]*)?")
+_NAME: Final = Pattern(r"\(\?P?<(?=.)([^>]*)(>?)", re.DOTALL)
+_OCTAL: Final = Pattern(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
+_HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{0*([0-9a-fA-F]+)\})")
+_BEGUN: Final = Pattern(r"\\x\{0*([0-9a-fA-F]*)")
+_UNICODE: Final = Pattern(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL)
+
+_PERL: Final = "invalid or unsupported Perl syntax"
+_RANGE: Final = "invalid character class range"
+_ESCAPE: Final = "invalid escape sequence"
+_INVALID_NAME: Final = "invalid named capture"
+_UNICODE_WEIGHT: Final = 600
+_CLASS_WEIGHT: Final = 8
+
+
+class ParsedPattern(NamedTuple):
+    """A parsed regular expression: the same for RE2, and about the number of RE2's instructions for it."""
+
+    text: str
+    weight: int
+
+
+def read_pattern(text: str) -> ParsedPattern:
+    """Reads a regular expression.
+
+    Raises:
+        PatternError: Go rejects the expression.
+    """
+    return _Reader(text).read()
+
+
+class _Reader:
+    """Reads a pattern, with the stack of the parts that have been read, but not closed."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._stack: list[Node] = []
         self._fold = False
+        self._pieces: list[str] = []
+        self._copied = 0
+        self._ends_of_names = True
+
+    def read(self) -> ParsedPattern:
+        text, size = self._text, len(self._text)
+        repeated = -1
+        while self._at < size:
+            start = self._at
+            # `repeated` is the start of the previous repetition; two in a row are an error.
+            repeated = start if self._repetition(start, repeated) else -1
+            if repeated < 0:
+                self._one(text[start])
+        self._concatenate()
+        self._alternate()
+        if len(self._stack) != 1:
+            self._fail("missing closing )", 0)
+        self._pieces.append(text[self._copied :])
+        return ParsedPattern("".join(self._pieces), self._stack[0].weight)
 
     def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
         raise PatternError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
+
+    # -- the stack
 
     def _push(self, node: Node) -> None:
         self._merge()
@@ -87,35 +153,6 @@ class Stack:
             self._fail("expression too large", 0)
         if node.height > MAX_HEIGHT:
             self._fail("expression nests too deeply", 0)
-
-    def _repeat(self, start: int, repeated: int, counts: tuple[int, int] | None = None) -> None:
-        if self._text.startswith("?", self._at):
-            self._at += 1
-        if repeated >= 0:
-            self._fail("invalid nested repetition operator", repeated, self._at)
-        stack = self._stack
-        if not stack or stack[-1].kind in {OPEN, BAR}:
-            self._fail(_ARGUMENT, start, self._at)
-        part = stack[-1]
-        node = stack[-1] = Node(OTHER)
-        node.height = part.height + 1
-        node.copies = part.copies
-        if counts is None:
-            node.size = part.size + (2 if self._text[start] == "*" else 1)
-            node.weight = part.weight + 1
-            self._check(node)
-            return
-        least, most = counts
-        count = max(1, least if most < 0 else most)
-        if most >= 0:
-            node.size = max(1, most * part.size + most - least)
-        else:
-            node.size = max(1, 1 + least * part.size if least else 2 + part.size)
-        node.weight = part.weight * count
-        node.copies = part.copies * count if most else 1
-        self._check(node)
-        if count > 1 and node.copies > MAX_REPEAT:
-            self._fail(COUNT, start, self._at)
 
     def _top(self) -> list[Node]:
         """Takes the parts above the last open group or bar."""
@@ -182,181 +219,104 @@ class Stack:
             part = node
         self._push(part)
 
-
-def _is_class(node: Node) -> bool:
-    return node.kind == CLASS or (node.kind == LITERAL and node.size == 1)
-
-
-_TOO_MANY_DIGITS: Final = 5
-_MAX_RUNE: Final = 0x10FFFF
-_PERL_CLASSES: Final = frozenset("dDsSwW")
-_EMPTY: Final = {"A": "A", "b": "b", "B": "B", "z": "z"}
-_CONTROL: Final = dict(zip("afnrtv", "\a\f\n\r\t\v", strict=True))
-_POSIX: Final = frozenset(
-    "alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit".split()  # noqa: SIM905 - a line in place of fourteen
-)
-_OCTAL: Final = frozenset("01234567")
-_DIGITS: Final = frozenset("0123456789")
-_HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
-_WORD: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
-_FLAGS: Final = frozenset("imsU")
-
-_PERL: Final = "invalid or unsupported Perl syntax"
-_RANGE: Final = "invalid character class range"
-_ESCAPE: Final = "invalid escape sequence"
-_NAME: Final = "invalid named capture"
-_UNICODE_WEIGHT: Final = 600
-_CLASS_WEIGHT: Final = 8
-
-
-class ParsedPattern(NamedTuple):
-    """A parsed regular expression: the same for RE2, and about the number of RE2's instructions for it."""
-
-    text: str
-    weight: int
-
-
-def read_pattern(text: str) -> ParsedPattern:
-    """Reads a regular expression.
-
-    Raises:
-        PatternError: Go rejects the expression.
-    """
-    return _Reader(text).read()
-
-
-class _Reader(Stack):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._pieces: list[str] = []
-        self._copied = 0
-        self._ends_of_names = True
-
-    def read(self) -> ParsedPattern:
-        text, size = self._text, len(self._text)
-        repeated = -1
-        while self._at < size:
-            start = self._at
-            char = text[start]
-            repeats = False
-            if char in "*+?":
-                self._at += 1
-                self._repeat(start, repeated)
-                repeats = True
-            elif char == "{" and (counts := self._counts()) is not None:
-                least, most = counts
-                if max(least, most) > MAX_REPEAT or 0 <= most < least:
-                    self._fail(COUNT, start, self._at)
-                self._repeat(start, repeated, counts)
-                repeats = True
-            else:
-                self._one(char)
-            # `repeated` is the start of the previous repetition; two in a row are an error.
-            repeated = start if repeats else -1
-        self._concatenate()
-        self._alternate()
-        if len(self._stack) != 1:
-            self._fail("missing closing )", 0)
-        self._pieces.append(text[self._copied :])
-        return ParsedPattern("".join(self._pieces), self._stack[0].weight)
+    # -- parts
 
     def _one(self, char: str) -> None:
         if char == "\\":
             self._escape()
         elif char == "[":
             self._class()
-        elif char == "(":
-            if self._text.startswith("(?", self._at):
-                self._group()
-            else:
-                self._at += 1
-                self._open(CAPTURE)
-        elif char == "|":
-            self._at += 1
-            self._concatenate()
-            if not self._swap():
-                self._push(Node(BAR))
-        elif char == ")":
-            self._at += 1
-            self._close()
+        elif char == "(" and self._text.startswith("(?", self._at):
+            self._group()
         else:
             self._at += 1
-            if char in "^$.":
-                self._push(Node(OTHER if char != "." else CLASS, weight=1 if char != "." else _CLASS_WEIGHT))
+            if char == "(":
+                self._open(CAPTURE)
+            elif char == "|":
+                self._concatenate()
+                if not self._swap():
+                    self._push(Node(BAR))
+            elif char == ")":
+                self._close()
+            elif char == ".":
+                self._push(Node(CLASS, weight=_CLASS_WEIGHT))
+            elif char in "^$":
+                self._push(Node(OTHER))
             else:
                 self._literal()
 
-    # -- groups and repetitions
+    def _repetition(self, start: int, repeated: int) -> bool:
+        """Reads `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`; any other brace is a literal."""
+        text = self._text
+        counts = None
+        if text[start] in "*+?":
+            self._at += 1
+        elif text[start] == "{" and (found := _COUNTS.match(text, start)):
+            self._at = found.end()
+            least = _count(found[1])
+            most = least if not found[2] else _count(found[3]) if found[3] else -1
+            if max(least, most) > MAX_REPEAT or 0 <= most < least:
+                self._fail(COUNT, start, self._at)
+            counts = least, most
+        else:
+            return False
+        if text.startswith("?", self._at):
+            self._at += 1
+        if repeated >= 0:
+            self._fail("invalid nested repetition operator", repeated, self._at)
+        if not self._stack or self._stack[-1].kind in {OPEN, BAR}:
+            self._fail(_ARGUMENT, start, self._at)
+        self._repeat(start, counts)
+        return True
+
+    def _repeat(self, start: int, counts: tuple[int, int] | None) -> None:
+        part = self._stack[-1]
+        node = self._stack[-1] = Node(OTHER)
+        node.height = part.height + 1
+        node.copies = part.copies
+        if counts is None:
+            node.size = part.size + (2 if self._text[start] == "*" else 1)
+            node.weight = part.weight + 1
+            self._check(node)
+            return
+        least, most = counts
+        count = max(1, least if most < 0 else most)
+        if most >= 0:
+            node.size = max(1, most * part.size + most - least)
+        else:
+            node.size = max(1, 1 + least * part.size if least else 2 + part.size)
+        node.weight = part.weight * count
+        node.copies = part.copies * count if most else 1
+        self._check(node)
+        if count > 1 and node.copies > MAX_REPEAT:
+            self._fail(COUNT, start, self._at)
 
     def _group(self) -> None:
         """`(?:…)`, `(?i)`, `(?P<name>…)` and similar groups."""
         text, start = self._text, self._at
-        name_at = start + 4 if text.startswith("(?P<", start) else start + 3 if text.startswith("(?<", start) else 0
-        if name_at and len(text) > name_at:
-            end = text.find(">", start)
-            if end < 0:
-                self._fail(_NAME, start)
-            if end == name_at or not _WORD.issuperset(text[name_at:end]):
-                self._fail(_NAME, start, end + 1)
-            self._at = end + 1
+        if named := _NAME.match(text, start):
+            if not named[2]:
+                self._fail(_INVALID_NAME, start)
+            if not named[1] or not _WORD.issuperset(named[1]):
+                self._fail(_INVALID_NAME, start, named.end())
+            self._at = named.end()
             self._replace(start, "(")  # groups are not used, and RE2 requires unique names
             self._open(CAPTURE)
             return
-        fold, negative, seen = self._fold, False, False
-        for at in range(start + 2, len(text)):
-            char = text[at]
-            if char in _FLAGS:
-                seen = True
-                if char == "i":
-                    fold = not negative
-            elif char == "-" and not negative:
-                negative, seen = True, False
-            elif char in ":)" and (seen or not negative):
-                self._at = at + 1
-                if char == ":":
-                    self._open(OTHER)
-                self._fold = fold
-                return
-            else:
-                self._fail(_PERL, start, at + 1)
-        self._fail(_PERL, start)
-
-    def _counts(self) -> tuple[int, int] | None:
-        """The minimum and maximum of `{2}`, `{2,}` (-1 for no maximum), `{2,3}`; None for any other brace."""
-        least, at = self._number(self._at + 1)
-        if least is None:
-            return None
-        most = least
-        if self._text.startswith(",", at):
-            at += 1
-            most = -1
-            if not self._text.startswith("}", at):
-                found, at = self._number(at)
-                if found is None:
-                    return None
-                most = found
-        if not self._text.startswith("}", at):
-            return None
+        flags = _FLAGS.match(text, start)
+        at, off = flags.end(), flags[2]
+        if text[at : at + 1] not in {":", ")"} or off == "-":
+            self._fail(_PERL, start, at + 1 if at < len(text) else None)
         self._at = at + 1
-        return least, most
-
-    def _number(self, start: int) -> tuple[int | None, int]:
-        text, at = self._text, start
-        while at < len(text) and text[at] in _DIGITS:
-            at += 1
-        if at == start or (text[start] == "0" and at > start + 1):
-            return None, at
-        return MAX_REPEAT + 1 if at - start >= _TOO_MANY_DIGITS else int(text[start:at]), at
-
-    # -- escapes and classes
+        if text[at] == ":":
+            self._open(OTHER)
+        if "i" in (off or "") or "i" in flags[1]:
+            self._fold = "i" not in (off or "")
 
     def _escape(self) -> None:
         text, start = self._text, self._at
         char = text[start + 1 : start + 2]
-        if char in _EMPTY:
-            self._at += 2
-            self._push(Node(OTHER))
-        elif char == "C":
+        if char == "C":
             self._fail(_ESCAPE, start, start + 2)
         elif char == "Q":
             end = text.find("\\E", start + 2)
@@ -364,15 +324,25 @@ class _Reader(Stack):
             self._at = len(text) if end < 0 else end + 2
             for _ in quoted:
                 self._literal()
-        elif char in {"p", "P"}:
-            self._unicode(in_class=False)
-            self._push(Node(CLASS, weight=_UNICODE_WEIGHT))
-        elif char in _PERL_CLASSES and char:
+        elif char and char in _EMPTY:
             self._at += 2
-            self._push(Node(CLASS, weight=_CLASS_WEIGHT))
+            self._push(Node(OTHER))
+        elif weight := self._set(in_class=False):
+            self._push(Node(CLASS, weight=weight))
         else:
             self._character()
             self._literal()
+
+    def _set(self, *, in_class: bool) -> int:
+        r"""`\d`, `\pL` and similar sets of characters: the weight; 0 for anything else."""
+        char = self._text[self._at + 1 : self._at + 2]
+        if char in {"p", "P"}:
+            self._unicode(in_class=in_class)
+            return _UNICODE_WEIGHT
+        if char in _PERL_CLASSES:
+            self._at += 2
+            return _CLASS_WEIGHT
+        return 0
 
     def _character(self) -> int:
         """An escape that stands for a character."""
@@ -380,59 +350,43 @@ class _Reader(Stack):
         char = text[start + 1 : start + 2]
         if not char:
             self._fail("trailing backslash at end of expression", len(text))
-        at = start + 2
         if char == "x":
             return self._hexadecimal(start)
-        if char == "0" or (char in _OCTAL and text[at : at + 1] in _OCTAL and at < len(text)):
-            end = at
-            while end < at + 2 and end < len(text) and text[end] in _OCTAL:
-                end += 1
-            self._at = end
-            return int(text[start + 1 : end], 8)
+        if octal := _OCTAL.match(text, start):
+            self._at = octal.end()
+            return int(octal[1], 8)
         if char not in _CONTROL and (not char.isascii() or (char in _WORD and char != "_")):
-            self._fail(_ESCAPE, start, at)
-        self._at = at
+            self._fail(_ESCAPE, start, start + 2)
+        self._at = start + 2
         return ord(_CONTROL.get(char, char))
 
     def _hexadecimal(self, start: int) -> int:
-        text, at = self._text, start + 2
-        if not text.startswith("{", at):
-            digits = text[at : at + 2]
-            if len(digits) < 2 or not _HEXADECIMAL.issuperset(digits):  # noqa: PLR2004 - two digits
-                self._fail(_ESCAPE, start, at + 2)
-            self._at = at + 2
-            return int(digits, 16)
-        code = count = 0
-        at += 1
-        while at < len(text) and text[at] in _HEXADECIMAL and code <= _MAX_RUNE:
-            code, count = code * 16 + int(text[at], 16), count + 1
-            at += 1
-        if code > _MAX_RUNE:
-            self._fail(_ESCAPE, start, at)
-        if not count or not text.startswith("}", at):
-            self._fail(_ESCAPE, start, at + 1)
-        self._at = at + 1
-        return code
+        found = _HEXADECIMAL.match(self._text, start)
+        digits = (found and (found[1] or found[2])) or ""
+        if not digits or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
+            begun = _BEGUN.match(self._text, start)
+            if begun is None:
+                self._fail(_ESCAPE, start, start + 4)
+            sizes = range(_MOST_DIGITS, min(len(begun[1]), _MOST_DIGITS + 1) + 1)
+            too_large = (begun.start(1) + size for size in sizes if int(begun[1][:size], 16) > _MAX_RUNE)
+            self._fail(_ESCAPE, start, next(too_large, begun.end() + 1))
+        self._at = found.end()
+        return int(digits, 16)
 
     def _unicode(self, *, in_class: bool) -> None:
         r"""`\pN`, `\p{Greek}`, `\P{^Greek}`."""
         text, start = self._text, self._at
         negative = text[start + 1] == "P"
-        if text.startswith("{", start + 2):
-            end = text.find("}", start)
-            if end < 0:
-                self._fail(_RANGE, start)
-            name, end = text[start + 3 : end], end + 1
-        else:
-            end = start + 3
-            name = text[start + 2 : end]
+        found = _UNICODE.match(text, start)
+        if found is None:
+            self._fail(_RANGE, start)
+        name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):
             negative, name = not negative, name[1:]
-        found = unicode_class(name) if name else None
-        if found is None:
-            self._fail(_RANGE, start, end)
-        self._at = end
-        self._replace(start, _in_re2(*found, negative=negative, in_class=in_class))
+        known = unicode_class(name) if name else None
+        if known is None:
+            self._fail(_RANGE, start, self._at)
+        self._replace(start, _in_re2(*known, negative=negative, in_class=in_class))
 
     def _replace(self, start: int, text: str) -> None:
         """Records RE2's replacement for the text just read."""
@@ -444,25 +398,13 @@ class _Reader(Stack):
         self._at += 1
         negative = text.startswith("^", self._at)
         self._at += negative
-        first = True
         weight = 0
         characters: set[int] | None = set()
-        while first or not text.startswith("]", self._at):
-            first = False
-            if self._named_class():
+        while not weight or not text.startswith("]", self._at):
+            own = self._named_class() or (text.startswith("\\", self._at) and self._set(in_class=True))
+            if own:
                 characters = None
-                weight += _CLASS_WEIGHT
-                continue
-            escaped = text[self._at + 1 : self._at + 2] if text.startswith("\\", self._at) else ""
-            if escaped in {"p", "P"}:
-                self._unicode(in_class=True)
-                characters = None
-                weight += _UNICODE_WEIGHT
-                continue
-            if escaped and escaped in _PERL_CLASSES:
-                self._at += 2
-                characters = None
-                weight += _CLASS_WEIGHT
+                weight += own
                 continue
             low, high = self._range(start)
             weight += _CLASS_WEIGHT
@@ -473,21 +415,21 @@ class _Reader(Stack):
         if is_one or (not negative and characters is not None and _are_cases(characters)):
             self._literal(fold=not is_one or (self._fold and _is_cased(*(characters or {0}))))
         else:
-            self._push(Node(CLASS, weight=max(weight, 1)))
+            self._push(Node(CLASS, weight=weight))
 
-    def _named_class(self) -> bool:
-        """`[:alpha:]`, within brackets."""
+    def _named_class(self) -> int:
+        """`[:alpha:]`, within brackets: the weight; 0 for anything else."""
         text, start = self._text, self._at
         if not self._ends_of_names or not text.startswith("[:", start) or len(text) - start < 3:  # noqa: PLR2004 - `[:]`
-            return False
+            return 0
         end = text.find(":]", start + 2)
         if end < 0:
             self._ends_of_names = False
-            return False
+            return 0
         if text[start + 2 : end].removeprefix("^") not in _POSIX:
             self._fail(_RANGE, start, end + 2)
         self._at = end + 2
-        return True
+        return _CLASS_WEIGHT
 
     def _range(self, class_at: int) -> tuple[int, int]:
         text, start = self._text, self._at
@@ -507,6 +449,14 @@ class _Reader(Stack):
             return self._character()
         self._at += 1
         return ord(text[self._at - 1])
+
+
+def _is_class(node: Node) -> bool:
+    return node.kind == CLASS or (node.kind == LITERAL and node.size == 1)
+
+
+def _count(digits: str) -> int:
+    return MAX_REPEAT + 1 if len(digits) >= _TOO_MANY_DIGITS else int(digits)
 
 
 def _is_cased(code: int) -> bool:

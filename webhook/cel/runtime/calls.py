@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import CostFunction
+from webhook.cel.costs import CostFunction
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
@@ -37,7 +37,7 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
     if function in PATTERN_AT and type(writer.constant_of(node.arguments[PATTERN_AT[function]])) is str:
         function = PLANNED
     overloads = overloads_of(node, writer.scope)
-    cost = charge(overloads, writer.scope.call_costs.get(node.function))
+    cost = charge(node.function, overloads, writer.scope)
 
     def make() -> Operand:
         *first, last = arguments

@@ -70,7 +70,7 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.insert_entry, folds.insert_map),
-    *(logic.among, logic.member, logic.not_bool, logic.same, logic.same_by_name, logic.undecided, stopped),
+    *(logic.among, logic.member, logic.not_bool, logic.same, logic.undecided, stopped),
 )
 BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in _NAMED},

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import CallCost, CostFunction
+from webhook.cel.costs import CostFunction
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
@@ -203,20 +203,12 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     return binary if arity == 2 else other  # noqa: PLR2004 - the most frequent arities
 
 
-def charge(overloads: Sequence[Overload], by_name: CallCost | None) -> int | CostFunction:
-    """The cost of a call; with several possible overloads, cel-go counts 1."""
-    own: int | CostFunction = overloads[0].cost if len(overloads) == 1 else 1
-    if by_name is None or not overloads:
-        return own
-    id_ = overloads[0].id if len(overloads) == 1 else ""
-
-    def cost(arguments: Sequence[Value], result: Value) -> int:
-        named = by_name(id_, arguments, result)
-        if named is not None:
-            return named
-        return own if isinstance(own, int) else own(arguments, result)
-
-    return cost
+def charge(function: str, overloads: Sequence[Overload], scope: Scope) -> int | CostFunction:
+    """The cost of a call; with several possible overloads, cel-go counts 1, unless the environment sets another."""
+    if not overloads:
+        return 1
+    only, known = overloads[0] if len(overloads) == 1 else None, scope.call_costs
+    return (only and known.get(only.id)) or known.get(function) or (only.cost if only else 1)
 
 
 def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:

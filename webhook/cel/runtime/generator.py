@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from webhook.cel.cost.calls import CostFunction
 from webhook.cel.runtime import folds
 from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
 from webhook.cel.runtime.calls import emit_call, emit_choice
 from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
-from webhook.cel.runtime.dispatch import charge, overloads_of
 from webhook.cel.runtime.logic import (
     emit_equality,
     emit_membership,
@@ -25,7 +23,6 @@ from webhook.cel.runtime.logic import (
     emit_negation,
     emit_terms,
 )
-from webhook.cel.runtime.operators import logical_not
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
@@ -223,9 +220,7 @@ class Generator(Writer):
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
             return emit_choice(self, node)
         if function == "!_":
-            overloads = overloads_of(node, self.scope)
-            if overloads and overloads[0].implementation is logical_not and self._charge(node) == 1:
-                return self._negation(node.arguments[0])
+            return self._negation(node.arguments[0])
         return emit_call(self, node, caught=caught)
 
     def _negation(self, argument: Expression) -> Operand:
@@ -233,9 +228,6 @@ class Generator(Writer):
             self.spend(1)
             return emit_presence(self, self._chain(argument.operand), argument.field, negated=True)
         return emit_negation(self, argument)
-
-    def _charge(self, node: ast.Call) -> int | CostFunction:
-        return charge(overloads_of(node, self.scope), self.scope.call_costs.get(node.function))
 
     def _unqualify(self, node: ast.Call) -> None:
         """Without a checker, `sets.contains(…)` still differs from a call on `sets`."""
@@ -281,7 +273,7 @@ class Generator(Writer):
                 operand = emit_membership_of_constants(self, node.arguments[0], container)
                 if operand is not None:
                     return operand
-        return emit_membership(self, node, self._charge(node))
+        return emit_membership(self, node)
 
     # -- aggregates
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.cost.calls import CallCost, CostFunction, of_argument, traversal
+from webhook.cel.costs import traversal
 from webhook.cel.errors import EvaluationError, crash
+from webhook.cel.runtime.constants import is_in_list
 from webhook.cel.runtime.equality import Comparison
 from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import contains, equal, no_such_overload
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
 
-_DIRECT: Final = frozenset({str, int, bool})
-"""Classes whose values are compared in the source itself."""
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}
@@ -93,10 +92,6 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     result = writer.name()
     arguments = f"meter, left, mark, {first.text}, {second.text}, {negated}"
     fails = first.fails or second.fails or not (negated or first.cls in _ANSWERING)
-    by_name = writer.scope.call_costs.get(node.function)
-    if by_name is not None:
-        writer.line(f"left, mark, {result} = same_by_name({arguments}, {writer.given(by_name)})")
-        return writer.settled(Operand(result, bool, fails))
     writer.settle()
     if {first.cls, second.cls} <= {str, None}:
         unknown = [each.text for each in (first, second) if each.cls is None or each.fails]
@@ -111,23 +106,17 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     return writer.settled(Operand(result, bool, fails))
 
 
-def emit_membership(writer: Writer, node: ast.Call, cost: int | CostFunction) -> Operand:
-    """Writes `a in b`."""
+def emit_membership(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a in b`, which costs the length of a list, if the checker found one."""
     first, second = (writer.emit(each) for each in node.arguments)
     item, container = first.text, second.text
-    result = writer.name()
+    result, is_list = writer.name(), is_in_list(node)
     writer.settle()
-    slow = f"left, mark, {result} = member(meter, left, mark, {item}, {container}, {{}})"
-    if isinstance(cost, int):
-        writer.line(f"if type({item}) is str and type({container}) in CONTAINERS: {result} = {item} in {container}")
-        writer.line(f"else: {slow.format(None)}")
-        writer.spend(cost)
-    elif cost is of_argument(1, 1):
-        is_plain = f"type({item}) is str and type({container}) is list"
-        writer.line(f"if {is_plain}: left -= len({container}); {result} = {item} in {container}")
-        writer.line(f"else: {slow.format(writer.given(cost))}")
-    else:
-        writer.line(slow.format(writer.given(cost)))
+    is_plain = f"type({item}) is str and type({container}) {'is list' if is_list else 'in CONTAINERS'}"
+    paid = f"left -= len({container}); " if is_list else ""
+    writer.line(f"if {is_plain}: {paid}{result} = {item} in {container}")
+    writer.line(f"else: left, mark, {result} = member(meter, left, mark, {item}, {container}, {is_list})")
+    writer.spend(0 if is_list else 1)
     writer.look()
     return Operand(result, bool)
 
@@ -180,18 +169,7 @@ def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negate
     return left, comparison.mark, result
 
 
-def same_by_name(
-    meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool, by_name: CallCost
-) -> tuple[int, int, Value]:
-    """Like `same`, where the environment sets the cost."""
-    _, mark, result = same(meter, left, mark, first, second, negated)
-    cost = by_name("not_equals" if negated else "equals", (first, second), result)
-    return left - (_comparison_cost(first, second, negated=negated) if cost is None else cost), mark, result
-
-
-def member(
-    meter: Meter, left: int, mark: int, item: Value, container: Value, cost: CostFunction | None
-) -> tuple[int, int, Value]:
+def member(meter: Meter, left: int, mark: int, item: Value, container: Value, is_list: bool) -> tuple[int, int, Value]:
     """`item in container` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
     result: Value = item if type(item) is EvaluationError else container
     if type(result) is not EvaluationError:
@@ -201,7 +179,7 @@ def member(
         except EvaluationError:
             result = caught()
         mark = comparison.mark
-    return left - (cost((item, container), result) if cost else 0), mark, result
+    return left - (size_of(container) if is_list else 0), mark, result
 
 
 def among(item: Value, container: list[Value]) -> Value:

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError, current
-from webhook.cel.cost.calls import UNLIMITED
+from webhook.cel.costs import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.limits import MAX_BYTES
 

@@ -32,7 +32,7 @@ from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Session, convert
 from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, WARN, Mutation
+from webhook.policy.manifest.model import DENY, MUTATING, WARN, Stated
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
@@ -234,11 +234,11 @@ class _Mutator:
             return
         met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            failed = policy.condition(met.failed)
-            self._failed(invocation.failed(met.error, path=failed, fault=met.fault, refuses=True))
+            self._failed(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
-        for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+        for program in programs.mutations:
+            mutation = program.stated
             if obj is None:
                 break
             bindings = bindings | {"object": self._as_decoded(obj)}
@@ -283,7 +283,7 @@ class _Mutator:
                 f"converting ({kind.version}.{kind.kind}) to ({sent.version}.{sent.kind}): unknown conversion"
             )
 
-    def _record(self, error: Exception, invocation: Invocation, mutation: Mutation) -> None:
+    def _record(self, error: Exception, invocation: Invocation, mutation: Stated) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
         fault = error.fault if isinstance(error, MutationError) else None
@@ -310,7 +310,7 @@ def _key(invocation: Invocation) -> Key:
 
 
 def _changed(
-    obj: JSONObject, mutation: Mutation, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
+    obj: JSONObject, mutation: Stated, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
 ) -> JSONObject:
     """Return an object with a mutation applied.
 
@@ -325,7 +325,7 @@ def _changed(
     try:
         if current().is_offline:  # a review has a deadline
             current().spend(_STEPS * _size_of(obj))
-        if mutation.patch_type == "JSONPatch":
+        if mutation.name == "JSONPatch":
             # draguard itself does not panic, so that the webhook does what later releases do.
             panics = current().is_offline and policies.release < _OBJECTS_IN_LISTS_SINCE
             operations = [_operation(each, natives, panics=panics) for each in value]

@@ -138,7 +138,7 @@ class Evaluation:
             value = compiled.program.evaluate(self._bindings, meter=meter)
             outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
-            text = f"expression '{expression.text}' resulted in error: {error}"
+            text = f"expression '{expression.stated.text}' resulted in error: {error}"
             outcome = EvaluationResult(error=text, fault=_fault(error))
         if meter.cost > self._limit:
             raise OutOfBudgetError

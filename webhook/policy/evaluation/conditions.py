@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.environments import MATCH_CONDITIONS_LIMIT
 from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError, resource_value
 from webhook.policy.evaluation.verdict import Fault
-from webhook.problem import aggregate
+from webhook.problem import Path, aggregate
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class MatchResult(NamedTuple):
     """Whether the conditions hold, or the error that leaves this undecided.
 
     Args:
-        failed: The first condition that failed.
+        failed: The path of the first condition that failed.
         fault: Why the last did.
     """
 
     holds: bool
     error: str = ""
-    failed: int | None = None
+    failed: Path | None = None
     fault: Fault | None = None
 
 
@@ -54,7 +54,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     fault: Fault | None = None
-    failed: int | None = None
+    failed: Path | None = None
     refused = False
     try:
         for index, condition in enumerate(programs.conditions):
@@ -64,7 +64,7 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
             if outcome.error:
                 errors.append(outcome.error)
                 fault = outcome.fault
-                failed = index if failed is None else failed
+                failed = failed or condition.stated.path
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
         return MatchResult(holds=False, error=str(error))

@@ -51,8 +51,8 @@ class Hook:
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
         """Return the policy's decisions if all its validations hold."""
-        paths = (validation.path / "expression" for validation in self.policy.validations)
-        return tuple(Decision(self.policy, binding, denied=False, path=path, params=params) for path in paths)
+        stated = (validation.expression for validation in self.policy.validations)
+        return tuple(Decision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated)
 
 
 class Invocation(NamedTuple):

@@ -115,8 +115,8 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
-        failed = policy.condition(met.failed)
-        return _NOTHING if policy.fails_open else _Result([invocation.failed(met.error, path=failed, fault=met.fault)])
+        failed = invocation.failed(met.error, path=met.failed, fault=met.fault)
+        return _NOTHING if policy.fails_open else _Result([failed])
     if not met.holds:
         return _NOTHING
     try:
@@ -146,7 +146,7 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
     except OutOfBudgetError as error:
         unsaid = f"failed messageExpression: {error}"
         return [
-            invocation.failed(outcome.error or unsaid, path=validation.path / "expression", fault=outcome.fault)
+            invocation.failed(outcome.error or unsaid, path=validation.expression.path, fault=outcome.fault)
             for outcome, validation in zip(outcomes, policy.validations, strict=True)
         ]
     return [
@@ -158,7 +158,7 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
 def _decision(
     invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
 ) -> Decision:
-    path = validation.path / "expression"
+    text, path, _ = validation.expression
     if outcome.error:
         return invocation.failed(outcome.error, path=path, fault=outcome.fault)
     if outcome.value is True:
@@ -168,7 +168,7 @@ def _decision(
         message, unused = ("", expression.error) if expression.error else usable_message(expression.value)
     return invocation.decision(
         denied=True,
-        message=message or validation.message.strip(GO_SPACE) or _NO_MESSAGE + validation.expression.strip(GO_SPACE),
+        message=message or validation.message.strip(GO_SPACE) or _NO_MESSAGE + text.strip(GO_SPACE),
         reason=validation.reason,
         path=path,
         unused_message=unused,
@@ -195,7 +195,7 @@ def _annotations(
     evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []
     errors: list[Decision] = []
-    for annotation, expression in zip(policy.annotations, programs.annotations, strict=True):
+    for expression in programs.annotations:
         outcome = evaluation.evaluate(expression)
         if outcome.error and not policy.fails_open:
             decision = Decision(
@@ -205,10 +205,10 @@ def _annotations(
                 is_error=True,
                 message=outcome.error,
                 fault=outcome.fault,
-                path=annotation.path,
+                path=expression.stated.path,
                 refuses=True,
             )
             errors.append(decision)
         elif isinstance(outcome.value, str) and (value := outcome.value.strip(GO_SPACE)):
-            found.append((annotation.name, value))
+            found.append((expression.stated.name, value))
     return found, errors

@@ -23,10 +23,6 @@ from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32, errors name the wrong type."""
-PATCH_RESULTS: Final = {
-    "ApplyConfiguration": types.struct("Object"),
-    "JSONPatch": types.list_of(types.struct("JSONPatch")),
-}
 
 
 class Scope(NamedTuple):
@@ -130,6 +126,31 @@ def _go_name(type_: Type) -> str:
     return f"{type_.name}({', '.join(map(_go_name, type_.parameters))})"
 
 
+class Role(NamedTuple):
+    """A place of expressions in a policy.
+
+    Args:
+        wanted: The types that they may evaluate to; any type if there are none.
+        is_composed: Whether they may use the policy's variables.
+        is_stripped: Whether the API server compiles them without the space around them.
+    """
+
+    wanted: tuple[Type, ...] = ()
+    is_composed: bool = True
+    is_stripped: bool = False
+    authorizer: bool = True
+
+
+CONDITION: Final = Role((types.BOOL,), is_composed=False, is_stripped=True)
+VALIDATION: Final = Role((types.BOOL,))
+MESSAGE: Final = Role((types.STRING,), authorizer=False)
+ANNOTATION: Final = Role((types.STRING, types.NULL), is_stripped=True)
+MUTATIONS: Final = {
+    "ApplyConfiguration": Role((types.struct("Object"),), is_stripped=True),
+    "JSONPatch": Role((types.list_of(types.struct("JSONPatch")),), is_stripped=True),
+}
+
+
 class Compiler:
     """Compiles the expressions of one policy in their order, within one budget, and reports their errors.
 
@@ -143,13 +164,16 @@ class Compiler:
         self._plain = Scope(release, params)
         self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
 
-    def _compile(self, text: str, scope: Scope, *wanted: Type) -> CompiledExpression | Failure:
+    def _compile(self, text: str, scope: Scope, wanted: tuple[Type, ...] = ()) -> CompiledExpression | Failure:
         with limited(self._budget):
             return compile_expression(text, scope, *wanted)
 
-    def condition(self, text: str) -> CompiledExpression | Failure:
-        """Compile a match condition."""
-        return self._compile(text, self._plain, types.BOOL)
+    def compile(self, role: Role, text: str) -> CompiledExpression | Failure:
+        """Compile an expression."""
+        scope = self._scope if role.is_composed else self._plain
+        if not role.authorizer:
+            scope = scope._replace(authorizer=False)
+        return self._compile(text.strip(GO_SPACE) if role.is_stripped else text, scope, role.wanted)
 
     def variable(self, name: str, text: str) -> CompiledExpression | Failure:
         """Compile a variable; later variables may use it."""
@@ -161,26 +185,13 @@ class Compiler:
         self._scope = scope._replace(variables=tuple(declared.items()))
         return compiled
 
-    def validation(self, text: str) -> CompiledExpression | Failure:
-        """Compile the expression of a validation."""
-        return self._compile(text, self._scope, types.BOOL)
-
-    def message(self, text: str) -> CompiledExpression | Failure:
-        """Compile a messageExpression, which cannot use the authorizer."""
-        return self._compile(text, self._scope._replace(authorizer=False), types.STRING)
-
-    def annotation(self, text: str) -> CompiledExpression | Failure:
-        """Compile the value of an audit annotation."""
-        return self._compile(text, self._scope, types.STRING, types.NULL)
-
-    def mutation(self, patch_type: str, text: str) -> CompiledExpression | Failure:
-        """Compile a mutation: an ApplyConfiguration or a JSONPatch."""
-        return self._compile(text, self._scope, PATCH_RESULTS[patch_type])
+    def complaints(self, role: Role, path: Path, stated: str) -> Iterator[Problem]:
+        """Compile an expression, and report it if it cannot be evaluated."""
+        shown = stated.strip(GO_SPACE) if role.is_stripped and role is not ANNOTATION else stated
+        yield from complaints(self.compile(role, stated), path, shown, stated if role.is_stripped else "")
 
 
-def complaints(
-    result: CompiledExpression | Failure, path: Path, text: str, stated: str | None = None
-) -> Iterator[Problem]:
+def complaints(result: CompiledExpression | Failure, path: Path, text: str, stated: str = "") -> Iterator[Problem]:
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
@@ -192,7 +203,7 @@ def complaints(
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
-        before = 0 if stated is None else len(stated) - len(stated.lstrip(GO_SPACE))
+        before = len(stated) - len(stated.lstrip(GO_SPACE))
         issues = tuple(
             each._replace(offset=each.offset + before) if each.offset >= 0 else each for each in result.issues
         )

@@ -20,6 +20,9 @@ WARN: Final = "Warn"
 AUDIT: Final = "Audit"
 """The actions if a policy denies something (admissionregistration/v1, ValidationAction)."""
 
+PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+"""The field of a mutation for each patchType."""
+
 _PAIRS: Final = 1_000
 """The most groups and resources to look up at once; requests are matched with the rules of more one by one."""
 
@@ -71,30 +74,25 @@ class MatchResources(NamedTuple):
         return self.objects.is_empty and not any(rule.names for rule in (*self.rules, *self.exclude))
 
 
-class Named(NamedTuple):
-    """An expression with a name and a path: a match condition, a variable or an audit annotation."""
+class Stated(NamedTuple):
+    """An expression as a policy states it.
 
-    name: str
-    expression: str
+    Args:
+        name: That of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
+    """
+
+    text: str
     path: Path
+    name: str = ""
 
 
 class Validation(NamedTuple):
     """A condition on an object."""
 
-    expression: str
+    expression: Stated
     message: str
-    message_expression: str
+    message_expression: Stated | None
     reason: str
-    path: Path
-
-
-class Mutation(NamedTuple):
-    """One change: an ApplyConfiguration or a JSONPatch."""
-
-    patch_type: str
-    expression: str
-    path: Path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,17 +112,19 @@ class Policy:
     fails_open: bool
     match: MatchResources
     param_kind: Kind | None
-    conditions: tuple[Named, ...]
-    variables: tuple[Named, ...]
+    conditions: tuple[Stated, ...]
+    variables: tuple[Stated, ...]
     validations: tuple[Validation, ...] = ()
-    annotations: tuple[Named, ...] = ()
-    mutations: tuple[Mutation, ...] = ()
+    annotations: tuple[Stated, ...] = ()
+    mutations: tuple[Stated, ...] = ()
     reinvoked: bool = False
     strongest: str = DENY
 
-    def condition(self, index: int | None) -> Path | None:
-        """Return the path of a match condition; None for none of them."""
-        return None if index is None else self.conditions[index].path
+    @property
+    def of_validations(self) -> list[Stated]:
+        """The expressions of validations and of their messages."""
+        pairs = ((each.expression, each.message_expression) for each in self.validations)
+        return [each for pair in pairs for each in pair if each]
 
 
 class ParamRef(NamedTuple):
@@ -167,19 +167,10 @@ def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
         fails_open=spec.get("failurePolicy") == IGNORE,
         match=_match_of(spec["matchConstraints"]),
         param_kind=kind_of(param_kind["apiVersion"], param_kind["kind"]) if param_kind else None,
-        conditions=_named(spec, "matchConditions"),
-        variables=_named(spec, "variables"),
-        validations=tuple(
-            Validation(
-                each["expression"],
-                each.get("message") or "",
-                each.get("messageExpression") or "",
-                each.get("reason") or "Invalid",
-                path,
-            )
-            for each, path in _each(spec, "validations")
-        ),
-        annotations=_named(spec, "auditAnnotations", "key", "valueExpression"),
+        conditions=_stated(spec, "matchConditions"),
+        variables=_stated(spec, "variables"),
+        validations=tuple(_validation_of(each, path) for each, path in _each(spec, "validations")),
+        annotations=_stated(spec, "auditAnnotations", "key", "valueExpression"),
         mutations=tuple(_mutation_of(each, path) for each, path in _each(spec, "mutations")),
         reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
         strongest=strongest,
@@ -193,9 +184,19 @@ def name_of(obj: JSONObject) -> str:
     return name
 
 
-def _mutation_of(each: JSONObject, path: Path) -> Mutation:
-    field = "jsonPatch" if each["patchType"] == "JSONPatch" else "applyConfiguration"
-    return Mutation(each["patchType"], each[field]["expression"], path / field / "expression")
+def _validation_of(each: JSONObject, path: Path) -> Validation:
+    message = each.get("messageExpression") or ""
+    return Validation(
+        Stated(each["expression"], path / "expression"),
+        each.get("message") or "",
+        Stated(message, path / "messageExpression") if message else None,
+        each.get("reason") or "Invalid",
+    )
+
+
+def _mutation_of(each: JSONObject, path: Path) -> Stated:
+    field = PATCHES[each["patchType"]]
+    return Stated(each[field]["expression"], path / field / "expression", each["patchType"])
 
 
 def binding_of(obj: JSONObject, manifest: Any) -> Binding:
@@ -225,10 +226,10 @@ def _each(spec: Mapping[str, Any], field: str) -> list[tuple[JSONObject, Path]]:
     return [(each or {}, path / index) for index, each in enumerate(spec.get(field) or ())]
 
 
-def _named(
+def _stated(
     spec: Mapping[str, Any], field: str, name: str = "name", expression: str = "expression"
-) -> tuple[Named, ...]:
-    return tuple(Named(each[name], each[expression], path / expression) for each, path in _each(spec, field))
+) -> tuple[Stated, ...]:
+    return tuple(Stated(each[expression], path / expression, each[name]) for each, path in _each(spec, field))
 
 
 def _match_of(match: Mapping[str, Any]) -> MatchResources:

@@ -15,13 +15,22 @@ from webhook.api.core.meta import PlainObject, created_name
 from webhook.cel.syntax.grammar import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
 from webhook.patterns import Pattern
-from webhook.policy.manifest.expressions import Compiler, complaints
+from webhook.policy.manifest.expressions import (
+    ANNOTATION,
+    CONDITION,
+    MESSAGE,
+    MUTATIONS,
+    VALIDATION,
+    Compiler,
+    complaints,
+)
 from webhook.policy.manifest.matchresources import (
     MatchConstraints,
     MatchResources,
     MutatingMatchConstraints,
     MutatingMatchResources,
 )
+from webhook.policy.manifest.model import PATCHES
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
 from webhook.schema import IN_PLACE, Anything, Array, Nested, Struct, Text, View, check
 
@@ -103,12 +112,10 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS, spec.release)
     seen = set()
     for condition in conditions:
-        expression = condition.expression.strip(GO_SPACE)
-        if not expression:
+        if not condition.expression.strip(GO_SPACE):
             yield required(condition / "expression")
         else:
-            result, path_of_it = compiler.condition(expression), condition / "expression"
-            yield from complaints(result, path_of_it, expression, condition.expression)
+            yield from compiler.complaints(CONDITION, condition / "expression", condition.expression)
         if not condition.name:
             yield required(condition / "name")
             continue
@@ -205,13 +212,12 @@ def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
     if not validation.expression.strip(GO_SPACE):
         yield required(validation / "expression", "expression is not specified")
     else:
-        result = compiler.validation(validation.expression)
-        yield from complaints(result, validation / "expression", validation.expression)
+        yield from compiler.complaints(VALIDATION, validation / "expression", validation.expression)
     text = validation.messageExpression or ""
     if text and not text.strip(GO_SPACE):
         yield invalid(validation / "messageExpression", text, "must be non-empty if specified")
     elif text:
-        yield from complaints(compiler.message(text), validation / "messageExpression", text)
+        yield from compiler.complaints(MESSAGE, validation / "messageExpression", text)
     path, message = validation / "message", validation.message
     if message and not message.strip(GO_SPACE):
         yield invalid(path, message, f"{'' if short else 'message '}must be non-empty if specified")
@@ -236,15 +242,13 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
     elif len(expression.encode(errors="replace")) > MAX_VALUE_EXPRESSION_BYTES:
         yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION_BYTES} bytes in length")
     else:
-        yield from complaints(compiler.annotation(expression), path, stated, stated)
+        yield from compiler.complaints(ANNOTATION, path, stated)
 
 
 # MutatingAdmissionPolicy
 
 
 REINVOCATIONS: Final = ("IfNeeded", "Never")
-_PATCH_FIELDS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-"""The field of each type of patch."""
 
 
 class ApplyConfiguration(Struct):
@@ -306,19 +310,18 @@ def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
     if not kind:
         yield required(mutation / "patchType")
         return
-    if kind not in _PATCH_FIELDS:
-        yield not_supported(mutation / "patchType", kind, tuple(_PATCH_FIELDS), mutation.release)
+    if kind not in PATCHES:
+        yield not_supported(mutation / "patchType", kind, tuple(PATCHES), mutation.release)
         return
-    field = _PATCH_FIELDS[kind]
+    field = PATCHES[kind]
     patch: View = getattr(mutation, field)
     if not patch:
         yield required(mutation / field, f"must be specified when patchType is {kind}")
     elif not patch.expression.strip(GO_SPACE):
         yield required(patch / "expression")
     else:
-        text = patch.expression.strip(GO_SPACE)
-        yield from complaints(compiler.mutation(kind, text), patch / "expression", text, patch.expression)
-    for other in _PATCH_FIELDS.values():
+        yield from compiler.complaints(MUTATIONS[kind], patch / "expression", patch.expression)
+    for other in PATCHES.values():
         if other != field and other in mutation:
             yield invalid(mutation / other, f"{{{other}}}", f"must not be specified when patchType is {kind}")
 

@@ -7,18 +7,26 @@ from contextlib import suppress
 from itertools import chain
 
 from webhook.cel import CelError
-from webhook.escapes import GO_SPACE
-from webhook.policy.manifest.expressions import CompiledExpression, Compiler, Failure
-from webhook.policy.manifest.model import MUTATING, Policy
-from webhook.problem import Path
+from webhook.policy.manifest.expressions import (
+    ANNOTATION,
+    CONDITION,
+    MESSAGE,
+    MUTATIONS,
+    VALIDATION,
+    CompiledExpression,
+    Compiler,
+    Failure,
+    Role,
+)
+from webhook.policy.manifest.model import MUTATING, Policy, Stated
 from webhook.records import NamedTuple
 from webhook.release import Release
 
 
 class NamedExpression(NamedTuple):
-    """An expression as text and compiled."""
+    """An expression as the policy states it, and compiled."""
 
-    text: str
+    stated: Stated
     compiled: CompiledExpression | Failure
 
 
@@ -44,6 +52,11 @@ class Programs(NamedTuple):
         return self.variables.values(), self.validations, self.messages, self.annotations, self.mutations
 
     @property
+    def without_messages(self) -> Iterator[NamedExpression]:
+        """All expressions, but those of messages."""
+        return chain(self.conditions, self.variables.values(), self.validations, self.annotations, self.mutations)
+
+    @property
     def uses(self) -> frozenset[str]:
         """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         return _names(chain(*self._others)) | (_names(self.conditions) - {"namespaceObject"})
@@ -62,41 +75,18 @@ def compile_policy(policy: Policy, release: Release) -> Programs:
     """Compile a policy's expressions."""
     mutating = policy.kind == MUTATING
     compiler = Compiler(release, params=policy.param_kind is not None, composed=mutating, patches=mutating)
-    conditions = tuple(
-        NamedExpression(each.expression, compiler.condition(each.expression.strip(GO_SPACE)))
-        for each in policy.conditions
-    )
-    variables = {
-        each.name: NamedExpression(each.expression, compiler.variable(each.name, each.expression))
-        for each in policy.variables
-    }
+
+    def compiled(stated: Stated, role: Role) -> NamedExpression:
+        return NamedExpression(stated, compiler.compile(role, stated.text))
+
+    messages = (each.message_expression for each in policy.validations)
     return Programs(
-        conditions=conditions,
-        variables=variables,
-        validations=tuple(
-            NamedExpression(each.expression, compiler.validation(each.expression)) for each in policy.validations
-        ),
-        messages=tuple(
-            NamedExpression(each.message_expression, compiler.message(each.message_expression))
-            if each.message_expression
-            else None
-            for each in policy.validations
-        ),
-        annotations=tuple(
-            NamedExpression(each.expression, compiler.annotation(each.expression.strip(GO_SPACE)))
-            for each in policy.annotations
-        ),
-        mutations=tuple(
-            NamedExpression(each.expression, compiler.mutation(each.patch_type, each.expression.strip(GO_SPACE)))
-            for each in policy.mutations
-        ),
+        conditions=tuple(compiled(each, CONDITION) for each in policy.conditions),
+        variables={
+            each.name: NamedExpression(each, compiler.variable(each.name, each.text)) for each in policy.variables
+        },
+        validations=tuple(compiled(each.expression, VALIDATION) for each in policy.validations),
+        messages=tuple(each and compiled(each, MESSAGE) for each in messages),
+        annotations=tuple(compiled(each, ANNOTATION) for each in policy.annotations),
+        mutations=tuple(compiled(each, MUTATIONS[each.name]) for each in policy.mutations),
     )
-
-
-def with_paths(policy: Policy, programs: Programs) -> Iterator[tuple[Path, NamedExpression]]:
-    """Yield a policy's expressions with their paths, without those of messages."""
-    yield from zip((each.path for each in policy.conditions), programs.conditions, strict=True)
-    yield from zip((each.path for each in policy.variables), programs.variables.values(), strict=True)
-    yield from zip((each.path / "expression" for each in policy.validations), programs.validations, strict=True)
-    yield from zip((each.path for each in policy.annotations), programs.annotations, strict=True)
-    yield from zip((each.path for each in policy.mutations), programs.mutations, strict=True)

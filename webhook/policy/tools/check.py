@@ -35,7 +35,7 @@ from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Policy, Rule, policy_of
-from webhook.policy.manifest.programs import Programs, compile_policy, with_paths
+from webhook.policy.manifest.programs import Programs, compile_policy
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -104,10 +104,10 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
         return set(map(_FIELDS[field], matched))
 
     aliases = _aliases(programs)
-    for path, expression in with_paths(policy, programs):
+    for expression in programs.without_messages:
         if not isinstance(expression.compiled, CompiledExpression):
             continue
-        before = expression.text.index(expression.compiled.checked.text)
+        before = expression.stated.text.index(expression.compiled.checked.text)
         for field, constant in _compared(expression.compiled.checked.root, aliases):
             values = values_of(field)
             if None not in values and constant.value not in values:
@@ -116,7 +116,7 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
                 only = ", ".join(map(quoted, known[:_LISTED])) + more
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                yield warning("impossible-value", path, message, hint, before + constant.offset)
+                yield warning("impossible-value", expression.stated.path, message, hint, before + constant.offset)
 
 
 def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
@@ -224,16 +224,17 @@ class _LiteralFault(NamedTuple):
 def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
     """Find constants in a policy's mutations that fail for every kind that it matches."""
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
-    for mutation, program in zip(policy.mutations, programs.mutations, strict=True):
+    for program in programs.mutations:
         if not isinstance(program.compiled, CompiledExpression):
             continue
         nodes = within(program.compiled.checked.root)
         structs = [each for each in nodes if isinstance(each, StructExpression)]
         found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
-        before = len(mutation.expression) - len(mutation.expression.lstrip(GO_SPACE))
+        text, path, _ = program.stated
+        before = len(text) - len(text.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
-                yield warning(fault.rule, mutation.path, fault.text, fault.hint, before + fault.offset)
+                yield warning(fault.rule, path, fault.text, fault.hint, before + fault.offset)
 
 
 def _faults(structs: Iterable[StructExpression], schema: Structure | None) -> Iterator[_LiteralFault]:
@@ -555,22 +556,22 @@ def _is_apart(error: PolicyFinding) -> bool:
 
 def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
     """Find conditions and validations with the same result for every object."""
-    for condition, expression in zip(policy.conditions, programs.conditions, strict=True):
-        value = _constant(expression.compiled)
+    for stated, compiled in programs.conditions:
+        value = _constant(compiled)
         if value is False:
-            yield warning("never-applies", condition.path, "the condition is always false: the policy never applies")
+            yield warning("never-applies", stated.path, "the condition is always false: the policy never applies")
         elif value is True:
-            yield warning("no-condition", condition.path, "the condition is always true: it can be left out")
-    for validation, expression in zip(policy.validations, programs.validations, strict=True):
-        if _constant(expression.compiled) is True:
-            path = validation.path / "expression"
-            yield warning("never-refuses", path, "the expression is always true: it never refuses anything")
-    for validation, message in zip(policy.validations, programs.messages, strict=True):
-        value = message and _constant(message.compiled)
-        if value is not None and (unused := usable_message(value)[1]):
-            path, instead = validation.path / "messageExpression", "message" if validation.message else "expression"
+            yield warning("no-condition", stated.path, "the condition is always true: it can be left out")
+    for stated, compiled in programs.validations:
+        if _constant(compiled) is True:
+            message = "the expression is always true: it never refuses anything"
+            yield warning("never-refuses", stated.path, message)
+    for validation, expression in zip(policy.validations, programs.messages, strict=True):
+        value = expression and _constant(expression.compiled)
+        if expression and value is not None and (unused := usable_message(value)[1]):
+            level, instead = (NOTE, "message") if validation.message else (WARNING, "expression")
             text = f"is never used, and the {instead} is shown instead: {unused}"
-            yield Problem(NOTE if validation.message else WARNING, "fails-on-valid", "", path, text)
+            yield Problem(level, "fails-on-valid", "", expression.stated.path, text)
 
 
 def _constant(compiled: object) -> object:
@@ -590,12 +591,8 @@ _REFERENCE: Final = re.compile(r"\bvariables\s*\.\s*(?:\?\s*)?([A-Za-z_][A-Za-z0
 
 def _unused(policy: Policy) -> Iterator[Problem]:
     """Find variables that no expression uses."""
-    texts = [
-        *(each.expression for each in (*policy.variables, *policy.annotations)),
-        *(each.expression for each in policy.mutations),
-        *(text for each in policy.validations for text in (each.expression, each.message_expression)),
-    ]
-    used = {name for text in texts for name in _REFERENCE.findall(text)}
+    stated = (*policy.variables, *policy.annotations, *policy.mutations, *policy.of_validations)
+    used = {name for each in stated for name in _REFERENCE.findall(each.text)}
     for variable in policy.variables:
         if variable.name not in used:
             message = f"variables.{variable.name} is not used by any expression"
@@ -603,7 +600,7 @@ def _unused(policy: Policy) -> Iterator[Problem]:
 
 
 def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
-    for path, expression in with_paths(policy, programs):
-        if isinstance(expression.compiled, CompiledExpression):
-            estimate = estimate_cost(expression.compiled.checked, expression.compiled.environment)
-            yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)
+    for stated, compiled in programs.without_messages:
+        if isinstance(compiled, CompiledExpression):
+            estimate = estimate_cost(compiled.checked, compiled.environment)
+            yield Cost(policy.name, stated.path, estimate.low, estimate.high, policy.kind)

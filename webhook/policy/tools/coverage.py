@@ -51,12 +51,9 @@ class Coverage:
     def covered(self) -> list[Covered]:
         """List all validations and mutations with their coverage."""
         paths = (
-            (policy, path)
+            (policy, stated.path)
             for policy in self._policies.policies
-            for path in (
-                *(each.path / "expression" for each in policy.validations),
-                *(each.path for each in policy.mutations),
-            )
+            for stated in (*(each.expression for each in policy.validations), *policy.mutations)
         )
         return [
             Covered(

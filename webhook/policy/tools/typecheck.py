@@ -25,7 +25,7 @@ from webhook.hints.policies import hint_of, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
 from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
-from webhook.policy.manifest.model import MUTATING, Policy, Rule
+from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -100,7 +100,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         [_Checked(kind, schema, params) for kind in each if (schema := kinds.schema_of(kind))]
         for each in (own, kinds_matched(policy, kinds))
     )
-    of_validations = {path for path, _ in _of_validations(policy)}
+    of_validations = {each.path for each in policy.of_validations}
     with limited(Budget(DOCUMENT, is_offline=True)):
         evaluated = _found(all_, policy, release, EVALUATED)
         stated = _found(checked, policy, release, _STATED) if of_validations else {}
@@ -129,7 +129,9 @@ def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]
 
     This concerns rules for any version, where no types are stated: such fields are taken for absent.
     """
-    words = frozenset(chain.from_iterable(_WORDS.findall(text) for _, text in _texts(policy)))
+    words = frozenset(
+        chain.from_iterable(_WORDS.findall(each.text) for each in (*policy.variables, *_expressions(policy)))
+    )
     matched = list(islice(_of_any_version(policy, kinds), MAX_KINDS))
     is_alone = not kinds_matched(policy, kinds)
     reported = set[Path]()
@@ -156,16 +158,18 @@ def _missing(
     Returns:
         For each, the kinds, with the field beside it that has one of that name; empty if there is none.
     """
-    params, texts = kinds.schema_of(policy.param_kind) if policy.param_kind else None, dict(_texts(policy))
+    params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
     checked = [_Checked(kind, schema, params) for kind in matched if (schema := kinds.schema_of(kind))]
     missing: dict[tuple[Path, int, str], dict[Kind, str]] = {}
     for each in checked:
-        for path, error, environment in _errors(each, policy, release, EVALUATED):
-            tested = _tested(environment.parse(texts[path]).root)
-            for issue in (issue for issue in error.issues if issue.code == UNDEFINED and issue.offset in tested):
+        for stated, error, environment in _errors(each, policy, release, EVALUATED):
+            if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
+                continue  # it may not be an expression at all
+            tested = _tested(environment.parse(stated.text).root)
+            for issue in (issue for issue in undefined if issue.offset in tested):
                 name, owner = issue.arguments
                 place = next(iter(parts_with(name, owner, environment)), "")
-                missing.setdefault((path, issue.offset, name), {})[each.kind] = place
+                missing.setdefault((stated.path, issue.offset, name), {})[each.kind] = place
     return missing
 
 
@@ -199,11 +203,11 @@ def _found(
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
     for each in checked:
-        for path, error, environment in _errors(each, policy, release, typing):
+        for stated, error, environment in _errors(each, policy, release, typing):
             of = each.kind.api_version, each.kind.kind
             issues = tuple(issue._replace(kind=of) for issue in error.issues)
             mistyped = _Mistyped(each.kind, str(error), hint_of(error, environment), issues)
-            found.setdefault(path, []).append(mistyped)
+            found.setdefault(stated.path, []).append(mistyped)
     return found
 
 
@@ -217,25 +221,25 @@ def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
 
 def _errors(
     checked: _Checked, policy: Policy, release: Release, typing: _Typing
-) -> Iterator[tuple[Path, CompileError, Environment]]:
+) -> Iterator[tuple[Stated, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
     typed = environment = _environment(checked, policy, release, typing)
     known: dict[str, Type] = {}
     for variable in policy.variables:
         type_: Type = types.DYN
         try:
-            type_ = environment.check(variable.expression).type
+            type_ = environment.check(variable.text).type
         except CompileError as error:
-            yield variable.path, error, environment
+            yield variable, error, environment
         except BudgetExceededError:
             pass  # compiling the policy reports this
         known[variable.name] = variable_type(type_)
         environment = with_variables(typed, dict(known))
-    for path, text in _expressions(policy):
+    for stated in _expressions(policy):
         try:
-            environment.check(text)
+            environment.check(stated.text)
         except CompileError as error:
-            yield path, error, environment
+            yield stated, error, environment
         except BudgetExceededError:
             pass  # as above
 
@@ -298,24 +302,9 @@ def _kinds_of(rule: Rule, names: Collection[str], kinds: Kinds) -> Iterator[Kind
     return (kind for _, _, _, kind in found if kinds.find(kind))
 
 
-def _of_validations(policy: Policy) -> Iterator[tuple[Path, str]]:
-    for validation in policy.validations:
-        yield validation.path / "expression", validation.expression
-        if validation.message_expression:
-            yield validation.path / "messageExpression", validation.message_expression
-
-
-def _expressions(policy: Policy) -> Iterator[tuple[Path, str]]:
-    yield from _of_validations(policy)
-    for named in (*policy.conditions, *policy.annotations):
-        yield named.path, named.expression
-    for mutation in policy.mutations:
-        yield mutation.path, mutation.expression
-
-
-def _texts(policy: Policy) -> Iterator[tuple[Path, str]]:
-    yield from _expressions(policy)
-    yield from ((each.path, each.expression) for each in policy.variables)
+def _expressions(policy: Policy) -> Iterator[Stated]:
+    """Yield the expressions of a policy, without those of variables."""
+    return chain(policy.of_validations, policy.conditions, policy.annotations, policy.mutations)
 
 
 def _environment(checked: _Checked, policy: Policy, release: Release, typing: _Typing) -> Environment:

@@ -11,11 +11,21 @@ from typing import Final
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, items, mapping, text
-from webhook.simulation.affinity import NODE_STATES, Taint, Tolerations, named_by, once_recovered, taint_of, wants
 from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes.change import Change, demanding, these
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.nodes import Demand, NodeState, amount_text
+from webhook.simulation.nodes import (
+    NODE_STATES,
+    Demand,
+    NodeState,
+    Taint,
+    Tolerations,
+    amount_text,
+    named_by,
+    once_recovered,
+    taint_of,
+    wants,
+)
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest

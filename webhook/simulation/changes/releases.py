@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -11,7 +11,7 @@ from webhook.objects import JSONObject, at, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes.change import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import COPY, holder, pods_of, used_by
+from webhook.simulation.holders import COPY, holder, used_by
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs
 from webhook.simulation.workloads import owners_of
@@ -47,51 +47,34 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
     held = {one["claim"]: one["devices"] for g in groups for request in g.requests for one in request["heldBy"]}
     nodes = {node for g in groups if g.resolvable for node in g.nodes}
     claims = cluster.inventory.all("ResourceClaim") if nodes else ()
-    on = dict.fromkeys(full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes))
-    for name, claim in islice(_releasable(cluster, (*own, *held), on, needs.pod), _RELEASED_MAX):
-        is_same, count = _is_of_same(cluster, claim, needs.pod), len(results_of(claim))
-        size = f" with {count} devices" if count > 1 else ""
-        by = ", by fewer replicas" if is_same else ""
-        what = f"once claim {name}{size} is released{used_by(holder(cluster, name, 0))}{by}"
-        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
-        yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
+    on = [full_name_of(each) for each in claims if not cluster.nodes_of(each).isdisjoint(nodes)]
+    yield from islice(_released(cluster, needs.pod, own, {**own, **held}, on), _RELEASED_MAX)
 
 
-def _releasable(
-    cluster: Cluster, wanted: Collection[str], on: Iterable[str], pod: JSONObject
-) -> Iterator[tuple[str, JSONObject]]:
-    """Return the claims with devices, but for those of copies of a pod.
+def _released(
+    cluster: Cluster, pod: JSONObject, own: Mapping[str, int], wanted: Collection[str], on: Iterable[str]
+) -> Iterator[Change]:
+    """Release claims with devices, but for those of copies of a pod, and of pods that are scheduled together with it.
 
     Args:
+        own: The places of the pod's own claims.
         wanted: The claims whose devices the pod wants; other pods of its workload would take them in its place.
         on: The claims of pods on nodes that lack room for it.
     """
+    owners, group = set(owners_of(pod)), at(pod, "spec", "schedulingGroup")
     for name in dict.fromkeys((*wanted, *on)):
-        claim = cluster.claim(name)
-        if (
-            claim is None
-            or not allocation_of(claim)
-            or _is_of_gang(cluster, claim, pod)
-            or holder(cluster, name, 0)["state"] == COPY
-        ):
+        claim, using = cluster.claim(name), holder(cluster, name, 0)
+        if claim is None or not allocation_of(claim) or using["state"] == COPY:
             continue
-        if name not in wanted or not _is_of_same(cluster, claim, pod):
-            yield name, claim
-
-
-def _is_of_same(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether another pod of the same workload uses a claim, which makes that pod again."""
-    owners, namespace = set(owners_of(pod)), namespace_of(claim)
-    pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
-    return any(not owners.isdisjoint(owners_of(each)) for each in pods)
-
-
-def _is_of_gang(cluster: Cluster, claim: JSONObject, pod: JSONObject) -> bool:
-    """Tell whether a pod uses a claim that is scheduled together with another, so that its release helps neither."""
-    group, namespace = at(pod, "spec", "schedulingGroup"), namespace_of(claim)
-    pods = (cluster.inventory.find("Pod", name, namespace) or {} for name in pods_of(claim))
-    return (
-        bool(group)
-        and namespace == namespace_of(pod)
-        and any(at(each, "spec", "schedulingGroup") == group for each in pods)
-    )
+        namespace = namespace_of(claim)
+        pods = [cluster.inventory.find("Pod", each, namespace) or {} for each in using["pods"]]
+        is_same = any(not owners.isdisjoint(owners_of(each)) for each in pods)
+        is_of_gang = bool(group) and any(at(each, "spec", "schedulingGroup") == group for each in pods)
+        if (is_same and name in wanted) or (is_of_gang and namespace == namespace_of(pod)):
+            continue
+        count = len(results_of(claim))
+        size = f" with {count} devices" if count > 1 else ""
+        by = ", by fewer replicas" if is_same else ""
+        what = f"once claim {name}{size} is released{used_by(using)}{by}"
+        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
+        yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)

@@ -1,1 +1,0 @@
-"""The cost of calls, as cel-go counts it: at run time, and estimated."""
