@@ -191,17 +191,20 @@ def _settled(spec: dict[str, Any], complete: Complete) -> dict[str, Any]:
 
 
 def _measured(value: Any, name: str, depth: int) -> Any:
+    """Return a value without nulls and empty lists, and with quantities in place of their texts."""
     if depth > _MAX_DEPTH:
         return None
     if isinstance(value, list):
         return [_measured(each, name, depth + 1) for each in value]
-    if isinstance(value, dict):
-        return {
-            key: _quantity(each) if name in _RESOURCES or key in _QUANTITIES else _measured(each, key, depth + 1)
-            for key, each in value.items()
-            if each is not None and each != []
-        }
-    return value
+    if not isinstance(value, dict):
+        return value
+    if name in _RESOURCES:
+        return {key: _quantity(each) for key, each in value.items()}
+    return {
+        key: _quantity(each) if key in _QUANTITIES else each if type(each) is str else _measured(each, key, depth + 1)
+        for key, each in value.items()
+        if each or (each is not None and type(each) is not list)
+    }
 
 
 def _quantity(value: Any) -> Any:
