@@ -21,7 +21,7 @@ def judged(expression: str, release: int, gates: frozenset[str] = ALL, *, stored
     selector = compile_selector(expression, Release(release), gates, stored=stored)
     if isinstance(selector, Refusal):
         return selector.detail.partition("\n")[0]
-    return TOO_COMPLEX if selector.is_too_complex else ""
+    return TOO_COMPLEX if (selector.max_cost or 0) > MAX_COST else ""
 
 
 @each_row("release", range(31, 37))

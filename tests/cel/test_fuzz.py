@@ -46,67 +46,19 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=10,
 )
+PLAIN_WORDS = r"""
+o p x a b 1 0u 1.5 'a' b'a' '' true false null int [] {} + - * / % < <= > >= == != && || ! ? : in ( ) [ ] { } , . .? [?
+.a .b has( .size() size( string( int( duration( timestamp( .matches( .format( .startsWith( .orValue(
+optional.of( .sort() .flatten() .split( .join( $ math.greatest( sets.contains( ''' " \ // é 😀 9223372036854775807 while
+""".split()  # noqa: SIM905 - a few lines in place of seventy
+OF_ONE = ("all", "exists", "map", "filter", "exists_one", "optMap", "sortBy")
+OF_TWO = ("all", "transformMap", "transformMapEntry")
 WORDS = st.sampled_from(
     [
-        *("o", "p", "x", "a", "b", "1", "0u", "1.5", "'a'", "b'a'", "''", "true", "false", "null", "int", "[]", "{}"),
-        *(
-            "+",
-            "-",
-            "*",
-            "/",
-            "%",
-            "<",
-            "<=",
-            ">",
-            ">=",
-            "==",
-            "!=",
-            "&&",
-            "||",
-            "!",
-            "?",
-            ":",
-            "in",
-            "(",
-            ")",
-            "[",
-            "]",
-        ),
-        *("{", "}", ",", ".", ".?", "[?", ".a", ".b", "has(", ".all(x, ", ".exists(x, ", ".map(x, ", ".filter(x, "),
-        *(
-            ".exists_one(x, ",
-            ".all(i, x, ",
-            ".transformMap(i, x, ",
-            ".transformMapEntry(i, x, ",
-            "cel.bind(x, ",
-            ".size()",
-        ),
-        *(
-            "size(",
-            "string(",
-            "int(",
-            "duration(",
-            "timestamp(",
-            ".matches(",
-            ".format(",
-            "'%s %d'",
-            ".startsWith(",
-            "\n",
-        ),
-        *(".orValue(", ".optMap(x, ", "optional.of(", ".sort()", ".sortBy(x, ", ".flatten()", ".split(", ".join(", "$"),
-        *(
-            "math.greatest(",
-            "sets.contains(",
-            "'''",
-            '"',
-            "\\",
-            "`a b`",
-            "//",
-            "é",
-            "😀",
-            "9223372036854775807",
-            "while",
-        ),
+        *PLAIN_WORDS,
+        *(f".{name}(x, " for name in OF_ONE),
+        *(f".{name}(i, x, " for name in OF_TWO),
+        *("cel.bind(x, ", "'%s %d'", "`a b`", "\n"),
     ]
 )
 

@@ -70,16 +70,10 @@ class Selector:
         """Its estimated cost; None where the release has no limit. Computed on first use: the scheduler needs none."""
         return None if self._estimate is None else self._estimate()
 
-    @property
-    def is_too_complex(self) -> bool:
-        """Whether it can cost more than a selector may."""
-        return self.max_cost is not None and self.max_cost > MAX_COST
-
 
 _ENTRY: Final = 400
-"""The bytes that a verdict takes beside its texts."""
-_verdicts: Final[Cache[Refusal | bool]] = Cache(4 << 20)
-_costs: Final[Cache[Refusal | int]] = Cache(1 << 20)
+"""The bytes that a result takes beside its texts."""
+_results: Final[Cache[Refusal | int]] = Cache(5 << 20)
 
 
 def refusal_of(
@@ -87,19 +81,47 @@ def refusal_of(
 ) -> Refusal | None:
     """The API server's refusal of a selector; None if it accepts the selector.
 
-    Verdicts are cached, programs are not. The arguments are those of `compile_selector`.
+    The arguments are those of `compile_selector`.
 
     Raises:
         BudgetExceededError: The check is more work than the budget in force allows.
     """
-    key = expression, release, gates & _RELEVANT, stored, current().is_offline
-    known = _verdicts.get(key)
+    found = _result(compile_selector, expression, release, gates, stored=stored)
+    if isinstance(found, Refusal):
+        return found
+    return TOO_COMPLEX if found > MAX_COST else None
+
+
+def cost_of_derived_attribute(
+    expression: str, release: Release, gates: frozenset[str], *, stored: bool
+) -> Refusal | int:
+    """The estimated cost of a derived attribute, or the API server's refusal of the expression.
+
+    The arguments are those of `compile_selector`.
+
+    Raises:
+        BudgetExceededError: The check is more work than the budget in force allows.
+    """
+    return _result(compile_derived_attribute, expression, release, gates, stored=stored)
+
+
+def _result(
+    compile_: Callable[..., Selector | Refusal],
+    expression: str,
+    release: Release,
+    gates: frozenset[str],
+    *,
+    stored: bool,
+) -> Refusal | int:
+    """The refusal of an expression, or its estimated cost, 0 without a limit; results are cached, programs are not."""
+    key = compile_, expression, release, gates & _RELEVANT, stored, current().is_offline
+    known = _results.get(key)
     if known is None:
-        found = compile_selector(expression, release, gates, stored=stored)
-        known = found if isinstance(found, Refusal) else not found.is_too_complex or TOO_COMPLEX
+        found = compile_(expression, release, gates, stored=stored)
+        known = found if isinstance(found, Refusal) else found.max_cost or 0
         detail = known.detail if isinstance(known, Refusal) else ""
-        _verdicts.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
-    return known if isinstance(known, Refusal) else None
+        _results.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
+    return known
 
 
 def compile_selector(
@@ -125,26 +147,6 @@ def compile_selector(
         is_result=lambda type_: _is_result(type_, release, relevant, stored=stored),
         wanted=f"must evaluate to bool{unknown}",
     )
-
-
-def cost_of_derived_attribute(
-    expression: str, release: Release, gates: frozenset[str], *, stored: bool
-) -> Refusal | int:
-    """The estimated cost of a derived attribute, or the API server's refusal of the expression.
-
-    Results are cached, programs are not. The arguments are those of `compile_selector`.
-
-    Raises:
-        BudgetExceededError: The check is more work than the budget in force allows.
-    """
-    key = expression, release, gates & _RELEVANT, stored, current().is_offline
-    known = _costs.get(key)
-    if known is None:
-        found = compile_derived_attribute(expression, release, gates, stored=stored)
-        known = found if isinstance(found, Refusal) else found.max_cost or 0
-        detail = known.detail if isinstance(known, Refusal) else ""
-        _costs.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
-    return known
 
 
 def compile_derived_attribute(

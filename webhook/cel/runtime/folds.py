@@ -1,8 +1,8 @@
 """Comprehensions as loops.
 
-`emit_fold` follows cel-go's evalFold through the parts of a comprehension, step for step. The loops for `all`, `exists`
-and the rest give the same values, errors and costs without going through the parts; their cost of an element is the
-share of condition and step that it has in cel-go (interpreter/interpretable.go, runtimecost.go).
+The loops for `all`, `exists` and the rest give the values, errors and costs of cel-go's evalFold without going through
+the parts of a comprehension; their cost of an element is the share of condition and step that it has there
+(interpreter/interpretable.go, runtimecost.go).
 """
 
 from __future__ import annotations

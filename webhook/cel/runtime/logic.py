@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax import ast
     from webhook.cel.syntax.ast import Expression
 
-_DIRECT: Final = frozenset({str, int, bool})
-"""Classes whose values are compared in the source itself."""
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}

@@ -23,10 +23,6 @@ from webhook.release import Release
 
 TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32, errors name the wrong type."""
-PATCH_RESULTS: Final = {
-    "ApplyConfiguration": types.struct("Object"),
-    "JSONPatch": types.list_of(types.struct("JSONPatch")),
-}
 
 
 class Scope(NamedTuple):
@@ -149,7 +145,10 @@ CONDITION: Final = Role((types.BOOL,), is_composed=False, is_stripped=True)
 VALIDATION: Final = Role((types.BOOL,))
 MESSAGE: Final = Role((types.STRING,), authorizer=False)
 ANNOTATION: Final = Role((types.STRING, types.NULL), is_stripped=True)
-MUTATIONS: Final = {name: Role((type_,), is_stripped=True) for name, type_ in PATCH_RESULTS.items()}
+MUTATIONS: Final = {
+    "ApplyConfiguration": Role((types.struct("Object"),), is_stripped=True),
+    "JSONPatch": Role((types.list_of(types.struct("JSONPatch")),), is_stripped=True),
+}
 
 
 class Compiler:
