@@ -7,14 +7,14 @@ from itertools import cycle
 
 from tests.attacks import Attack
 from tests.attacks.groups import hello
-from tests.attacks.target import Target, trusting
+from tests.attacks.target import Target
 
 COUNT = 900
 
 
 def _run(target: Target) -> list[str]:
     """Open connections first, so that only their first messages are left to send."""
-    message = hello(trusting(target.ca), "prime256v1")
+    message = hello("prime256v1")
     sources = cycle(("127.0.0.2", "127.0.0.3", "127.0.0.4"))
     sent = 0
     while not target.is_over:

@@ -11,10 +11,21 @@ import pytest
 import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT
-from tests.command import draguard, reported
+from tests.command import Done, draguard, reported
 from tests.rows import each_row
 from tests.simulation import clusters
 from webhook.cli import match
+
+
+def matched(expression: str, *slices: dict[str, Any], output: str = "text") -> Done:
+    stdin = "\n---\n".join(map(json.dumps, slices)).encode()
+    return draguard("match", "-e", expression, "--cluster", "-", "-o", output, stdin=stdin)
+
+
+def asking(device_class: str, **more: Any) -> bytes:
+    claim = clusters.claim(**more)
+    claim["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = device_class
+    return json.dumps({"apiVersion": "resource.k8s.io/v1", **claim}).encode()
 
 
 class TestMatch:
@@ -31,23 +42,16 @@ class TestMatch:
         assert "no such key: color" in done.out
         assert done.code == 1
 
-    def test_devices_without_the_capacity_that_is_asked_for_do_not_match(self, tmp_path: Path) -> None:
-        claim = tmp_path / "claim.yaml"
-        asking = clusters.claim(capacity={"requests": {"memory": "60Gi"}})
-        asking["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gpu.example.com"
-        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **asking}))
-        done = draguard("match", claim, "--cluster", CLUSTER)
+    def test_devices_without_the_capacity_that_is_asked_for_do_not_match(self) -> None:
+        claim = asking("gpu.example.com", capacity={"requests": {"memory": "60Gi"}})
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin=claim)
         assert "4 of 8 devices match" in done.out
         assert "  false 4 A100  node-c, node-d: capacity memory: a device has 40Gi, 60Gi is wanted\n" in done.out
-        before = draguard("match", claim, "--cluster", CLUSTER, "--kubernetes-version", "1.34")
+        before = draguard("match", "-", "--cluster", CLUSTER, "--kubernetes-version", "1.34", stdin=claim)
         assert "8 of 8 devices match" in before.out  # DRAConsumableCapacity is off
 
-    def test_a_class_that_does_not_exist_matches_nothing(self, tmp_path: Path) -> None:
-        claim = tmp_path / "claim.yaml"
-        absent = clusters.claim()
-        absent["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gone"
-        claim.write_text(yaml.safe_dump({"apiVersion": "resource.k8s.io/v1", **absent}))
-        done = draguard("match", claim, "--cluster", CLUSTER)
+    def test_a_class_that_does_not_exist_matches_nothing(self) -> None:
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin=asking("gone"))
         assert done.code == 1
         line, released = done.out.splitlines()
         assert released == "matched as Kubernetes 1.37"
@@ -56,11 +60,8 @@ class TestMatch:
         )
 
     def test_pods_with_errors_beside_a_claim_do_not_count(self) -> None:
-        claim = clusters.claim()
-        claim["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = "gpu.example.com"
-        pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"resourceClaims": [{"name": "A"}]}}
-        texts = (yaml.safe_dump(each) for each in (pod, {"apiVersion": "resource.k8s.io/v1", **claim}))
-        done = draguard("match", "-", "--cluster", CLUSTER, stdin="---\n".join(texts).encode())
+        pod = b"apiVersion: v1\nkind: Pod\nspec: {resourceClaims: [{name: A}]}\n---\n"
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin=pod + asking("gpu.example.com"))
         assert "8 of 8 devices match" in done.out
         assert done.err == ""
 
@@ -81,47 +82,39 @@ class TestMatch:
             rows = [row for each in found for row in each["rows"]]
             assert all(row.keys() == schema["$defs"]["row"]["properties"].keys() for row in rows)
 
-    def test_an_attribute_that_is_published_twice_is_noted(self, tmp_path: Path) -> None:
+    def test_an_attribute_that_is_published_twice_is_noted(self) -> None:
         made = _slice(0)
         for device in made["spec"]["devices"]:
             device["attributes"] = {"model": {"string": "a"}, "gpu.example.com/model": {"string": "b"}}
-        (tmp_path / "slice.yaml").write_text(yaml.safe_dump(made))
-        done = draguard("match", "-e", "true", "--cluster", tmp_path / "slice.yaml")
+        done = matched("true", made)
         assert done.err.count("note: gpu.example.com/model is the same as model") == 1
         assert done.code == 0
 
-    def test_ten_thousand_devices_fit_on_a_screen(self, tmp_path: Path) -> None:
-        slices = tmp_path / "slices.yaml"
-        slices.write_text("\n---\n".join(json.dumps(_slice(index)) for index in range(300)))
-        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+    def test_ten_thousand_devices_fit_on_a_screen(self) -> None:
+        done = matched('device.driver == "gpu.example.com"', *map(_slice, range(300)))
         assert done.out.splitlines()[1:-1] == ["  true  2400 A100  n000 … n299 (300 nodes)"]
 
-    def test_devices_that_are_out_for_reasons_of_their_own_fit_too(self, tmp_path: Path) -> None:
-        slices = tmp_path / "slices.yaml"
+    def test_devices_that_are_out_for_reasons_of_their_own_fit_too(self) -> None:
         made = [_slice(index) for index in range(50)]
         for each in made:
             for device in each["spec"]["devices"]:
                 device["attributes"]["uuid"] = {"string": f"{each['metadata']['name']}-{device['name']}"}
-        slices.write_text(yaml.safe_dump_all(made))
         expression = 'device.attributes["gpu.example.com"].uuid == "none"'
-        done = draguard("match", "-e", expression, "--cluster", slices)
+        done = matched(expression, *made)
         assert done.out.splitlines()[-2] == "  and 380 more devices, false for other reasons (--output json has all)"
-        assert len(reported("match", "-e", expression, "--cluster", slices)[0]["rows"]) == 400
+        assert len(json.loads(matched(expression, *made, output="json").out)[0]["rows"]) == 400
 
-    def test_devices_of_incomplete_pools_are_not_had(self, tmp_path: Path) -> None:
-        slices = tmp_path / "slices.yaml"
+    def test_devices_of_incomplete_pools_are_not_had(self) -> None:
         made = [_slice(index) for index in range(2)]
         made[0]["spec"]["pool"]["resourceSliceCount"] = 2
-        slices.write_text(yaml.safe_dump_all(made))
-        done = draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices)
+        done = matched('device.driver == "gpu.example.com"', *made)
         assert done.out.splitlines()[:-1] == [
             'device.driver == "gpu.example.com": 8 of 16 devices match',
             "  true   8 A100  n001",
             "  true   8 A100  n000: not used, as the pool is incomplete: 1 of 2 slices of generation 1",
         ]
         assert done.code == 0
-        slices.write_text(yaml.safe_dump(made[0]))
-        assert draguard("match", "-e", 'device.driver == "gpu.example.com"', "--cluster", slices).code == 1
+        assert matched('device.driver == "gpu.example.com"', made[0]).code == 1
 
     def test_selectors_without_end_stop(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(match, "_WORK", 10)
@@ -162,27 +155,23 @@ class TestMatch:
     @pytest.mark.parametrize(
         ("devices", "hint"),
         [
-            ("[{name: d0, attributes: {i: {int: 0}}}, {name: d1}]", "this device has no i; check first: {}"),
-            ("[{name: d0}]", "no device has attributes or capacities"),
+            (
+                [{"name": "d0", "attributes": {"i": {"int": 0}}}, {"name": "d1"}],
+                "this device has no i; check first: {}",
+            ),
+            ([{"name": "d0"}], "no device has attributes or capacities"),
         ],
     )
-    def test_an_attribute_that_not_every_device_has(self, devices: str, hint: str) -> None:
-        pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
-        spec = f"{{driver: a.b, nodeName: n0, pool: {pool}, devices: {devices}}}"
-        slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
-        expression = 'device.attributes["a.b"].i == 0'
-        done = draguard("match", "-e", expression, "--cluster", "-", stdin=slices.encode())
-        guard = 'has(device.attributes["a.b"].i) && …'
-        assert (done.code, f"no such key: i ({hint.format(guard)})" in done.out) == (1, True)
+    def test_an_attribute_that_not_every_device_has(self, devices: list[Any], hint: str) -> None:
+        read = 'device.attributes["gpu.example.com"].i'
+        done = matched(f"{read} == 0", _slice(0, devices))
+        assert (done.code, f"no such key: i ({hint.format(f'has({read}) && …')})" in done.out) == (1, True)
 
     def test_a_denied_value_is_right_for_a_device_without_the_attribute(self) -> None:
         read = 'device.attributes["gpu.example.com"].health'
-        devices = "[{name: d0, attributes: {health: {string: bad}}}, {name: d1}]"
-        pool = "{name: n0, generation: 1, resourceSliceCount: 1}"
-        spec = f"{{driver: gpu.example.com, nodeName: n0, pool: {pool}, devices: {devices}}}"
-        slices = f"{{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {{name: s}}, spec: {spec}}}"
-        done = draguard("match", "-e", f'{read} != "bad"', "--cluster", "-", stdin=slices.encode())
-        assert f"no such key: health (this device has no health; check first: !has({read}) || …)" in done.out
+        devices = [{"name": "d0", "attributes": {"health": {"string": "bad"}}}, {"name": "d1"}]
+        out = matched(f'{read} != "bad"', _slice(0, devices)).out
+        assert f"no such key: health (this device has no health; check first: !has({read}) || …)" in out
 
     @each_row(
         ("arguments", "message"),
@@ -207,13 +196,13 @@ class TestMatch:
         assert done.code == 2
 
 
-def _slice(index: int) -> dict[str, Any]:
+def _slice(index: int, devices: list[Any] | None = None) -> dict[str, Any]:
     name = f"n{index:03}"
-    devices = [{"name": f"gpu-{number}", "attributes": {"model": {"string": "A100"}}} for number in range(8)]
+    every = [{"name": f"gpu-{number}", "attributes": {"model": {"string": "A100"}}} for number in range(8)]
     pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceSlice",
         "metadata": {"name": name},
-        "spec": {"driver": "gpu.example.com", "pool": pool, "nodeName": name, "devices": devices},
+        "spec": {"driver": "gpu.example.com", "pool": pool, "nodeName": name, "devices": devices or every},
     }

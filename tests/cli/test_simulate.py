@@ -18,6 +18,7 @@ def nodes(*arguments: str | Path) -> list[str | None]:
     return [each["node"] for each in simulated(DEPLOYMENT, "--cluster", CLUSTER, *arguments)]
 
 
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
 PER_DEVICE = """\
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}}}
 ---
@@ -132,11 +133,9 @@ class TestPods:
 
     def test_the_pending_pods_of_the_cluster_are_looked_at_if_no_others_are_given(self, tmp_path: Path) -> None:
         pod = tmp_path / "pod.yaml"
-        pod.write_text(
-            "{apiVersion: v1, kind: Pod, metadata: {name: waits}, spec: {containers: [{name: c, image: i}]}}"
-        )
+        pod.write_text(POD)
         (found,) = simulated("--cluster", CLUSTER, "--cluster", pod)
-        assert (found["name"], found["node"]) == ("waits", "node-a")
+        assert (found["name"], found["node"]) == ("p", "node-a")
 
     def test_colours_are_for_terminals(self) -> None:
         assert "\x1b[1;31mpending" in draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--color", "always").out
@@ -158,22 +157,10 @@ class TestFit:
         assert (found["pods"], found["nodes"]) == (1, {"node-b": 1})
         assert found["last"]["condition"]["reason"] == "Unschedulable"
 
-    def test_takes_one_kind_of_pod(self, tmp_path: Path) -> None:
-        pod = tmp_path / "pod.yaml"
-        pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}")
-        done = draguard("simulate", DEPLOYMENT, pod, "--cluster", CLUSTER, "--fit")
+    def test_takes_one_kind_of_pod(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "-", "--cluster", CLUSTER, "--fit", stdin=POD.encode())
         assert done.code == 2
         assert "--fit takes one pod or workload" in done.err
-
-    def test_a_daemon_set_has_one_pod_on_each_node(self, tmp_path: Path) -> None:
-        workload = tmp_path / "daemonset.yaml"
-        spec = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
-        workload.write_text(
-            json.dumps({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec})
-        )
-        done = draguard("simulate", workload, "--cluster", CLUSTER, "--fit")
-        assert done.code == 2
-        assert "--fit counts copies of one pod, and DaemonSet default/d has one pod on each node" in done.err
 
     @pytest.mark.parametrize("options", [(), ("--pending",)])
     def test_a_cluster_without_pending_pods_is_fine(self, options: tuple[str, ...]) -> None:
@@ -260,36 +247,39 @@ class TestWrongUse:
         assert message in done.err
         assert done.code == 2
 
+    @staticmethod
+    def refused(kind: str, *options: str) -> str:
+        kind, _, more = kind.partition(", ")
+        spec = f"{{template: {{spec: {{containers: [{{name: c, image: i}}]}}}}, {more}}}"
+        workload = f"{{apiVersion: apps/v1, kind: {kind}, metadata: {{name: d}}, spec: {spec}}}"
+        done = draguard("simulate", "-", "--cluster", CLUSTER, *options, stdin=workload.encode())
+        assert done.code == 2
+        return done.err
+
+    def test_workloads_without_pods(self) -> None:
+        assert "the workloads have no replicas, or are DaemonSets" in self.refused("Deployment, replicas: 0")
+        each = "--fit counts copies of one pod, and DaemonSet default/d has one pod on each node"
+        assert each in self.refused("DaemonSet", "--fit")
+
     @pytest.mark.no_cover
-    @pytest.mark.parametrize(
-        ("replicas", "message"),
-        [(0, "the workloads have no replicas, or are DaemonSets"), (1_000_000_000, "more than 150,000 pods")],
-    )
-    def test_workloads_with_no_or_too_many_pods(self, replicas: int, message: str, tmp_path: Path) -> None:
-        workload = tmp_path / "deployment.yaml"
-        spec = {"replicas": replicas, "template": {"spec": {"containers": []}}}
-        workload.write_text(
-            json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
-        )
-        done = draguard("simulate", workload, "--cluster", CLUSTER)
-        assert (done.code, message in done.err) == (2, True)
+    def test_workloads_with_too_many_pods(self) -> None:
+        assert "more than 150,000 pods" in self.refused("Deployment, replicas: 1000000000")
 
     def test_a_file_that_is_not_there(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "--cluster", "nowhere.yaml")
         assert (done.code, "no such file" in done.err) == (2, True)
 
-    def test_a_malformed_manifest(self, tmp_path: Path) -> None:
-        pod = tmp_path / "pod.yaml"
-        pod.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: 1}}")
-        done = draguard("simulate", pod, "--cluster", CLUSTER)
-        assert f"{pod}:1:1: error unreadable: Pod p: spec.containers: json: cannot unmarshal number" in done.err
-        assert done.code == 1
-        pod.write_text(
-            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {template: {spec: {containers: 1}}}}"
-        )
-        done = draguard("simulate", pod, "--cluster", CLUSTER)
-        message = "Pod d-XXXXX: spec.containers: json: cannot unmarshal number"
-        assert f"{pod}:1:1: error unreadable: {message}" in done.err
+    @each_row(
+        ("kind", "spec", "pod"),
+        [
+            ("v1, kind: Pod", "{containers: 1}", "d"),
+            ("apps/v1, kind: Deployment", "{template: {spec: {containers: 1}}}", "d-XXXXX"),
+        ],
+    )
+    def test_a_malformed_manifest(self, kind: str, spec: str, pod: str) -> None:
+        manifest = f"{{apiVersion: {kind}, metadata: {{name: d}}, spec: {spec}}}"
+        done = draguard("simulate", "-", "--cluster", CLUSTER, stdin=manifest.encode())
+        assert f"<stdin>:1:1: error unreadable: Pod {pod}: spec.containers: json: cannot unmarshal number" in done.err
         assert done.code == 1
 
 
@@ -344,13 +334,10 @@ def test_a_runtime_makes_pods_for_those_who_use_it(tmp_path: Path) -> None:
     assert note in done.err
 
 
-def test_a_workload_without_pods_is_explained(tmp_path: Path) -> None:
-    job = tmp_path / "job.yaml"
-    job.write_text(
-        "{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: t, namespace: ml}, "
-        "spec: {runtimeRef: {name: torch}}}"
-    )
-    done = draguard("simulate", job, "--cluster", CLUSTER)
+def test_a_workload_without_pods_is_explained() -> None:
+    job = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: t, namespace: ml}\n"
+    job += "spec: {runtimeRef: {name: torch}}"
+    done = draguard("simulate", "-", "--cluster", CLUSTER, stdin=job.encode())
     why = "TrainJob ml/t: no pods are simulated: ClusterTrainingRuntime torch is not among the manifests"
     assert (done.code, f"no pods to schedule: {why}" in done.err) == (2, True)
 
@@ -374,41 +361,38 @@ class TestObjectsGivenTwice:
         "resourceClaims: [{{name: g, resourceClaimTemplateName: {template}}}]}}}}"
     )
 
-    def simulated(self, tmp_path: Path, *manifests: str) -> tuple[list[str], str]:
-        (tmp_path / "twice.yaml").write_text("\n---\n".join(manifests))
-        done = draguard("simulate", tmp_path / "twice.yaml", "--cluster", CLUSTER, "--output", "json")
+    def simulated(self, *manifests: str) -> tuple[list[str], str]:
+        stdin = "\n---\n".join(manifests).encode()
+        done = draguard("simulate", "-", "--cluster", CLUSTER, "--output", "json", stdin=stdin)
         return [each["name"] for each in json.loads(done.out)], done.err
 
-    def test_equal_pods_are_one(self, tmp_path: Path) -> None:
-        names, notes = self.simulated(tmp_path, *[self.POD.format(label="a", template="large-gpu")] * 2)
-        assert names == ["p"]
-        assert "Pod team-y/p is given twice: it is simulated once" in notes
+    @each_row(
+        ("label", "template", "said"),
+        [
+            ("a", "large-gpu", "Pod team-y/p is given twice: it is simulated once"),
+            ("b", "large-gpu", "it is simulated with the second, as kubectl apply updates an object"),
+            (
+                "a",
+                "other",
+                "first is simulated: the API server refuses the second, spec: Forbidden: pod updates may not ",
+            ),
+        ],
+    )
+    def test_a_pod_is_updated_unless_that_is_refused(self, label: str, template: str, said: str) -> None:
+        pods = self.POD.format(label="a", template="large-gpu"), self.POD.format(label=label, template=template)
+        names, notes = self.simulated(*pods)
+        assert (names, said in notes) == (["p"], True)
 
-    def test_an_update_wins(self, tmp_path: Path) -> None:
-        pods = [self.POD.format(label=label, template="large-gpu") for label in "ab"]
-        names, notes = self.simulated(tmp_path, *pods)
-        assert names == ["p"]
-        assert "it is simulated with the second, as kubectl apply updates an object" in notes
-
-    def test_an_update_that_is_refused_changes_nothing(self, tmp_path: Path) -> None:
-        pods = [self.POD.format(label="a", template=template) for template in ("large-gpu", "other")]
-        names, notes = self.simulated(tmp_path, *pods)
-        assert names == ["p"]
-        assert (
-            "and the first is simulated: the API server refuses the second, spec: Forbidden: pod updates may not change"
-            in notes
-        )
-
-    def test_claims_are_updated_as_well(self, tmp_path: Path) -> None:
+    def test_claims_are_updated_as_well(self) -> None:
         claims = [
             "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c, namespace: team-y}, "
             f"spec: {{devices: {{requests: [{{name: r, exactly: {{deviceClassName: {name}}}}}]}}}}}}"
             for name in "ab"
         ]
-        _, notes = self.simulated(tmp_path, self.POD.format(label="a", template="large-gpu"), *claims)
+        _, notes = self.simulated(self.POD.format(label="a", template="large-gpu"), *claims)
         assert "ResourceClaim team-y/c is given twice, and the first is simulated" in notes
 
-    def test_workloads_of_one_name_have_pods_of_their_own(self, tmp_path: Path) -> None:
+    def test_workloads_of_one_name_have_pods_of_their_own(self) -> None:
         template = (
             "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
         )
@@ -417,24 +401,22 @@ class TestObjectsGivenTwice:
             f"spec: {{selector: {{matchLabels: {{a: b}}}}, {template % 'Always'}}}}}"
         )
         job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{template % 'Never'}}}}}"
-        assert self.simulated(tmp_path, deployment, job)[0] == ["w-XXXXX", "w-XXXXX-2"]
+        assert self.simulated(deployment, job)[0] == ["w-XXXXX", "w-XXXXX-2"]
 
-    def test_a_pod_in_the_place_of_a_workloads_is_refused(self, tmp_path: Path) -> None:
+    def test_a_pod_in_the_place_of_a_workloads_is_refused(self) -> None:
         pod = "{apiVersion: v1, kind: Pod, metadata: {name: w-0}, spec: {containers: [{name: c, image: i}]}}"
         template = "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}"
         workload = (
             "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: w}, "
             f"spec: {{serviceName: s, selector: {{matchLabels: {{a: b}}}}, {template}}}}}"
         )
-        names, notes = self.simulated(tmp_path, pod, workload)
+        names, notes = self.simulated(pod, workload)
         assert (names, "Pod default/w-0 is made twice: the API server refuses the second" in notes) == (["w-0"], True)
 
 
 def test_kustomizations_are_rendered(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("namePrefix: my-\nresources: [pod.yaml]\n")
-    (tmp_path / "pod.yaml").write_text(
-        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
-    )
+    (tmp_path / "pod.yaml").write_text(POD)
     done = draguard("simulate", tmp_path, "--cluster", CLUSTER, "--output", "json")
     assert [each["name"] for each in json.loads(done.out)] == ["my-p"], done.err
     assert "name: my-p" in draguard("mutate", tmp_path).out

@@ -39,7 +39,7 @@ _GO_DUMP = re.compile(
     r"(?s)^(Invalid value: )[\w.*\[\]()]+\{.*\}(: [^}]*)$|^(Forbidden: pod updates may not change).*$"
 )
 """A Go struct printed into a message, and the difference of two pods."""
-_ID = re.compile(r'\{"id": ?"([^"]+)"')
+_ID = re.compile(rb'\{"id": ?"([^"]+)"')
 """How the line of a case begins; that of a base object does not."""
 _JSON_DUMP = re.compile(r"^(Invalid value: )[{\[].*[}\]](: [^}\]]*)$")
 
@@ -166,19 +166,21 @@ def cases(file: Path, *, one_of: int = 1) -> Iterator[Case]:
         file: The recording.
         one_of: Read one of this many cases: the same ones in every run, chosen by a hash of their identifiers.
     """
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        yield from _cases(file, lines, lambda number: number % one_of == 0, _without_hints)
+    return _cases(file, _lines(file), lambda number: number % one_of == 0, _without_hints)
 
 
 def sample(file: Path, number: int = 100) -> Iterator[Case]:
     """Read some cases of a file, the same ones in every run: those whose identifiers have the least hashes."""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        texts = list(lines)
+    texts = _lines(file)
     most = nsmallest(number, (_hash(file, match) for text in texts if (match := _ID.match(text))))[-1]
     return _cases(file, texts, lambda number: number <= most, validate)
 
 
-def _cases(file: Path, texts: Iterable[str], wanted: Callable[[int], bool], judge: Judge) -> Iterator[Case]:
+def _lines(file: Path) -> list[bytes]:
+    return gzip.decompress(file.read_bytes()).splitlines()
+
+
+def _cases(file: Path, texts: Iterable[bytes], wanted: Callable[[int], bool], judge: Judge) -> Iterator[Case]:
     bases: dict[str, Any] = {}
     for text in texts:
         match = _ID.match(text)
@@ -191,25 +193,22 @@ def _cases(file: Path, texts: Iterable[str], wanted: Callable[[int], bool], judg
             yield case
 
 
-def _hash(file: Path, match: re.Match[str]) -> int:
-    return crc32(f"{file.name} {match[1]}".encode())
+def _hash(file: Path, match: re.Match[bytes]) -> int:
+    return crc32(match[1], crc32(f"{file.name} ".encode()))
 
 
 def published() -> Iterator[tuple[dict[str, Any], set[Cause]]]:
     """Read objects, and what the declarative rules of 1.37.0-rc.0 say of their creation (``k8s.io/api``)."""
-    with gzip.open(PUBLISHED, "rt", encoding="utf-8") as lines:
-        for text in lines:
-            line = json.loads(text)
-            yield line["object"], {(each["type"], each["field"], each["text"]) for each in line["declared"]}
+    for line in map(json.loads, _lines(PUBLISHED)):
+        yield line["object"], {(each["type"], each["field"], each["text"]) for each in line["declared"]}
 
 
 def kinds(file: Path) -> Iterator[tuple[str, str]]:
     """Read the versions and kinds of the objects that the cases of a file are made of."""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for text in lines:
-            if not _ID.match(text):
-                obj = json.loads(text)["object"]
-                yield obj["apiVersion"], obj["kind"]
+    for text in _lines(file):
+        if not _ID.match(text):
+            obj = json.loads(text)["object"]
+            yield obj["apiVersion"], obj["kind"]
 
 
 @dataclass

@@ -18,12 +18,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.attacks.groups import hello
 from tests.serving import GET, Served, answered, echo, eventually, look, serving, statuses
 from webhook.certificates import certs
 from webhook.server import Certificate, Reviews, ServerError
 from webhook.server.certificate import not_after
 
 pytestmark = pytest.mark.process
+
+ALERT = 21
+"""The type of a record that ends a handshake."""
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +68,10 @@ class TestProtocol:
         assert refused(served, trust, "NO_SHARED_CIPHER", caplog)
 
     def test_key_exchanges_that_take_long_are_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
-        trust = served.trust()
-        trust.set_ecdh_curve("ffdhe2048")
-        assert refused(served, trust, "NO_SUITABLE_KEY_SHARE", caplog)
+        with socket.create_connection((served.host, served.port)) as connection:
+            connection.sendall(hello("ffdhe2048"))
+            assert connection.recv(100)[0] == ALERT
+        assert eventually(lambda: "a TLS handshake failed: [SSL: NO_SUITABLE_KEY_SHARE]" in caplog.text)
 
     def test_many_clients_may_be_asked_for_another_key_at_once(self, served: Served) -> None:
         trust, begun = served.trust(), []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.rows import each_row
 from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
+from tests.steps import counting
 from webhook import simulate
 from webhook.objects import JSONObject
 
@@ -59,3 +61,18 @@ def test_a_claim_is_used_by_as_many_pods_as_it_can_be() -> None:
     used["status"]["reservedFor"].pop()
     (answer,) = simulate(objects, [wanted])
     assert answer["node"] == "a"
+
+
+@each_row("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
+def test_no_node_has_more_than_can_be_counted(cpu: str) -> None:
+    (answer,) = simulate([node("a")], [pod(requests={"cpu": cpu})])
+    assert "1 Insufficient cpu" in answer["condition"]["message"]
+
+
+def test_many_tolerations_of_many_taints_take_few_steps() -> None:
+    taints = [{"key": f"example.com/{number}", "effect": "NoSchedule"} for number in range(1000)]
+    tolerations = [{"key": f"example.com/{number}", "operator": "Exists"} for number in range(999)]
+    with counting() as counted:
+        (answer,) = simulate([node("a", {"taints": taints})], [pod(tolerations=tolerations)], kubernetes="1.36")
+    assert "example.com/999" in str(answer["why"])
+    assert counted() < 1_000_000  # comparing each with each takes tens of millions

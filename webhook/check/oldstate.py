@@ -12,6 +12,7 @@ from webhook.documents.files import with_manifests
 from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
 from webhook.findings import Finding, Identity, identity, unread
+from webhook.later import cached_property
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.report.model import Report
 from webhook.report.text import counted, not_read
@@ -108,12 +109,12 @@ class AtRevision:
         self._revision, self._paths = revision, paths
         self._stdin = revision.path_of(os.path.abspath(stdin_name)) if stdin_name else None
         self._spelled = {os.path.realpath(path): path for path in paths}
-        self._documents: dict[str, list[Document | Unreadable]] = {}
         changed = revision.changed | ({self._stdin} if self._stdin else set())
-        for path, document in revision.documents({path: self._shown(path) for path in changed}):
+        found = list(revision.documents({path: self._shown(path) for path in changed}))
+        self._documents: dict[str, list[Document | Unreadable]] = {}
+        for path, document in found:
             self._documents.setdefault(path, []).append(document)
-        self._changed = _index(self._documents)
-        self._everything: Mapping[_Key, list[tuple[str, Document]]] | None = None
+        self._changed = _index(found)
         self._now: dict[str, set[_Key]] = {}
         self._renderings: dict[str, _Rendering] = {}
 
@@ -246,14 +247,9 @@ class AtRevision:
             self._now[path] = {_key(identity(each.data)) for each in documents if isinstance(each, Document)}
         return _key(identity(document.data)) not in self._now[path]
 
-    @property
+    @cached_property
     def _all(self) -> Mapping[_Key, list[tuple[str, Document]]]:
-        if self._everything is None:
-            documents: dict[str, list[Document | Unreadable]] = {}
-            for path, document in self._revision.documents({path: path for path in self._revision.paths}):
-                documents.setdefault(path, []).append(document)
-            self._everything = _index(documents)
-        return self._everything
+        return _index(self._revision.documents({path: path for path in self._revision.paths}))
 
     def _shown(self, path: str) -> str:
         """Spell a path of the repository like the paths that are read."""
@@ -275,7 +271,7 @@ class _Rendering:
 
     def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
         self.documents = documents
-        self.objects = _index({"": documents})
+        self.objects = _index(("", each) for each in documents)
 
 
 def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
@@ -290,12 +286,11 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
         return None, [not_compared(old, about.api_version, _resource(about))]
 
 
-def _index(documents: Mapping[str, Iterable[Document | Unreadable]]) -> dict[_Key, list[tuple[str, Document]]]:
+def _index(documents: Iterable[tuple[str, Document | Unreadable]]) -> dict[_Key, list[tuple[str, Document]]]:
     found: dict[_Key, list[tuple[str, Document]]] = {}
-    for path, inside in documents.items():
-        for document in inside:
-            if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
-                found.setdefault(_key(about), []).append((path, document))
+    for path, document in documents:
+        if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
+            found.setdefault(_key(about), []).append((path, document))
     return found
 
 

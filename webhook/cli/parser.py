@@ -260,10 +260,7 @@ def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Par
             take as long as judging a file. Help lists commands without their options.
         program: What the user calls the program.
     """
-    parser = Parser(
-        prog=program,
-        description=PROGRAM.description,
-    )
+    parser = Parser(prog=program, description=PROGRAM.description)
     version = PROGRAM.options()[0]
     parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
     commands = parser.add_subparsers(prog=program, dest="command", metavar="COMMAND", title="commands")

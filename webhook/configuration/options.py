@@ -170,6 +170,10 @@ def _release(about: str, **options: Any) -> Option:
     return Option("--kubernetes-version", "VERSION", about, **options)
 
 
+def _namespace(about: str, default: str | None = None, takes: str = "NAMESPACE") -> Option:
+    return Option("-n --namespace", takes, about, type="namespace", default=default)
+
+
 def _gates(default: str) -> Option:
     return Option(
         "--feature-gates",
@@ -436,13 +440,7 @@ REQUESTER: Final = Group(
         "an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
         many=True,
     ),
-    Option(
-        "-n --namespace",
-        "NAMESPACE",
-        "the namespace of objects without one (default: %(default)s)",
-        type="namespace",
-        default="default",
-    ),
+    _namespace("the namespace of objects without one (default: %(default)s)", "default"),
 )
 PRESCHEDULED: Final = Group(
     "pods that name their node",
@@ -625,12 +623,9 @@ _SIMULATED: Final[tuple[Option | Group, ...]] = (
         type="seconds",
         default=300.0,
     ),
-    Option(
-        "-n --namespace",
-        "NAMESPACE",
+    _namespace(
         "the namespace of manifests, charts, and claims of --release without one (default: default); if given, "
-        "pods are named in it, and of the pending pods of the cluster only its own are reported",
-        type="namespace",
+        "pods are named in it, and of the pending pods of the cluster only its own are reported"
     ),
     *_scheduler("text", "json", "yaml", "html"),
 )
@@ -739,12 +734,7 @@ COMMANDS: Final = {
             "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
         ),
         Option("--context", "NAME", "the context of kubectl's configuration"),
-        Option(
-            "-n --namespace",
-            "NAME",
-            "one namespace only (default: all); devices in use elsewhere look free",
-            type="namespace",
-        ),
+        _namespace("one namespace only (default: all); devices in use elsewhere look free", takes="NAME"),
         Option("--without", "RESOURCE", "leave a resource out", many=True),
     ),
     "convert": Command(
@@ -845,13 +835,7 @@ COMMANDS: Final = {
                 _release(RELEASE),
                 Option("--costs", about="show what each expression may cost"),
                 *CHARTS,
-                Option(
-                    "-n --namespace",
-                    "NAMESPACE",
-                    "the namespace for which charts are rendered (default: %(default)s)",
-                    type="namespace",
-                    default="default",
-                ),
+                _namespace("the namespace for which charts are rendered (default: %(default)s)", "default"),
             ),
             "test": Command(
                 "run the suites beside policies",
