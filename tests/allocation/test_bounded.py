@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from webhook.allocation import Allocator, search
+from webhook.allocation import Allocator, Failure, search
 
 Json = dict[str, Any]
 
@@ -69,3 +69,37 @@ def test_remembered_states_take_no_more_than_their_bytes() -> None:
 def _bytes(value: Any) -> int:
     inner = sum(map(_bytes, value)) if isinstance(value, tuple | frozenset) else 0
     return sys.getsizeof(value) + inner
+
+
+def test_partitions_of_equal_gpus_stand_for_each_other() -> None:
+    # Whichever of 48 small partitions a pod gets, no GPU is left as a whole: thousands of states, but few that differ.
+    pool = {"driver": DRIVER, "pool": {"name": "p", "generation": 1, "resourceSliceCount": 2}, "nodeName": "a"}
+    partitions, sets = [], []
+    for gpu in range(8):
+        sets.append({"name": f"gpu{gpu}", "counters": {str(n): {"value": "1"} for n in range(7)}})
+        for size, slots in (("1g", [[n] for n in range(7)]), ("7g", [[*range(7)]])):
+            for each in slots:
+                drawn = {"counterSet": f"gpu{gpu}", "counters": {str(n): {"value": "1"} for n in each}}
+                partition = {"name": f"{size}-{gpu}-{each[0]}", "consumesCounters": [drawn]}
+                partitions.append({**partition, "attributes": {"size": {"string": size}}})
+    slices = [
+        {"metadata": {"name": "devices"}, "spec": {**pool, "devices": partitions}},
+        {"metadata": {"name": "left"}, "spec": {**pool, "sharedCounters": sets}},
+    ]
+    used = [{"driver": DRIVER, "pool": "p", "device": f"1g-{gpu}-0"} for gpu in range(8)]
+    held = {"metadata": {"name": "held"}, "status": {"allocation": {"devices": {"results": used}}}}
+    asked = [
+        {
+            "name": f"r{size}",
+            "exactly": {
+                "deviceClassName": "any",
+                "count": count,
+                "selectors": [{"cel": {"expression": f'device.attributes["{DRIVER}"].size == "{size}"'}}],
+            },
+        }
+        for size, count in (("1g", 3), ("7g", 1))
+    ]
+    claim = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": asked}}}
+    answer = Allocator(CLASSES, slices, [held], features=ALL).allocate({"metadata": {"name": "a"}}, [claim])
+    assert isinstance(answer, Failure)
+    assert (answer.error, answer.timed_out) == (None, False)

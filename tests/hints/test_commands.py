@@ -1,6 +1,7 @@
 """Mistakes of authors of manifests: the hint names what was meant.
 
-In ``manifests.yaml``, each ``#!`` is the hint of a finding on its line; there are no other findings.
+In ``manifests.yaml``, each ``#!`` is the hint of a finding on its line; there are no other findings. An empty line
+separates what is judged by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def asking(fields: str) -> str:
     return CLAIM.replace("SELECTED", fields)
 
 
-@each_row("manifest", (ROOT / "tests/hints/manifests.yaml").read_text(encoding="utf-8").split("\n---\n"))
+@each_row("manifest", (ROOT / "tests/hints/manifests.yaml").read_text(encoding="utf-8").split("\n\n"))
 def test_the_hint_names_what_was_meant(manifest: str) -> None:
     wanted = [
         (number, hint.strip()) for number, line in enumerate(manifest.splitlines(), 1) for hint in line.split("#!")[1:]

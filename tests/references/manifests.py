@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.command import findings
 
-UNITS_FOLLOW = 'units follow the number, as in "40Gi"'
-
 
 def device_class(*expressions: str) -> str:
     """Write the DeviceClass gpu."""

@@ -101,34 +101,6 @@ def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, 
     assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
 
 
-def test_a_version_is_suggested_that_the_scheduler_can_read() -> None:
-    for written, meant in ("535.104.05", "535.104.5"), ("v1", "1.0.0"), ("99999999999999999999.0", ""):
-        selector = f'device.attributes["gpu.example.com"].v.isGreaterThan(semver("{written}"))'
-        (found,) = found_in(device_class(selector))
-        assert found["hint"] == (f'did you mean semver("{meant}")?' if meant else "")
-
-
-@each_row(
-    ("attribute", "meant"),
-    [
-        ("resource.kubernetes.io/pcieroot", "resource.kubernetes.io/pcieRoot"),
-        ("gpu.nvidia.com/pcieRoot", "resource.kubernetes.io/pcieRoot"),
-        ("gpu.nvdia.com/uuid", "gpu.nvidia.com/uuid"),
-    ],
-)
-def test_a_constraint_has_the_hint_of_a_known_attribute(attribute: str, meant: str) -> None:
-    requests = "requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]"
-    claim = claim_of(f"{requests}, constraints: [{{matchAttribute: {attribute}}}]")
-    assert [each["hint"] for each in found_in(claim)] == [f'did you mean "{meant}"?']
-
-
-def test_an_attribute_in_another_domain_is_suggested() -> None:
-    selectors = """[{cel: {expression: 'device.attributes["gpu.nvidia.com"].numaNode == 0'}}]"""
-    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu.nvidia.com, selectors: {selectors}}}}}]")
-    (found,) = found_in(claim)
-    assert found["hint"] == 'did you mean device.attributes["resource.kubernetes.io"].numaNode?'
-
-
 def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = list(range(40))
     selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"

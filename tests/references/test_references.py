@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
-from tests.references.manifests import POD, UNITS_FOLLOW, claim_of, device_class, found_in, resource_slice
+from tests.references.manifests import POD, claim_of, device_class, found_in, resource_slice
 from tests.rows import each_row
 from webhook.references import every_rule, lookup
 
@@ -216,73 +216,6 @@ spec: {}
     assert found["line"] == 5
 
 
-@each_row(
-    ("line", "hint"),
-    [
-        ("constraints: [{requests: [gpus], matchAttribute: a.b/c}]", 'did you mean "gpu"?'),
-        ("constraints: [{requests: [nic], matchAttribute: a.b/c}]", "the claim's requests: gpu"),
-        (
-            "requests: [{name: a, exactly: {deviceClassName: g, allocationMode: exactCount}}]",
-            'did you mean "ExactCount"?',
-        ),
-        (
-            "requests: [{name: a, exactly: {deviceClassName: g, allocationMode: Immediate}}]",
-            "Immediate said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out",
-        ),
-        (
-            "requests: [{name: a, exactly: {deviceClassName: g, n: 3}}]",
-            'YAML reads the key n as "false": to mean the text, write "n" in quotes',
-        ),
-        (
-            "requests: [{name: a, exactly: {deviceClassName: g, False: 3}}]",
-            'YAML reads the key False as "false": to mean the text, write "False" in quotes',
-        ),
-        (
-            """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
-              cel: {expression: 'device.capacity["a.b"].memory >= 40'}]}}]""",
-            f'a capacity is a quantity: device.capacity["a.b"].memory.compareTo(quantity("40")) >= 0; {UNITS_FOLLOW}',
-        ),
-        (
-            """requests: [{name: a, exactly: {deviceClassName: g, selectors: [
-              cel: {expression: 'device.attributes.model == "A100"'}]}}]""",
-            'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
-        ),
-    ],
-)
-def test_the_likely_name_is_suggested(line: str, hint: str) -> None:
-    requests = "" if line.startswith("requests") else "\n    requests: [{name: gpu, exactly: {deviceClassName: g}}]"
-    manifest = f"""
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {{name: c}}
-spec:
-  devices:{requests}
-    {line}
-"""
-    assert hint in [each["hint"] for each in found_in(manifest)]
-
-
-@each_row(
-    ("wanted", "hint"),
-    [
-        ("gpux", 'did you mean "gpu" or "gpu/x"? the claim\'s requests: gpu, gpu/x, gpu/large'),
-        ("gpu-large", 'did you mean "gpu/large"? the claim\'s requests: gpu, gpu/x, gpu/large'),
-        ("gp", 'did you mean "gpu"? the claim\'s requests: gpu, gpu/x, gpu/large'),
-    ],
-)
-def test_a_request_is_suggested_beside_its_alternative(wanted: str, hint: str) -> None:
-    alternatives = ", ".join(f"{{name: {name}, deviceClassName: g.io}}" for name in ("x", "large"))
-    requests = f"requests: [{{name: gpu, firstAvailable: [{alternatives}]}}]"
-    claim = claim_of(f"{requests}, constraints: [{{requests: [{wanted}], matchAttribute: a.b/c}}]")
-    (found,) = [each for each in found_in(claim) if each["rule"] == "requests-that-exist"]
-    assert found["hint"] == hint
-
-
-def test_the_likely_claim_is_suggested() -> None:
-    found = found_in(POD.replace("claims: [{name: gpu}]", "claims: [{name: gpus}]"))
-    assert 'did you mean "gpu"?' in [each["hint"] for each in found]
-
-
 def test_what_is_classic_is_only_known_by_name() -> None:
     manifests = b"""
 apiVersion: resource.k8s.io/v1alpha2
@@ -299,30 +232,6 @@ spec:
 """
     done = draguard("validate", "--kubernetes-version", "1.30", "--output", "json", "-", stdin=manifests)
     assert [each["rule"] for each in json.loads(done.out)["findings"] if each["rule"] in RULES] == []
-
-
-def test_references_to_a_refused_name_have_its_hint() -> None:
-    requests = "requests: [{name: GPU, exactly: {deviceClassName: a}}]"
-    claim = claim_of(f"{requests}, constraints: [{{matchAttribute: a.b/c, requests: [GPU]}}]")
-    assert [each["hint"] for each in found_in(claim)] == ['did you mean "gpu"?'] * 2
-
-
-@each_row(
-    ("resource", "meant"),
-    [
-        ("deviceclass.resource.k8s.io/gpu", "deviceclass.resource.kubernetes.io/gpu"),
-        ("gpu.deviceclass.resource.k8s.io/devices", "deviceclass.resource.kubernetes.io/gpu"),
-        ("deviceclasses.resource.k8s.io/gpu", "deviceclass.resource.kubernetes.io/gpu"),
-        ("deviceclass.resource.k8s.io/nic", ""),
-    ],
-)
-def test_the_domain_of_quotas_is_none_of_pods(resource: str, meant: str) -> None:
-    pod = (
-        POD.partition("spec:")[0]
-        + f"spec: {{containers: [{{name: c, image: i, resources: {{limits: {{{resource}: 1}}}}}}]}}\n"
-    )
-    hints = [each["hint"] for each in found_in(device_class() + pod) if each["rule"] == "extended-resource-unknown"]
-    assert hints == [f'did you mean "{meant}"?'] * bool(meant)
 
 
 def role(kind: str, *rules: tuple[str, str, str]) -> str:

@@ -21,9 +21,8 @@ from webhook.allocation.constraints import (
     MatchLists,
     Value,
 )
-from webhook.allocation.devices import Content, keep
+from webhook.allocation.devices import Content, Device, keep, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.nodes import terms
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import MAX_COST, Selector
@@ -238,8 +237,11 @@ class Demand:
         self._behaviours: list[int | None] = []
         self._numbers: dict[Hashable, int] = {}
 
-    def behaviour(self, content: Content) -> int:
-        """Return a number that is the same for devices which no request can tell apart."""
+    def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
+        """Return a number for each device, which is the same for devices that no request can tell apart."""
+        return tuple([self._known_behaviour(device.content) for device in devices])
+
+    def _known_behaviour(self, content: Content) -> int:
         found = self._behaviours[content.index] if content.index < len(self._behaviours) else None
         if found is None:
             found = self._numbers.setdefault(self._behaviour(content), len(self._numbers))

@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from hashlib import blake2b
 from itertools import count, repeat
 from sys import intern
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -195,12 +195,18 @@ class Slice:
         self.count: int = pool.get("resourceSliceCount", 0)
         self.node_name: str | None = spec.get("nodeName")
         self.node_selector: JSONObject | None = spec.get("nodeSelector")
+        self.node_terms = terms(self.node_selector)
         self.serves_all_nodes = spec.get("allNodes") is True
         self.says_per_device = spec.get("perDeviceNodeSelection") is not None
         self.is_per_device = spec.get("perDeviceNodeSelection") is True
         self.counter_sets: Sequence[JSONObject] = spec.get("sharedCounters") or ()
         self.skipped_operations: Sequence[str] = spec.get("skipNodeOperations") or ()
         self.devices: tuple[Device, ...] = ()
+
+
+def terms(selector: Mapping[str, Any] | None) -> int:
+    """Count the terms of a node selector, -1 without a selector; slices with more than one term cannot be used."""
+    return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 
 def newest(slices: Sequence[Slice]) -> list[Slice]:

@@ -55,11 +55,6 @@ def selects(selector: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     return any(term_selects(term, node, labels) for term in terms)
 
 
-def terms(selector: Mapping[str, Any] | None) -> int:
-    """Count the terms of a node selector, -1 without a selector; slices with more than one term cannot be used."""
-    return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
-
-
 def term_selects(term: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     """Tell whether a term of a node selector selects a node; a requirement that cannot be parsed holds for none."""
     expressions, fields = term.get("matchExpressions") or [], term.get("matchFields") or []

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.allocation.demand import Demand
 from webhook.allocation.devices import Catalog, Counters, Device, PoolId, Slice, decode_amount
 from webhook.allocation.features import Implementation
-from webhook.allocation.nodes import SelectorError, node_matches, terms
+from webhook.allocation.nodes import SelectorError, node_matches
 from webhook.allocation.pools import GatherError, Pool, gather
 from webhook.objects import JSONObject
 
@@ -243,7 +243,7 @@ class NodeView:
                     pool.is_invalid,
                     tuple(pool.counters.items()),
                     tuple(
-                        (each.node_name is None, terms(each.node_selector), each.is_per_device, len(each.devices))
+                        (each.node_name is None, each.node_terms, each.is_per_device, len(each.devices))
                         for each in pool.slices
                     ),
                 )
@@ -281,7 +281,7 @@ class NodeView:
     def alike(self, demand: Demand) -> Hashable:
         """Return a key that ignores the parts of devices that no request looks at."""
         self.key()
-        return self._shape, self._used, tuple([demand.behaviour(device.content) for device in self.devices])
+        return self._shape, self._used, demand.behaviours(self.devices)
 
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
         """Return the consumed capacity of a shared device, None if none is consumed."""

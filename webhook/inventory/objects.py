@@ -402,7 +402,7 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         return obj
     obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
     try:
-        known = conversion.to_v1(obj)
+        known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
     except conversion.ConversionError as error:
         raise MalformedError(
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"

@@ -167,11 +167,12 @@ class Cluster:
         """The node of each pool; a pool that several nodes may see belongs to all of them."""
         self.copies: set[tuple[str, str]] = set()
         """The pods that exist only to count how many fit, by namespace and name."""
-        self.namespaces_of_pods = {namespace_of(pod) for pod in inventory.running()}
+        self.namespaces_of_pods: set[str] = set()
         """The namespaces in which pods run, so that others which are not known are gone."""
         self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}
         """The pods on nodes, with their demands."""
         for pod in inventory.running():
+            self.namespaces_of_pods.add(namespace_of(pod))
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
                 self._add(pod, self._demand(pod), home)
 

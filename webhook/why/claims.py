@@ -65,13 +65,8 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
-            where = _elsewhere(scene, _TEMPLATE, template, namespace)
-            ref = Ref(_TEMPLATE, template, namespace)
-            yield Cause(
-                f"claim {name} not created: {ref} does not exist{where}",
-                (ref, *_meant(scene, _TEMPLATE, template, namespace)),
-                stage=NOT_CREATED,
-            )
+            where, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
+            yield Cause(f"claim {name} not created: {ref} does not exist{where}", (ref, *meant), stage=NOT_CREATED)
         return
     claim_name = text(made, "resourceClaimName") if template else stated
     if not claim_name:
@@ -87,35 +82,29 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
                 ("create the pod again: its claim is not made a second time",),
             )
         else:
-            where = _elsewhere(scene, _CLAIM, claim_name, namespace)
+            where, meant = _absent(scene, ref)
             stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
-            yield Cause(f"{ref} does not exist{where}{stale}", (ref, *_meant(scene, _CLAIM, claim_name, namespace)))
+            yield Cause(f"{ref} does not exist{where}{stale}", (ref, *meant))
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
 
 
-def _elsewhere(scene: Scene, kind: str, name: str, namespace: str) -> str:
-    """Say in which other namespace an object of a name is, or which name was probably meant."""
-    spaces = [space for space, each in scene.inventory.names(kind) if each == name]
+def _absent(scene: Scene, ref: Ref) -> tuple[str, tuple[Ref, ...]]:
+    """Say in which other namespace an object of a name is, or which name was probably meant; and name these objects."""
+    names = list(scene.inventory.names(ref.kind))
+    spaces = [space for space, each in names if each == ref.name]
+    known = [each for space, each in names if space == ref.namespace]
+    near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
+    meant = (*(ref._replace(namespace=each) for each in spaces), *([ref._replace(name=near)] if near else []))
     if spaces:
-        return (
-            f"; there is one in namespace {listed(sorted(spaces))}, and a pod can use those of its own namespace only"
-        )
-    known = [each for space, each in scene.inventory.names(kind) if space == namespace]
-    hint = did_you_mean(name, known)
-    other = "ResourceClaim" if kind == _TEMPLATE else _TEMPLATE
-    if not hint and scene.inventory.find(other, name, namespace) is not None:
-        hint = f"{other} {name} does, which the pod has to name by another field"
+        where = f"in namespace {listed(sorted(spaces))}"
+        return f"; there is one {where}, and a pod can use those of its own namespace only", meant
+    hint = did_you_mean(ref.name, known)
+    if not hint and scene.inventory.find(other, ref.name, ref.namespace) is not None:
+        hint = f"{other} {ref.name} does, which the pod has to name by another field"
     if not hint and known:
         hint = f"there {'is' if len(known) == 1 else 'are'} {listed(known)}"
-    return hint and f"; {hint}"
-
-
-def _meant(scene: Scene, kind: str, name: str, namespace: str) -> tuple[Ref, ...]:
-    known = [each for space, each in scene.inventory.names(kind) if space == namespace]
-    spaces = [Ref(kind, name, space) for space, each in scene.inventory.names(kind) if each == name]
-    near = nearest(name, known)
-    return (*spaces, *((Ref(kind, near, namespace),) if near else ()))
+    return hint and f"; {hint}", meant
 
 
 def being_deleted(claim: JSONObject) -> Cause:

@@ -31,7 +31,7 @@ from webhook.simulation.nodes import BLOCKING, Taint, Tolerations, required, tai
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
-from webhook.why.scene import Cause, Ref, Scene, ref_of
+from webhook.why.scene import Cause, Ref, Scene, about_taints, ref_of
 
 _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
@@ -161,7 +161,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
-            (ref_of(workload), *(ref for each in kept for ref in (Ref("Taint", each.key), Ref("Taint", str(each))))),
+            (ref_of(workload), *about_taints(*kept)),
             (f"give {who} a toleration of {' and '.join(taints)}",),
         )
     failures = scene.events(workload, "FailedCreate")
@@ -267,14 +267,8 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
             for taint in map(taint_of, device.content.taints):
                 found.setdefault(taint, []).append(f"{each.driver}/{each.pool}/{device.name}")
     for taint, places in found.items():
-        yield Cause(
-            f"the taint {taint} keeps claims from {listed(places)}",
-            (
-                Ref("Taint", taint.key),
-                Ref("Taint", str(taint)),
-                *(Ref("Device", p.rpartition("/")[2]) for p in places[:4]),
-            ),
-        )
+        about = (*about_taints(taint), *(Ref("Device", each.rpartition("/")[2]) for each in places[:4]))
+        yield Cause(f"the taint {taint} keeps claims from {listed(places)}", about)
 
 
 def not_ready(node: JSONObject) -> Cause:

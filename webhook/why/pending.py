@@ -49,7 +49,7 @@ from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
 from webhook.why.devices import Lacks
-from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of, sorted_as
+from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _KUEUE: Final = "kueue.x-k8s.io/"
@@ -490,7 +490,7 @@ class _Pending:
             said = f"{is_} cordoned (unschedulable)"
         elif _is_of_taint(refusal):
             taints = _taints(states[0], needs)
-            about = tuple(ref for each in taints for ref in (Ref("Taint", each.key), Ref("Taint", str(each))))
+            about = about_taints(*taints)
             said = _tainted(states[0].node, taints, is_=is_, has=has)
         elif any("ports" in each for each in refusal.reasons):
             ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))

@@ -20,6 +20,7 @@ from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation.nodes import Taint
 
 _MENTIONED: Final = (
     "ResourceQuota",
@@ -73,6 +74,11 @@ class Ref(NamedTuple):
 def ref_of(obj: JSONObject) -> Ref:
     """Return what names an object."""
     return Ref(text(obj, "kind"), name_of(obj), text(obj, "metadata", "namespace"))
+
+
+def about_taints(*taints: Taint) -> tuple[Ref, ...]:
+    """Name taints, each by its key and as kubectl writes it."""
+    return tuple(Ref("Taint", name) for each in taints for name in (each.key, str(each)))
 
 
 class Cause(NamedTuple):

@@ -41,7 +41,7 @@ from webhook.why.containers import (
     unready,
     waiting,
 )
-from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
+from webhook.why.scene import Cause, Event, Ref, Scene, about_taints, ref_of
 
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -55,7 +55,6 @@ _BEFORE_WORDS: Final = re.compile(
 """What components put before the words of a driver."""
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
-_HEALTHS: Final = ("Unhealthy",)
 
 
 def stage_of(pod: JSONObject) -> str:
@@ -290,15 +289,8 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
             taint = taint_of(each)
             tolerated = Tolerations(items(result, "tolerations")).cover(each)
             if taint.effect in effects and not tolerated:
-                yield Cause(
-                    f"the taint {taint} of device {'/'.join(device_of(result))}",
-                    (
-                        Ref("Taint", taint.key),
-                        Ref("Taint", str(taint)),
-                        Ref("Device", text(result, "device")),
-                        ref_of(claim),
-                    ),
-                )
+                about = (*about_taints(taint), Ref("Device", device), ref_of(claim))
+                yield Cause(f"the taint {taint} of device {driver}/{pool}/{device}", about)
 
 
 # -- not started
@@ -463,55 +455,43 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod are unhealthy, as kubelet, the driver or both report it."""
-    reported: dict[str, str] = {}
-    for status in (*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")):
-        for resource in items(status, "allocatedResourcesStatus"):
-            for each in items(resource, "resources"):
-                if text(each, "health") in _HEALTHS:
-                    reported[text(each, "resourceID")] = text(each, "message")
-    used = {name_of(each.claim): each.claim for each in uses(scene, pod)}
+    reported = {
+        text(each, "resourceID"): text(each, "message")
+        for field in ("containerStatuses", "initContainerStatuses")
+        for status in items(pod, "status", field)
+        for resource in items(status, "allocatedResourcesStatus")
+        for each in items(resource, "resources")
+        if text(each, "health") == "Unhealthy"
+    }
+    tainted = list(_tainted(scene, pod, ("NoExecute", "NoSchedule", "None")))
     named = False
-    for claim in used.values():
-        for result in results_of(claim):
-            device = text(result, "device")
-            ends = tuple(f"{mark}{device}" for mark in "-/=_")
-            by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
-            status = next(
-                (
-                    each
-                    for each in items(claim, "status", "devices")
-                    if text(each, "device") == device and text(each, "pool") == text(result, "pool")
-                ),
-                {},
-            )
-            bad = next(
-                (
-                    each
-                    for each in items(status, "conditions")
-                    if text(each, "type") in {"Ready", "Healthy"} and text(each, "status") == "False"
-                ),
-                None,
-            )
-            taints = [
-                each
-                for each in _tainted(scene, pod, ("NoExecute", "NoSchedule", "None"))
-                if Ref("Device", device) in each.about
-            ]
-            if by_kubelet is None and bad is None:
-                continue
-            named = True
-            words = by_kubelet or text(bad, "message") or text(bad, "reason")
-            more = f"; {taints[0].text}" if taints else ""
-            yield Cause(
-                f"device {'/'.join(device_of(result))} of claim {name_of(claim)} is unhealthy"
-                f"{words and f': {brief(words)}'}{more}",
-                (
-                    Ref("Device", device),
-                    Ref("ResourceClaim", name_of(claim), namespace_of(claim)),
-                    Ref("Driver", text(result, "driver")),
-                ),
-                ("create the pod again, so that its claim gets another device, and have this one looked at",),
-            )
+    for claim, result in {
+        (name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)
+    }.values():
+        driver, pool, device = device_of(result)
+        ends = tuple(f"{mark}{device}" for mark in "-/=_")
+        by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
+        bad = next(
+            (
+                condition
+                for each in items(claim, "status", "devices")
+                if (text(each, "pool"), text(each, "device")) == (pool, device)
+                for condition in items(each, "conditions")
+                if text(condition, "type") in {"Ready", "Healthy"} and text(condition, "status") == "False"
+            ),
+            None,
+        )
+        if by_kubelet is None and bad is None:
+            continue
+        named = True
+        words = by_kubelet or text(bad, "message") or text(bad, "reason")
+        more = next((f"; {each.text}" for each in tainted if Ref("Device", device) in each.about), "")
+        said = f"device {driver}/{pool}/{device} of claim {name_of(claim)} is unhealthy"
+        yield Cause(
+            f"{said}{words and f': {brief(words)}'}{more}",
+            (Ref("Device", device), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Driver", driver)),
+            ("create the pod again, so that its claim gets another device, and have this one looked at",),
+        )
     if reported and not named:
         first, words = next(iter(reported.items()))
         yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", (Ref("Device", first),))

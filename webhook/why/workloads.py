@@ -123,70 +123,51 @@ def _revision(obj: JSONObject) -> int:
 
 
 def _silent(scene: Scene, workload: JSONObject) -> Cause:
-    if text(workload, "kind") == "DaemonSet":
+    kind, about = text(workload, "kind"), (ref_of(workload),)
+    if kind == "DaemonSet":
         nodes = scene.inventory.all("Node")
         spec = mapping(workload, "spec", "template", "spec")
         selected = next((each for each in nodes if wants(spec, each)), None)
-        trouble = of_plugin(scene, workload, selected) if selected else None
-        said = trouble.text if trouble else f"selects no node: {unselected(workload, nodes)}"
-        return Cause(
-            f"has no pod: {said}" if trouble else said, trouble.about if trouble else (ref_of(workload),), (), NO_POD
-        )
-    gone = scene.of_gone(f"{name_of(workload)}-", namespace_of(workload))
-    if gone:
-        last = gone[0]
-        return Cause(
-            f"has no pod; the last event is about pod {text(last.about, 'name')}: {brief(last.words)}",
-            (ref_of(workload),),
-            (),
-            NO_POD,
-        )
-    if text(workload, "kind") == "CronJob":
+        if trouble := of_plugin(scene, workload, selected) if selected else None:
+            return Cause(f"has no pod: {trouble.text}", trouble.about, (), NO_POD)
+        return Cause(f"selects no node: {unselected(workload, nodes)}", about, (), NO_POD)
+    if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):
+        last = f"the last event is about pod {text(gone[0].about, 'name')}: {brief(gone[0].words)}"
+        return Cause(f"has no pod; {last}", about, (), NO_POD)
+    if kind == "CronJob":
         said = f"has no Job now: it makes one at the times of its schedule, {text(workload, 'spec', 'schedule')}"
-        return Cause(said, (ref_of(workload),), (), NO_POD, is_well=True)
+        return Cause(said, about, (), NO_POD, is_well=True)
     if at(workload, "spec", "paused") is True:
-        said = "has no pod, and is paused (spec.paused): its template makes none"
-        return Cause(said, (ref_of(workload),), (), NO_POD)
-    return Cause(
-        "has no pod, and no event says why: does kube-controller-manager run?", (ref_of(workload),), (), NO_POD
-    )
+        return Cause("has no pod, and is paused (spec.paused): its template makes none", about, (), NO_POD)
+    return Cause("has no pod, and no event says why: does kube-controller-manager run?", about, (), NO_POD)
 
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
     """Say how a Job has ended."""
     if text(workload, "kind") != "Job":
         return
+    about = ref_of(workload)
     for condition in items(workload, "status", "conditions"):
+        kind, reason, words = (text(condition, field) for field in ("type", "reason", "message"))
         if text(condition, "status") != "True":
             continue
-        kind, reason, words = (text(condition, field) for field in ("type", "reason", "message"))
         if kind == "Complete":
-            yield Cause(
-                "has succeeded (complete): its pods have ended, and their claims are released",
-                (ref_of(workload),),
-                (),
-                ENDED,
-                is_well=True,
-            )
+            said = "has succeeded (complete): its pods have ended, and their claims are released"
+            yield Cause(said, (about,), (), ENDED, is_well=True)
             return
         if kind in {"Failed", "FailureTarget"}:
             statuses = [(pod, status) for pod in pods for status in failed(pod)]
             ended = [mapping(status, "state", "terminated") for _, status in statuses]
-            how = sorted({outcome(each) for each in ended})
-            last = next((each for each in map(last_words, ended) if each), "")
+            how = " and ".join(sorted({outcome(each) for each in ended}))
+            last = next((f" ({each})" for each in map(last_words, ended) if each), "")
             count = len({name_of(pod) for pod, _ in statuses})
-            runs = (
-                f"{count} pod{'s' * (count != 1)} ended with {' and '.join(how)}{last and f' ({last})'}, and "
-                if how
-                else ""
-            )
+            runs = f"{count} pod{'s' * (count != 1)} ended with {how}{last}, and " if how else ""
             limit = number(workload, "spec", "backoffLimit")
-            backoff = (
-                f"backoffLimit is {6 if limit is None else limit}" if reason == "BackoffLimitExceeded" else brief(words)
-            )
+            is_limit = reason == "BackoffLimitExceeded"
+            why = f"backoffLimit is {6 if limit is None else limit}" if is_limit else brief(words)
             yield Cause(
-                f"has failed ({reason}): {runs}{backoff}; its pods' claims are released",
-                (ref_of(workload), *(ref_of(pod) for pod, _ in statuses[:3])),
+                f"has failed ({reason}): {runs}{why}; its pods' claims are released",
+                (about, *(ref_of(pod) for pod, _ in statuses[:3])),
                 ("see the log of its last pod, mend it, and create the Job again",),
                 ENDED,
             )

@@ -20,7 +20,7 @@ from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
 from webhook.simulation.causes import wanted_of
-from webhook.simulation.changes.change import Change, in_claim, these
+from webhook.simulation.changes import Change, in_claim, these
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import Taint, taint_of
 from webhook.simulation.rejections import Group

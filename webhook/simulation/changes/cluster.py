@@ -14,7 +14,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, guarded, reads
 from webhook.inventory.claims import classes_of
 from webhook.objects import JSONObject, items, mapping, name_of, text
-from webhook.simulation.changes.change import Change
+from webhook.simulation.changes import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
 from webhook.simulation.nodes import Taint, taint_of
 from webhook.simulation.rejections import Group

@@ -11,8 +11,8 @@ from typing import Final
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, items, mapping, text
+from webhook.simulation.changes import Change, demanding, these
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes.change import Change, demanding, these
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import (
     NODE_STATES,

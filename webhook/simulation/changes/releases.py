@@ -9,7 +9,7 @@ from typing import Final
 from webhook.inventory.claims import allocation_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, namespace_of
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.changes.change import Change, in_claim, same
+from webhook.simulation.changes import Change, in_claim, same
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import COPY, holder, used_by
 from webhook.simulation.rejections import Group

@@ -15,11 +15,10 @@ from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.binding import are_reservable
+from webhook.simulation.changes import Change, releases
 from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes import pods as of_pods
-from webhook.simulation.changes import releases
-from webhook.simulation.changes.change import Change
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.nodes import named
 from webhook.simulation.rejections import Group
