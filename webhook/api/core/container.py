@@ -144,7 +144,7 @@ class Container(V1Struct):
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
         """Set the pull policy: Always for the latest image (``SetDefaults_Container``)."""
-        image = value.get("image")
+        image = value.get("image", "")
         if "imagePullPolicy" in value or not isinstance(image, str):
             return value
         return value | {"imagePullPolicy": pull_policy(image)}

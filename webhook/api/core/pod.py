@@ -6,7 +6,8 @@ Rules follow ``pkg/apis/core/validation/validation.go`` (ValidatePodCreate, Vali
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webhook import formats
 from webhook.api.core import amounts
@@ -31,11 +32,15 @@ from webhook.schema import (
     Array,
     Int,
     Nested,
+    Target,
     Text,
     View,
     check,
     transition,
 )
+
+if TYPE_CHECKING:
+    from webhook.schema.derive.defaults import Defaults
 
 # -- The parts of a pod's status that concern resource claims
 
@@ -450,7 +455,15 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
 @transition(Pod, on=[UPDATE])
 def pod_update(pod: View, old: View) -> Iterator[Problem]:
     """Few fields of a pod's spec can be changed; its claims cannot."""
-    yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, pod / "spec", pod.release)
+    complete = _defaults(pod.target).of(Pod)
+    yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, complete, pod / "spec", pod.release)
+
+
+@cache
+def _defaults(target: Target) -> Defaults:
+    from webhook.schema.derive.defaults import Defaults  # needed only for updates
+
+    return Defaults(target)
 
 
 # Status

@@ -8,87 +8,35 @@ removes them, and is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from webhook.api.core.container import pull_policy
 from webhook.api.core.nodeselector import shown_terms
-from webhook.formats.quantities import Quantity, decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.problem import Path, Problem, forbidden, invalid, value_at
 from webhook.release import Release
+
+Complete = Callable[[Any], Any]
 
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32
 """The greatest depth of a pod's fields; deeper values are not compared."""
-
-_CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
-_PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-_MODE = {"defaultMode": 0o644}
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "": {
-        "dnsPolicy": "ClusterFirst",
-        "restartPolicy": "Always",
-        "securityContext": {},
-        "terminationGracePeriodSeconds": 30,
-        "schedulerName": "default-scheduler",
-        "enableServiceLinks": True,
-    },
-    "containers": _CONTAINER,
-    "initContainers": _CONTAINER,
-    "ephemeralContainers": _CONTAINER,
-    "ports": {"protocol": "TCP"},
-    "livenessProbe": _PROBE,
-    "readinessProbe": _PROBE,
-    "startupProbe": _PROBE,
-    "httpGet": {"path": "/", "scheme": "HTTP"},
-    "grpc": {"service": ""},
-    "fieldRef": {"apiVersion": "v1"},
-    "secret": _MODE,
-    "configMap": _MODE,
-    "downwardAPI": _MODE,
-    "projected": _MODE,
-    "serviceAccountToken": {"expirationSeconds": 3600},
-    "hostPath": {"type": ""},
-    "spec": {"volumeMode": "Filesystem"},
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-}
-"""The API server's defaults, by the field that holds the struct; ``""`` is the spec itself.
-
-A default in a place that only shares the name does no harm, since it is set in the old state too.
-"""
-
-_POINTERS = frozenset(
-    {"activeDeadlineSeconds", "allowPrivilegeEscalation", "automountServiceAccountToken", "defaultMode"}
-    | {"enableServiceLinks", "expirationSeconds", "fsGroup", "fsGroupChangePolicy", "gmsaCredentialSpec"}
-    | {"gmsaCredentialSpecName", "hostProcess", "hostUsers", "hostnameOverride", "initiatorName", "localhostProfile"}
-    | {"maxExpirationSeconds", "minDomains", "mode", "mountPropagation", "nodeAffinityPolicy", "nodeTaintsPolicy"}
-    | {"optional", "podGroupName", "preemptionPolicy", "priority", "privileged", "procMount"}
-    | {"readOnlyRootFilesystem", "recursiveReadOnly", "resourceClaimName", "resourceClaimTemplateName", "runAsGroup"}
-    | {"runAsNonRoot", "runAsUser", "runAsUserName", "runtimeClassName", "seLinuxChangePolicy", "service"}
-    | {"setHostnameAsFQDN", "shareProcessNamespace", "stopSignal", "storageClassName", "supplementalGroupsPolicy"}
-    | {"terminationGracePeriodSeconds", "tolerationSeconds", "volumeAttributesClassName", "volumeMode"}
-)
-"""The fields that Go holds by pointer: false, 0 or ``""`` differs from absent."""
-_VALUES = frozenset(
-    {"labels", "annotations", "limits", "matchLabels", "metadata", "nodeSelector", "options", "overhead"}
-    | {"podAffinityTerm", "preference", "requests", "resources", "source", "spec", "userAnnotations"}
-    | {"volumeAttributes"}
-)
-"""The structs and maps that Go does not hold by pointer: an empty one equals an absent one."""
 _RESOURCES = frozenset({"limits", "requests", "overhead"})
 _QUANTITIES = frozenset({"divisor", "sizeLimit"})
-_ZERO = Quantity()
 
 
-def changes(new: dict[str, Any], old: dict[str, Any], path: Path, release: Release) -> Iterator[Problem]:
-    """Find the changes of a pod's spec that the API server refuses."""
+def changes(
+    new: dict[str, Any], old: dict[str, Any], complete: Complete, path: Path, release: Release
+) -> Iterator[Problem]:
+    """Find the changes of a pod's spec that the API server refuses.
+
+    Args:
+        complete: Sets the defaults of a pod.
+    """
     if new == old:
         return
-    before = settled(old)
-    after = _admitted(settled(new), before)
+    before = _settled(old, complete)
+    after = _admitted(_settled(new, complete), before)
     for kind in ("containers", "initContainers"):
         if len(after.get(kind, ())) != len(before.get(kind, ())):
             yield forbidden(path / kind, "pod updates may not add or remove containers")
@@ -228,40 +176,35 @@ def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> It
 # What is compared
 
 
-def settled(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod's spec with the API server's defaults, without Go's zero values, quantities by value."""
-    result: dict[str, Any] = _settled(spec, "", 0)
+def _settled(spec: dict[str, Any], complete: Complete) -> dict[str, Any]:
+    """Return a pod's spec with the API server's defaults, and quantities in place of their texts."""
+    result: dict[str, Any] = _measured(complete({"spec": spec})["spec"], "", 0)
     for kind in ("containers", "initContainers", "ephemeralContainers"):
         for container in result.get(kind, ()):
-            _settle_container(container, on_host=result.get("hostNetwork") is True)
+            # Whether the API server adds the default policy depends on the release; it means the same.
+            policies = container.pop("resizePolicy", ())
+            if policies := [each for each in policies if each.get("restartPolicy") != "NotRequired"]:
+                container["resizePolicy"] = policies
     if account := result.pop("serviceAccount", None):
         result.setdefault("serviceAccountName", account)
     return result
 
 
-def _settled(value: Any, name: str, depth: int) -> Any:
+def _measured(value: Any, name: str, depth: int) -> Any:
+    """Return a value without nulls and empty lists, and with quantities in place of their texts."""
     if depth > _MAX_DEPTH:
         return None
     if isinstance(value, list):
-        return [{} if each is None else _settled(each, name, depth + 1) for each in value]
+        return [_measured(each, name, depth + 1) for each in value]
     if not isinstance(value, dict):
-        return _quantity(value) if name in _QUANTITIES else value
+        return value
     if name in _RESOURCES:
         return {key: _quantity(each) for key, each in value.items()}
-    given = ((key, _settled(each, key, depth + 1)) for key, each in value.items() if each is not None)
-    result = {**_DEFAULTS.get(name, {}), **{key: each for key, each in given if not _is_nothing(each, key)}}
-    if name == "volumes" and not result.keys() - {"name"}:
-        result["emptyDir"] = {}
-    return result
-
-
-def _is_nothing(value: Any, name: str) -> bool:
-    """Tell whether Go treats a value as absent."""
-    if name == "divisor":
-        return bool(value == _ZERO)
-    if isinstance(value, dict):
-        return not value and name in _VALUES
-    return not value and (isinstance(value, list) or name not in _POINTERS)
+    return {
+        key: _quantity(each) if key in _QUANTITIES else each if type(each) is str else _measured(each, key, depth + 1)
+        for key, each in value.items()
+        if each or (each is not None and type(each) is not list)
+    }
 
 
 def _quantity(value: Any) -> Any:
@@ -269,19 +212,6 @@ def _quantity(value: Any) -> Any:
         return decode_quantity(value)
     except ValueError:
         return value
-
-
-def _settle_container(container: dict[str, Any], *, on_host: bool) -> None:
-    container.setdefault("imagePullPolicy", pull_policy(container.get("image", "")))
-    resources = container.get("resources", {})
-    if limits := resources.get("limits"):
-        resources["requests"] = {**limits, **resources.get("requests", {})}
-    # Whether the API server adds the default policy depends on the release; it means the same.
-    policies = [each for each in container.pop("resizePolicy", ()) if each.get("restartPolicy") != "NotRequired"]
-    if policies:
-        container["resizePolicy"] = policies
-    for port in container.get("ports", ()) if on_host else ():
-        port.setdefault("hostPort", port.get("containerPort"))
 
 
 def _admitted(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
