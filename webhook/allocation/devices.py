@@ -272,6 +272,11 @@ class Catalog:
         self._contents.clear()
 
     @property
+    def has_rules(self) -> bool:
+        """Whether devices may have taints that their slices do not state."""
+        return bool(self._rules)
+
+    @property
     def is_local(self) -> bool:
         """Whether each slice serves a single node, so that labels of nodes do not matter."""
         return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
