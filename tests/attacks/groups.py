@@ -18,10 +18,10 @@ KEYS: Final = {
             "4fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5"
         ),
     ),
-    "ffdhe2048": (0x100, b"\1" * 256),
-    "ffdhe8192": (0x104, b"\1" * 1024),
+    "ffdhe2048": (0x100, (4).to_bytes(256)),
+    "ffdhe8192": (0x104, (4).to_bytes(1024)),
 }
-"""The numbers of groups, and a public key in each: a point of the curve, or a number that is less than the prime."""
+"""The numbers of groups, and a public key in each: a point of the curve, or a square, which is in the group."""
 
 
 def hello(group: str) -> bytes:

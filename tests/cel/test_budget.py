@@ -87,7 +87,7 @@ def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(ex
     assert not isinstance(found, Refusal) or len(found.detail) < MAX_REPORT + 100
 
 
-@SELECTORS
+@each_row("expression", ATTACKS.values())
 def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> None:
     with limited(Budget(200)) as budget, counting() as steps, pytest.raises(BudgetExceededError):
         compile_selector(f"{expression} && {expression}", Release(31))
@@ -95,7 +95,7 @@ def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> Non
     assert steps() < 10_000
 
 
-@SELECTORS
+@each_row("expression", ATTACKS.values())
 def test_after_the_deadline_nothing_is_compiled(expression: str) -> None:
     with limited(Budget(deadline=time.monotonic())), pytest.raises(DeadlineExceededError):
         compile_selector(expression, Release(36))

@@ -20,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.certificates import certs
 from webhook.certificates.certs import CertificateError, ca_bundle, ephemeral, issue
 
@@ -308,7 +309,7 @@ class TestIssue:
         issue(directory, days=36500, ca_days=36500)
         handshake(directory, "localhost", (directory / "ca.crt").read_text())
 
-    @pytest.mark.parametrize("name", NO_NAMES)
+    @each_row("name", NO_NAMES)
     def test_an_invalid_name_is_refused(self, directory: Path, name: str) -> None:
         with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
             issue(directory, ["localhost", name])

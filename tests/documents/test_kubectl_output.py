@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 
 TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
 DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
@@ -21,7 +22,7 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "hint"),
     [
         (TABLE, ADD),
@@ -35,7 +36,7 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
         ("NAME of a person\n", ""),
     ],
 )
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [
         ("validate", "--cluster", "CLUSTER", "claim.yaml"),

@@ -13,6 +13,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tests.rows import each_row
 from webhook.engine.offline import evaluate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
@@ -46,7 +47,7 @@ def verdict_on(scenario: dict[str, Any]) -> Verdict:
     return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
 
-@pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in SCENARIOS])
+@each_row("scenario", SCENARIOS)
 def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario: dict[str, Any]) -> None:
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
