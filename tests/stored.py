@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ _VERSIONS = {
     "DeviceTaintRule": "resource.k8s.io/v1beta2",
     "PodGroup": "scheduling.k8s.io/v1beta1",
 }
+_NAMES = {"Pod": "p", "DeviceClass": "gpu", "ResourceClaim": "c", "ResourceClaimTemplate": "t", "ResourceQuota": "q"}
+_KINDS_OF_VALUES = {bool: "bool", int: "int", str: "string"}
 
 
 def clusters(file: Path) -> dict[str, list[JSONObject]]:
@@ -37,78 +39,177 @@ def _flat(cluster: list[Any]) -> Iterator[JSONObject]:
         yield from _flat(each) if isinstance(each, list) else [each]
 
 
+def manifest(obj: JSONObject) -> JSONObject:
+    """Add what a manifest leaves out here: usual names, and the usual fields of a spec.
+
+    Names of devices, expressions of selectors, values of attributes, capacities and counters may be scalars, and the
+    fields of ``exactly`` may stand in the request. An object of an earlier version is taken as it is.
+    """
+    kind = obj.get("kind", "Pod")
+    if obj.get("apiVersion", _version(kind)) != _version(kind):
+        return obj
+    name = obj["spec"].get("nodeName") if kind == "ResourceSlice" else _NAMES.get(kind)
+    metadata = {"metadata": {"name": name, **obj.get("metadata", {})}} if name else {}
+    return {"kind": kind, **obj, **_USUAL.get(kind, dict)(obj), **metadata}
+
+
 def completed(obj: JSONObject) -> JSONObject:
-    """Add versions, namespaces, UIDs and usual fields to an object that leaves them out."""
-    kind = obj["kind"]
+    """Add what a manifest leaves out, and what the cluster adds: versions, namespaces, UIDs, times and status."""
+    obj = manifest(obj)
+    kind, status = obj["kind"], obj.get("status", {})
+    usual: JSONObject = {"apiVersion": _version(kind)}
     if kind == "Event":
         about = {"namespace": "default", **_with_uid(obj["involvedObject"])}
-        usual = {"type": "Warning", "lastTimestamp": "2026-01-01T00:00:01Z", "count": 3, "metadata": {"name": str(obj)}}
-        obj = {**usual, **obj, "involvedObject": about}
+        usual |= {"type": "Warning", "lastTimestamp": "2026-01-01T00:00:01Z", "count": 3}
+        obj = {**obj, "involvedObject": about, "metadata": {"name": str(obj)}}
     metadata = {"creationTimestamp": "2026-01-01T00:00:00Z", **_with_uid(obj["metadata"])}
     if kind not in _CLUSTER_WIDE:
         metadata = {"namespace": "default", **metadata}
     if owners := metadata.get("ownerReferences"):
         metadata["ownerReferences"] = [
-            {"apiVersion": _VERSIONS.get(each["kind"], "v1"), "controller": True, **_with_uid(each)} for each in owners
+            {"apiVersion": _version(each["kind"]), "controller": True, **_with_uid(each)} for each in owners
         ]
-    usual = {"apiVersion": _VERSIONS.get(kind, "v1"), "status": {}}
-    return {**usual, **obj, **_USUAL.get(kind, dict)(obj), "metadata": metadata}
+    if kind == "Pod":
+        status = {"phase": "Running" if "nodeName" in obj["spec"] else "Pending", **status}
+    if kind == "Node":
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": _NOW}
+        status = {"conditions": [ready], "nodeInfo": {"kubeletVersion": "v1.36.3"}, **status}
+    return {**usual, **obj, "status": status, "metadata": metadata}
+
+
+def _version(kind: str) -> str:
+    return _VERSIONS.get(kind, "v1")
 
 
 def _with_uid(reference: JSONObject) -> JSONObject:
-    return {"uid": f"UID:{reference['name']}", **reference}
+    return {"uid": f"UID:{reference.get('name')}", **reference}
 
 
 def _pod(pod: JSONObject) -> JSONObject:
-    spec = pod.get("spec", {})
-    claims = [{"name": each["name"]} for each in spec.get("resourceClaims", ())]
-    containers = [{"name": "c", "image": "i", "resources": {"claims": claims}}]
-    status = {"phase": "Running" if "nodeName" in spec else "Pending", **pod.get("status", {})}
-    return {"spec": {"containers": containers, **spec}, "status": status}
+    return {"spec": _pod_spec(pod.get("spec", {}))}
+
+
+def _pod_spec(spec: JSONObject) -> JSONObject:
+    uses = {"claims": [{"name": each["name"]} for each in spec.get("resourceClaims", ())]}
+    containers = [
+        {"name": "c", "image": "i", **each, "resources": {**uses, **each.get("resources", {})}}
+        for each in spec.get("containers", [{}])
+    ]
+    return {**spec, "containers": containers}
 
 
 def _node(node: JSONObject) -> JSONObject:
     status = node.get("status", {})
-    usual = {
-        "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": _NOW}],
-        "nodeInfo": {"kubeletVersion": "v1.36.3"},
-        **status,
-        "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110", **status.get("allocatable", {})},
-    }
-    return {"status": usual}
+    usual = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    stated = {**usual, **status.get("allocatable", {})}
+    return {"status": {**status, "allocatable": {name: each for name, each in stated.items() if each is not None}}}
+
+
+def _class(class_: JSONObject) -> JSONObject:
+    spec = {"selectors": [f'device.driver == "{_DRIVER}"'], **class_.get("spec", {})}
+    return {"spec": _selecting(spec)}
+
+
+def _selecting(fields: JSONObject) -> JSONObject:
+    selectors = [{"cel": {"expression": each}} if isinstance(each, str) else each for each in fields["selectors"]]
+    return {**fields, "selectors": selectors}
 
 
 def _slice(slice_: JSONObject) -> JSONObject:
     spec = slice_["spec"]
     pool = {"name": spec.get("nodeName"), "generation": 1, "resourceSliceCount": 1, **spec.get("pool", {})}
-    return {"spec": {"driver": _DRIVER, **spec, "pool": pool}}
+    made = {"driver": _DRIVER, **spec, "pool": pool}
+    if "devices" in spec:
+        made["devices"] = list(map(_device, spec["devices"]))
+    if "sharedCounters" in spec:
+        made["sharedCounters"] = list(_counters(spec["sharedCounters"]))
+    return {"spec": made}
+
+
+def _device(device: JSONObject | str) -> JSONObject:
+    made: JSONObject = {"name": device} if isinstance(device, str) else dict(device)
+    if "attributes" in made:
+        made["attributes"] = {
+            name: value if isinstance(value, dict) else {_KINDS_OF_VALUES[type(value)]: value}
+            for name, value in made["attributes"].items()
+        }
+    if "capacity" in made:
+        made["capacity"] = _amounts(made["capacity"])
+    if "consumesCounters" in made:
+        made["consumesCounters"] = list(_counters(made["consumesCounters"]))
+    return made
+
+
+def _counters(sets: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    return ({**each, "counters": _amounts(each["counters"])} for each in sets)
+
+
+def _amounts(amounts: JSONObject) -> JSONObject:
+    return {name: each if isinstance(each, dict) else {"value": str(each)} for name, each in amounts.items()}
 
 
 def _claim(claim: JSONObject) -> JSONObject:
-    spec = claim.get("spec") or {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": _DRIVER}}]}}
-    status = claim.get("status", {})
-    results = status.get("allocation", {}).get("devices", {}).get("results", ())
-    for each in results:
-        each |= {"request": "gpu", "driver": _DRIVER, "pool": "n1", **each}
-    users = [{"resource": "pods", **_with_uid(each)} for each in status.get("reservedFor", ())]
-    return {"spec": spec, "status": {**status, "reservedFor": users}}
+    made = {"spec": _claim_spec(claim.get("spec", {}))}
+    if status := claim.get("status"):
+        made["status"] = dict(status)
+        if "allocation" in status:
+            made["status"]["allocation"] = _allocation(status["allocation"])
+        if "reservedFor" in status:
+            users = [{"resource": "pods", **_with_uid(each)} for each in status["reservedFor"]]
+            made["status"]["reservedFor"] = users
+    return made
+
+
+def _claim_spec(spec: JSONObject) -> JSONObject:
+    devices = {"requests": [{}], **spec.get("devices", {})}
+    return {**spec, "devices": {**devices, "requests": list(map(_request, devices["requests"]))}}
+
+
+def _request(request: JSONObject) -> JSONObject:
+    name = {"name": request.get("name", "r")}
+    if "firstAvailable" in request:
+        return {**request, **name, "firstAvailable": list(map(_ask, request["firstAvailable"]))}
+    asked = {key: value for key, value in request.items() if key != "name"}
+    return {**name, "exactly": _ask(asked.get("exactly", asked))}
+
+
+def _ask(asked: JSONObject) -> JSONObject:
+    made = {"deviceClassName": "gpu", **asked}
+    return _selecting(made) if "selectors" in made else made
+
+
+def _allocation(allocation: JSONObject) -> JSONObject:
+    devices = allocation.get("devices", {})
+    results = [{"request": "r", "driver": _DRIVER, "pool": "a", **each} for each in devices.get("results", ())]
+    names = sorted({each["pool"] for each in results})
+    of_node = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": names}]}]}
+    usual = {"nodeSelector": of_node, "allocationTimestamp": "2026-01-01T00:00:00Z"}
+    return {**usual, **allocation, "devices": {**devices, "results": results}}
 
 
 def _template(template: JSONObject) -> JSONObject:
-    return {"spec": template.get("spec") or {"spec": _claim({})["spec"]}}
+    spec = template.get("spec", {})
+    return {"spec": {**spec, "spec": _claim_spec(spec.get("spec", {}))}}
+
+
+def _quota(quota: JSONObject) -> JSONObject:
+    return {"status": {"hard": quota["spec"]["hard"], **quota["status"]} if "status" in quota else quota["spec"]}
 
 
 def _workload(workload: JSONObject) -> JSONObject:
-    containers = [{"name": "c", "image": "i"}]
     spec = workload.get("spec", {})
-    return {"spec": {"template": {"spec": {"containers": containers}}, **spec}}
+    template = spec.get("template", {})
+    return {"spec": {**spec, "template": {**template, "spec": _pod_spec(template.get("spec", {}))}}}
 
 
 _USUAL = {
     "Pod": _pod,
     "Node": _node,
+    "DeviceClass": _class,
     "ResourceSlice": _slice,
     "ResourceClaim": _claim,
     "ResourceClaimTemplate": _template,
-    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"), _workload),
+    "ResourceQuota": _quota,
+    "List": lambda made: {"items": list(map(manifest, made["items"]))},
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), _workload),
 }

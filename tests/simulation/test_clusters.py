@@ -1,16 +1,29 @@
-"""Clusters in YAML: what becomes of pods there, why, and what would help."""
+"""Clusters in YAML: what becomes of pods there, why, and what would help.
+
+A file is a case, and so are its ``cases`` and what stands below ``cured``: each has the objects, ``pods`` and
+``options`` of the case around it. The objects of its ``cluster`` are added, or replace those of the same kind and
+name; it is ``without`` some. `manifest` adds what objects leave out. The rest of a case is what a user sees of the
+answer for its pod, or of the ``answers`` for several.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 import yaml
 
+from tests.stored import manifest
 from webhook import simulate
 from webhook.objects import JSONObject
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
+
+_SETTINGS: Final = frozenset({"cluster", "without", "pods", "options", "cases", "cured"})
+_DETAILS: Final = frozenset({"condition", "candidates", "groups", "details", "because", "held", "tried"})
+"""What is compared only in the cases that state it."""
 
 
 def shown(answer: JSONObject) -> JSONObject:
@@ -39,9 +52,31 @@ def shown(answer: JSONObject) -> JSONObject:
     return {name: value for name, value in found.items() if value}
 
 
+def flat(case: JSONObject, outer: JSONObject, *names: str) -> Iterator[JSONObject]:
+    """Yield a case and those within, each with all of its objects and its answers."""
+    objects = {named(each): each for each in map(manifest, case.get("cluster", ()))}
+    kept = outer["cluster"].keys() - objects.keys() - {*case.get("without", ())}
+    cluster = {name: each for name, each in outer["cluster"].items() if name in kept} | objects
+    inner = {**outer, **case, "cluster": cluster, "name": ": ".join(names)}
+    within = case.get("cases", {})
+    if not within:
+        answer = {field: value for field, value in case.items() if field not in _SETTINGS}
+        yield {**inner, "answers": answer.get("answers", [answer])}
+    for name, each in within.items() if isinstance(within, dict) else enumerate(within, 1):
+        yield from flat(each, inner, *names, str(name))
+    if "cured" in case:
+        yield from flat(case["cured"], inner, *names, "cured")
+
+
+def named(obj: JSONObject) -> str:
+    return f"{obj['kind']} {obj.get('metadata', {}).get('name')}"
+
+
 @pytest.mark.parametrize("file", CLUSTERS, ids=lambda each: each.stem)
 def test_pods_fare_as_the_cluster_says(file: Path) -> None:
-    cases = yaml.safe_load(file.read_text(encoding="utf-8"))["cases"]
-    found = {name: simulate(case["objects"], case["pods"], **case.get("options", {})) for name, case in cases.items()}
-    wanted = {name: case["answers"] for name, case in cases.items()}
-    assert {name: [*map(shown, answers)] for name, answers in found.items()} == wanted
+    around: JSONObject = {"cluster": {}, "pods": [], "options": {}}
+    for case in flat(yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader), around):
+        answers = simulate([*case["cluster"].values()], [*map(manifest, case["pods"])], **case["options"])
+        for answer, wanted in zip(map(shown, answers), case["answers"], strict=True):
+            found = {field: value for field, value in answer.items() if field in wanted or field not in _DETAILS}
+            assert found == wanted, case["name"]
