@@ -198,7 +198,7 @@ class Port:
         listener.settimeout(0)
 
     def tick(self) -> None:
-        """Close what has expired, renew the date of answers, and accept connections; called at least ten times a second."""
+        """Apply deadlines, renew the date of answers, and accept connections; called at least ten times a second."""
         self._heads.clear()
         self.crowd.expire()
         if not self.is_closed:

@@ -31,7 +31,7 @@ from webhook.server.tls import Secure
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
 _TICK = 0.1
-"""Seconds between two looks at deadlines, and at whether to stop."""
+"""The seconds after which deadlines, and whether to stop, are checked again."""
 _PROBES = 200
 """The maximum connections to the plain port: from kubelet, Prometheus, and others."""
 _PROBE_SECONDS = 5.0
