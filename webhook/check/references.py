@@ -25,7 +25,7 @@ from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references import Context, ReferenceFindings, look
+from webhook.references import Context, ReferenceFindings, apply_rules
 from webhook.references.lookup import Lookup
 from webhook.references.rules import RULES, pod_view
 from webhook.release import Release
@@ -495,13 +495,13 @@ class References:
         seen: Counter[Lookup] = Counter()
         try:
             with limited(self._work):
-                found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
+                found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
         except BudgetExceededError:
             context.pass_over_devices()
             seen.clear()
             try:
                 with limited(Budget(REVIEW, is_offline=True)):
-                    found = list(look(obj, kind, context, seen, only_of_fields=only_of_fields))
+                    found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
             except BudgetExceededError:  # its selectors alone take too much
                 seen.clear()
                 found = []

@@ -30,19 +30,29 @@ def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
     return _BY_CHANGE[fix.change](tree, found, fix) or ()
 
 
-def _one(edit: Edit | None) -> Sequence[Edit]:
+def _if_any(edit: Edit | None) -> Sequence[Edit]:
+    """Return a list of one edit; an empty one for None."""
     return [edit] if edit else ()
 
 
 def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
+    """Put a value into a list, or into a map as the field that the fix names.
+
+    For example, ``capacity: {memory: 40Gi}`` becomes ``capacity: {memory: {value: 40Gi}}``, and the request in::
+
+        requests:                 requests:
+          name: gpu           ->    - name: gpu
+          exactly: {count: 2}         exactly: {count: 2}
+    """
     if not fix.value and found.node.entries and not found.node.style:
         if not found.node.is_whole or not tree.is_first(found.node.start):
             return None
         return [Edit(found.node.start, found.node.start, "- "), *_indented(tree, found.node.start, found.node.end)]
-    return _one(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
+    return _if_any(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
 
 
 def _renamed(_tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
+    """Rename the key of a value, unless the map around it has the new name already."""
     is_free = found.around and found.around.entry(fix.value) is None
     return [key(found.entry.key, str(fix.value))] if is_free and found.entry else ()
 
@@ -62,7 +72,14 @@ def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
 
 
 def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
-    """Return the edits that replace a map by its fields; None if that would lose text."""
+    """Return the edits that replace a map by its fields; None if that would lose text.
+
+    For example, without ``exactly``::
+
+        - name: gpu                          - name: gpu
+          exactly:                      ->     deviceClassName: gpu.example.com
+            deviceClassName: gpu.example.com
+    """
     text, around, entry, inner = tree.text, found.around, found.entry, found.node
     if around is None or entry is None or not inner.entries or not inner.is_whole:
         return None
@@ -88,8 +105,8 @@ def _without_braces(tree: Tree, start: int, inner: Node, *, in_braces: bool) -> 
     yield Edit(ends[-1], inner.end, "")
 
 
-def _alone(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
-    """Write the only value of a map or list in its place; a map's key goes.
+def _replaced_by_only_value(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
+    """Replace a map or list by its only value: ``count: {value: 2}`` becomes ``count: 2``.
 
     None if that would lose a comment, or the value is not on the rest of a line.
     """
@@ -104,8 +121,15 @@ def _alone(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
     return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
 
 
-def _listed(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
-    """Make each entry of a map an item of a list, in which a field holds what was the key."""
+def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
+    """Make each entry of a map an item of a list, in which a field holds what was the key.
+
+    For example, with the field ``name``::
+
+        requests:                     requests:
+          gpu:                    ->    - name: gpu
+            exactly: {count: 2}           exactly: {count: 2}
+    """
     node, field = found.node, str(fix.value)
     if not node.is_whole or not node.entries:
         return None
@@ -120,7 +144,7 @@ def _listed(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
 
 
 def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit] | None:
-    """Make an item of an entry."""
+    """Make an item of an entry: ``gpu: {count: 2}`` becomes ``{name: gpu, count: 2}``."""
     text, key, value = tree.text, entry.key, entry.value
     colon = text.find(":", key.end)
     is_plain = key.is_whole and value.is_whole and not text[key.end : colon].strip()
@@ -148,6 +172,12 @@ def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit
 def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
     """Return the edits that move fields into a map beside them, which is created if missing.
 
+    For example, ``deviceClassName`` within ``exactly``::
+
+        - name: gpu                             - name: gpu
+          deviceClassName: gpu.example.com  ->    exactly:
+                                                    deviceClassName: gpu.example.com
+
     Args:
         around: The map that has the fields.
         within: The field that holds the map.
@@ -160,8 +190,8 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     if around.style:
         return _nested_in_braces(tree, entries, moved, target, within)
     if target is not None:
-        return _joined(tree, entries, moved, target)
-    first, start = _row(entries, moved), moved[0].key.start
+        return _nested_in_existing(tree, entries, moved, target)
+    first, start = _adjacent(entries, moved), moved[0].key.start
     indent = " " * tree.column(start) + _STEP
     row_end = tree.line_end(moved[first - 1].value.end)
     edits = [Edit(start, start, f"{within}:{tree.newline}{indent}"), *_indented(tree, start, row_end)]
@@ -171,14 +201,16 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     return edits
 
 
-def _row(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
-    """Return how many of the moved entries follow one another from the first one on."""
+def _adjacent(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
+    """Return how many of the moved entries stand one below the other, beginning with the first."""
     start = entries.index(moved[0])
     return next((count for count, each in enumerate(moved) if entries[start + count] is not each), len(moved))
 
 
-def _joined(tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry) -> list[Edit] | None:
-    """Move entries to the end of an existing map, or below a field without a value."""
+def _nested_in_existing(
+    tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry
+) -> list[Edit] | None:
+    """Move entries to the end of the existing map, as ``nested`` does; ``exactly:`` without a value is an empty map."""
     text, inner = tree.text, target.value
     is_scalar = inner.entries is None and inner.items is None and not inner.style
     is_absent = is_scalar and text[inner.start : inner.end] in NULLS
@@ -213,7 +245,7 @@ def _lines_of(tree: Tree, entries: Sequence[Entry], entry: Entry) -> tuple[int, 
 def _nested_in_braces(
     tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry | None, within: str
 ) -> list[Edit] | None:
-    if target is not None or _row(entries, moved) != len(moved):
+    if target is not None or _adjacent(entries, moved) != len(moved):
         return None
     quote = moved[0].key.style
     start, end = moved[0].key.start, moved[-1].value.end
@@ -236,7 +268,7 @@ def _indented(tree: Tree, start: int, end: int, by: int = len(_STEP)) -> Iterato
 
 
 def _dedented(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
-    """Indent the lines of a part by less, but for its first one."""
+    """Outdent the lines of a part, but for its first one."""
     for each in _LINE.finditer(tree.text, start, end):
         at = each.end()
         spaces = len(tree.text[at : at + by]) - len(tree.text[at : at + by].lstrip(" "))
@@ -245,12 +277,12 @@ def _dedented(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
 
 
 _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {
-    "replace": lambda tree, found, fix: _one(rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces)),
-    "quote": lambda tree, found, _: _one(quoted(tree.text, found.node)),
+    "replace": lambda tree, found, fix: _if_any(rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces)),
+    "quote": lambda tree, found, _: _if_any(quoted(tree.text, found.node)),
     "rename": _renamed,
     "remove": _removed,
     "unwrap": lambda tree, found, _: unwrapped(tree, found),
     "wrap": _wrapped,
-    "alone": _alone,
-    "list": _listed,
+    "alone": _replaced_by_only_value,
+    "list": _map_to_list,
 }

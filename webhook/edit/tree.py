@@ -22,7 +22,7 @@ class UnableError(Exception):
 
 @dataclass(slots=True)
 class PlacedNode:
-    """A value, and its container.
+    """A value, and where it stands: of ``count`` in ``exactly: {count: 2}``, ``around`` is the node ``{count: 2}``.
 
     Args:
         around: The map or list that it is in; None for the whole document.

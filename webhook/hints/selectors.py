@@ -53,49 +53,65 @@ _NUMBER: Final = rf"([0-9]+(?:\.[0-9]+)?)\b{NO_FURTHER}"
 BARE_AMOUNT: Final = re.compile(r"""\bquantity\(\s*([0-9.]+(?:[KMGTPE]i|[kMGTPE]))\s*\)""")
 """Matches a quantity without the quotes around its amount."""
 _VERSION_ALONE: Final = re.compile(rf"{_ATTRIBUTE}\.(isGreaterThan|isLessThan|compareTo)\({_VERSION}\)")
-_REWRITTEN: Final = (
+_COMPARISONS: Final = (
+    # quantity(40Gi) -> quantity("40Gi")
     (BARE_AMOUNT, r'quantity("\1")'),
+    # version.isLessThan("550") -> version.isLessThan(semver("550.0.0"))
     (_VERSION_ALONE, r"\1.\2(semver(\3))"),
+    # quantity(memory) -> memory
     (re.compile(rf"quantity\(\s*{_CAPACITY}\s*\)"), r"\1"),
+    # memory >= quantity("40Gi") -> memory.compareTo(quantity("40Gi")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*(quantity\({_AMOUNT}\))"), r"\1.compareTo(\3) \2 0"),
+    # quantity("40Gi") <= memory -> quantity("40Gi").compareTo(memory) <= 0
     (re.compile(rf"(quantity\({_AMOUNT}\))\s*{ORDER}\s*{_CAPACITY}{NO_FURTHER}"), r"\1.compareTo(\4) \3 0"),
+    # version >= semver("1.2.0") -> version.compareTo(semver("1.2.0")) >= 0
     (re.compile(rf"{_ATTRIBUTE}\s*{ORDER}\s*(semver\({TEXT}\))"), r"\1.compareTo(\3) \2 0"),
+    # memory >= "40Gi" -> memory.compareTo(quantity("40Gi")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*{_AMOUNT}"), r"\1.compareTo(quantity(\3)) \2 0"),
+    # memory >= 40Gi -> memory.compareTo(quantity("40Gi")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*{_BARE}"), r'\1.compareTo(quantity("\3")) \2 0'),
+    # memory == "40Gi" -> memory == quantity("40Gi")
     (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_AMOUNT}"), r"\1 \2 quantity(\3)"),
+    # memory == 40Gi -> memory == quantity("40Gi")
     (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_BARE}"), r'\1 \2 quantity("\3")'),
+    # memory.isLessThan("40Gi") -> memory.isLessThan(quantity("40Gi"))
     (re.compile(rf"{_CAPACITY}\.(isGreaterThan|isLessThan|compareTo)\({_AMOUNT}\)"), r"\1.\2(quantity(\3))"),
+    # memory.value -> memory
     (re.compile(rf"{_CAPACITY}\.value\b(?!\()"), r"\1"),
+    # device.attributes["gpu.example.com/model"] -> device.attributes["gpu.example.com"].model
     (re.compile(r"""device\.(attributes|capacity)\[["']([^"'/]+)/(\w+)["']\]"""), r'device.\1["\2"].\3'),
 )
-"""Comparisons and reads with one possible meaning, and their form in CEL."""
+"""Comparisons and reads with one possible meaning, and their form in CEL. In the comments, memory is short for
+``device.capacity["gpu.example.com"].memory``, and version for ``device.attributes["gpu.example.com"].version``."""
 _UNIT: Final = '; units follow the number, as in "40Gi"'
-_SHOWN: Final = (
+_NUMBERS_WITHOUT_UNIT: Final = (
+    # memory >= 40 -> memory.compareTo(quantity("40")) >= 0
     (re.compile(rf"{_CAPACITY}\s*{ORDER}\s*{_NUMBER}"), rf'\1.compareTo(quantity("\3")) \2 0{_UNIT}'),
+    # memory == 40 -> memory == quantity("40")
     (re.compile(rf"{_CAPACITY}\s*(==|!=)\s*{_NUMBER}"), rf'\1 \2 quantity("\3"){_UNIT}'),
 )
-"""Comparisons with a number, whose unit only the author knows, and what is said of them."""
+"""Comparisons with a number, whose unit only the author knows: shown as a hint, never applied as a fix."""
 
 
-def rewritten(expression: str) -> Fix | None:
-    """Rewrite all comparisons of an expression; None if there is none to rewrite."""
+def comparisons_rewritten(expression: str) -> Fix | None:
+    """Return the fix that rewrites all comparisons of an expression; None if there is none to rewrite."""
     corrected = expression
-    for pattern, replacement in _REWRITTEN:
-        corrected = pattern.sub(partial(_replacement, replacement), corrected)
+    for pattern, replacement in _COMPARISONS:
+        corrected = pattern.sub(partial(_in_cel, replacement), corrected)
     is_safe = not any(near_semver(each["version"].strip("\"'")) for each in _VERSION_ALONE.finditer(expression))
     return Fix("replace", corrected, safe=is_safe) if corrected != expression else None
 
 
-def rewritten_at(expression: str, place: int) -> str:
-    """Rewrite the comparison around an offset in an expression; empty if there is none to rewrite."""
-    for pattern, replacement in _REWRITTEN + _SHOWN:
+def comparison_at(expression: str, place: int) -> str:
+    """Return the comparison around an offset in CEL's form, and nothing else; empty if there is none to rewrite."""
+    for pattern, replacement in _COMPARISONS + _NUMBERS_WITHOUT_UNIT:
         for match in pattern.finditer(expression):
-            if match.start() <= place < match.end() and (form := _replacement(replacement, match)) != match[0]:
+            if match.start() <= place < match.end() and (form := _in_cel(replacement, match)) != match[0]:
                 return form
     return ""
 
 
-def _replacement(replacement: str, match: re.Match[str]) -> str:
+def _in_cel(replacement: str, match: re.Match[str]) -> str:
     """Return a comparison in the form that CEL requires; unchanged if the text is not a valid quantity."""
     amount, version = (match.groupdict().get(name) for name in ("amount", "version"))
     if amount is not None and readable_quantity(amount[1:-1]) is None:
@@ -287,7 +303,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if advice := _without_domain(issue, expression, domain):
         return advice
     hint = unknown.hint or _types(issue, expression)
-    return _corrected(hint.replace(DRIVER, domain or DRIVER), expression)
+    return _with_fix(hint.replace(DRIVER, domain or DRIVER), expression)
 
 
 _NO_ISSUE: Final = Issue("")
@@ -296,12 +312,12 @@ _NO_ISSUE: Final = Issue("")
 def _unquoted(expression: str) -> Advice | None:
     """Suggest quotes for an amount; None if none lacks them."""
     amount = BARE_AMOUNT.search(expression)
-    return _corrected(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
+    return _with_fix(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
 
 
-def _corrected(hint: str, expression: str) -> Advice:
-    """Explain a type mismatch, and fix it where the meaning is clear."""
-    return Advice(hint, rewritten(expression) if hint else None)
+def _with_fix(hint: str, expression: str) -> Advice:
+    """Give a hint about a type mismatch, with the fix that rewrites the comparisons whose meaning is clear."""
+    return Advice(hint, comparisons_rewritten(expression) if hint else None)
 
 
 def syntax(issue: Issue, expression: str) -> Advice | None:
@@ -321,7 +337,7 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
             corrected = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
             return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
     hint, written, replacement = _foreign(issue)
-    return Advice(hint, _rewritten(expression, place, written, replacement)) if hint else None
+    return Advice(hint, _token_replaced(expression, place, written, replacement)) if hint else None
 
 
 def _foreign(issue: Issue) -> tuple[str, str, str]:
@@ -374,8 +390,8 @@ def _place(issue: Issue) -> int:
     return max(issue.offset, 0)
 
 
-def _rewritten(expression: str, at: int, written: str, replacement: str) -> Fix | None:
-    """Return the fix of an expression at, or just before, the place of an issue."""
+def _token_replaced(expression: str, at: int, written: str, replacement: str) -> Fix | None:
+    """Return the fix that replaces a token at, or just before, the place of an issue: ``and`` by ``&&``."""
     if not written:
         return None
     at -= 0 if expression.startswith(written, at) else len(written) - 1  # the error for <> is at its end
@@ -441,7 +457,7 @@ def _dotted(expression: str) -> Advice | None:
     if match is None:
         return None
     holder, domain, name = match.groups()
-    return _meant("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
+    return _part_replaced("put the domain in brackets and quotes", f'device.{holder}["{domain}"].{name}', match)
 
 
 def _mistaken(issue: Issue, expression: str) -> Advice | None:
@@ -455,7 +471,7 @@ def _choice(expression: str) -> Advice | None:
     for pattern, form in _CHOICES:
         if match := pattern.search(expression):
             values = ", ".join(each[0] for each in _CONSTANT.finditer(expression, *match.span("values")))
-            return _meant("each side of || and && is a condition", form.format(match["read"], values), match)
+            return _part_replaced("each side of || and && is a condition", form.format(match["read"], values), match)
     return Advice('a condition is true or false: compare each value, as in … == "A" || … == "B"')
 
 
@@ -478,7 +494,7 @@ def _quantity(issue: Issue, expression: str) -> Advice | None:
     if match is None:
         return None
     meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
-    return _meant("quantities are capacities", meant, match)
+    return _part_replaced("quantities are capacities", meant, match)
 
 
 def _denied(issue: Issue, expression: str) -> Advice | None:
@@ -486,11 +502,11 @@ def _denied(issue: Issue, expression: str) -> Advice | None:
     is_one = _is_call(issue, frozenset({"_==_"}), ("bool", _WORD)) or _is_call(issue, frozenset({"!_"}), ("string",))
     if not is_one or not (match := _DENIED.search(expression)):
         return None
-    return _meant("! is for conditions", f"{match['read']} != {match['value']}", match)
+    return _part_replaced("! is for conditions", f"{match['read']} != {match['value']}", match)
 
 
-def _meant(hint: str, meant: str, match: re.Match[str]) -> Advice:
-    """Suggest a form in CEL for a part of an expression."""
+def _part_replaced(hint: str, meant: str, match: re.Match[str]) -> Advice:
+    """Suggest CEL's form for the matched part of an expression, with an unsafe fix that replaces this part alone."""
     corrected = f"{match.string[: match.start()]}{meant}{match.string[match.end() :]}"
     return Advice(f"{hint}: {meant}", Fix("replace", corrected, safe=False))
 
@@ -508,13 +524,13 @@ def _without_domain(issue: Issue, expression: str, known: str) -> Advice | None:
     if (arguments[0] if target is None else target) not in _DOMAIN:
         return None
     if path := _PATH.search(expression):
-        return _corrected(f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}', expression)
+        return _with_fix(f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}', expression)
     if (field := _FIELD.search(expression)) is None:
         return None
     holder, _, name = field.groups()
     hint = f'{NAME_DOMAIN}: device.{holder}["{known or DRIVER}"].{name}'
     if not known:
-        return _corrected(hint, expression)
+        return _with_fix(hint, expression)
     return Advice(hint, Fix("replace", _FIELD.sub(rf'device.\1["{known}"].\3', expression), safe=False))
 
 
@@ -522,7 +538,7 @@ def _types(issue: Issue, expression: str) -> str:
     """Explain a mismatch of types; empty if unclear."""
     hint, example = _mismatch(issue)
     if example:
-        return f"{hint}: {rewritten_at(expression, _place(issue)) or example}"
+        return f"{hint}: {comparison_at(expression, _place(issue)) or example}"
     if not hint and _is_call(issue, _COMPARED, (_WORD, _WORD)):
         left, right = issue.arguments[1].arguments
         return f"both sides must have one type, and are {left} and {right}"

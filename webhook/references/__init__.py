@@ -7,7 +7,7 @@ pod then stays pending. Each rule here checks one object against the objects aro
 from __future__ import annotations
 
 from webhook.references import claims, constraints, parameters
-from webhook.references.lookup import every_rule, look
+from webhook.references.lookup import apply_rules, every_rule
 from webhook.references.rules import RULES, Context, ReferenceFindings, Rule
 
 __all__ = [
@@ -15,9 +15,9 @@ __all__ = [
     "Context",
     "ReferenceFindings",
     "Rule",
+    "apply_rules",
     "claims",
     "constraints",
     "every_rule",
-    "look",
     "parameters",
 ]

@@ -20,10 +20,10 @@ from webhook.references.selecting import (
     SELECTING,
     WRITTEN_TYPES,
     Selector,
-    held_elsewhere,
     reads_of,
     selectors_of,
     text_comparisons,
+    wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
@@ -203,7 +203,7 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
         return message, profile.removed[name]
     kinds = [kind for kind, each in profile.devices.items() if is_published([each], name, read)]
     if any(is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
-        return message, held_elsewhere(read, selector.parts)
+        return message, wrong_holder_hint(read, selector.parts)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in _names(devices, read)}

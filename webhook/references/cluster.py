@@ -11,7 +11,7 @@ from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Problem, value_at
-from webhook.references.lookup import every_rule, look
+from webhook.references.lookup import apply_rules, every_rule
 from webhook.references.rules import Context, pod_view
 
 
@@ -66,7 +66,7 @@ class Surroundings:
         if viewed is None:
             return []
         metadata = {**mapping(viewed, "metadata"), "namespace": namespace or "default"}
-        found = look({**viewed, "metadata": metadata}, name, self._context)
+        found = apply_rules({**viewed, "metadata": metadata}, name, self._context)
         return [_with_hint(problem).below(steps or (), steps or ()) for problem in found if problem.level == WARNING]
 
 

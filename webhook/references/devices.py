@@ -20,10 +20,10 @@ from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
     failures,
-    held_elsewhere,
     reads_of,
     selectors_of,
     text_comparisons,
+    wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
@@ -53,7 +53,7 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
             which = "no device of the class" if each.around else "no known device"
             message, advice = _unpublished(read, known, which, each.expression)
             if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
-                advice = Advice(held_elsewhere(read, each.parts))
+                advice = Advice(wrong_holder_hint(read, each.parts))
             is_domain = all(read.domain != domain for domain, _ in known)
             if is_domain:  # one finding covers all reads from it
                 domains.add((read.holder, read.domain))

@@ -15,7 +15,6 @@ from webhook.problem import Fix, Path, Problem
 from webhook.references.rules import RULES, Context, Rule
 
 Lookup = tuple[str, Path]
-
 """The kind of an object that is not looked up, and the field that names it."""
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
@@ -49,7 +48,7 @@ _ORDER: Final = (
 """All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 
 
-def look(
+def apply_rules(
     obj: JSONObject,
     kind: str,
     context: Context,
@@ -67,28 +66,28 @@ def look(
     """
     _declare_rules(obj, kind, context)
     devices = mapping(obj, "spec") if kind == "DeviceClass" else mapping(obj, *devices_path(obj))
-    said: dict[Path, dict[int | None, Rule]] = {}
-    fixed: dict[tuple[Path, Fix], Rule] = {}
+    reported: dict[Path, dict[int | None, Rule]] = {}
+    fixed_by: dict[tuple[Path, Fix], Rule] = {}
     for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):
         if (only_of_fields and not each.of_field) or (each.part and not devices.get(each.part)):
             continue
         for problem in each.check(obj, context):
-            if _is_explained(problem, each, said.get(problem.path, {})):
+            if _is_explained(problem, each, reported.get(problem.path, {})):
                 continue
             if each.beside_devices or problem.path[-1:] == ("expression",):
-                said.setdefault(problem.path, {})[problem.character] = each
+                reported.setdefault(problem.path, {})[problem.character] = each
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
                     skipped[each.needs[0], problem.path] += 1
                 continue
-            if problem.fix and fixed.setdefault((problem.path, problem.fix), each) != each:
+            if problem.fix and fixed_by.setdefault((problem.path, problem.fix), each) != each:
                 continue  # an earlier rule has found the same mistake
             yield problem._replace(rule=each.name, level=each.level)
 
 
-def _is_explained(problem: Problem, rule: Rule, said: Mapping[int | None, Rule]) -> bool:
+def _is_explained(problem: Problem, rule: Rule, reported: Mapping[int | None, Rule]) -> bool:
     """Tell whether another rule, which explains more, has found something there: rules are in this order."""
-    others = {place: each for place, each in said.items() if each.name != rule.name}
+    others = {place: each for place, each in reported.items() if each.name != rule.name}
     if rule.of_reads and all(each.of_reads for each in others.values()):
         return problem.character in others
     return bool(others)

@@ -77,12 +77,12 @@ def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Pa
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
     from webhook.drivers.schema import ParameterFault, check_parameters  # most objects have no parameters
 
-    faults = _within(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
+    faults = _within_budget(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
     return [ParameterFault((), _UNCHECKED, _SMALLER)] if faults is None else faults
 
 
-def _within(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
-    """Check something by the user's profiles; return None if they take more work than they may."""
+def _within_budget(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
+    """Run a check by the user's profiles; None if it takes more work than they may."""
     if context.checking is None:
         return check()
     try:
@@ -188,7 +188,7 @@ def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Br
     """Evaluate the rules of a profile; where they take too much work, report that instead."""
     from webhook.drivers.rules import Broken, broken
 
-    found = _within(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
+    found = _within_budget(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
     return [Broken(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
 
 

@@ -403,7 +403,7 @@ def finding(
     reason: str = "NotFound",
     character: int | None = None,
 ) -> Problem:
-    """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.look`.
+    """Make a finding; its rule and level are filled in by :func:`webhook.references.lookup.apply_rules`.
 
     Args:
         path: The path of the field.

@@ -90,8 +90,8 @@ WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
 OTHER_HOLDER: Final = {"attributes": "capacity", "capacity": "attributes"}
 
 
-def held_elsewhere(read: Read, parts: Parts) -> str:
-    """Report a capacity that is read from attributes, or the other way round."""
+def wrong_holder_hint(read: Read, parts: Parts) -> str:
+    """Return the hint for a capacity that is read from ``device.attributes``, or the other way round."""
     if read.holder == "capacity":
         return f'{read.name} is an attribute: device.attributes["{read.domain}"].{read.name}'
     meant = f'device.capacity["{read.domain}"].{read.name}'

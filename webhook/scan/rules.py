@@ -14,7 +14,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.objects import JSONObject, full_name_of, mapping, name_of
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
-from webhook.references.lookup import look
+from webhook.references.lookup import apply_rules
 from webhook.scan.stored import STORED
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONO
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
-        for problem in look(obj, kind, cluster.context):
+        for problem in apply_rules(obj, kind, cluster.context):
             if problem.rule in _OF_REFERENCES[kind]:
                 yield problem, obj
 

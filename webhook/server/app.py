@@ -30,7 +30,7 @@ _LIGHT = 1 << 16
 _TURN = 0.01
 """The seconds of reviews after which the event loop looks for new input."""
 _SLOW = 0.02
-"""The processor time from which a review is slow."""
+"""The seconds of processor time from which a review is slow, and later requests of its connection wait longer."""
 _DEFAULT_TIMEOUT = 10.0  # admissionregistration/v1 defaults.go
 _LONGEST_TIMEOUT = 30.0  # admissionregistration validation.go
 _TIMEOUT = re.compile(rb"(?:\A|&)timeout=([1-9][0-9]{0,3})s(?:&|\Z)")  # in whole seconds, as an API server sends it
@@ -137,7 +137,7 @@ class Reviews(Pages):
         self.lane = lane
         self._new: deque[tuple[Request, Client]] = deque()
         self._slow: deque[tuple[Request, Client]] = deque()
-        """Those of slow clients, of which one is answered in a turn of the event loop (the attacks ``answers``)."""
+        """The requests of slow clients, one of which is answered in each turn (tests/attacks/answers.py)."""
         self._began = 0.0
         """The processor time at the beginning of this turn of the event loop."""
         self._tasks: set[asyncio.Task[None]] = set()

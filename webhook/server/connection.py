@@ -36,6 +36,16 @@ class Connection(asyncio.Protocol, Client):
 
     What it waits for has one deadline, ``due``, which its port looks at ten times a second: no request needs a timer of
     its own. While a complete request waits for its turn, or the client does not read, nothing is read.
+
+    How a connection ends, from the gentlest on:
+
+    - :meth:`shutdown`: its port closes. It closes if it is idle, else after its next answer.
+    - ``_refuse``: a request is malformed, too large or too slow. Earlier requests are answered, then comes the error.
+    - ``_close``: after the last answer, or when idle for too long. What is written already is sent first.
+    - ``_end`` answers nothing more, and ``_shut`` closes the transport (with TLS, after a close_notify). ``_close``
+      calls both; TLS does so itself after a TLS error.
+    - :meth:`expire`: its deadline has passed. One of ``_refuse``, ``_close`` and ``abort`` follows.
+    - :meth:`abort`: at once. Its port makes room or stops, or its client neither reads nor closes in time.
     """
 
     _transport: Any
@@ -45,21 +55,21 @@ class Connection(asyncio.Protocol, Client):
     _received = 0
     """The bytes of the present request that have arrived."""
     _head: Head | None = None
-    """That of a request before, which the next one probably has, too."""
+    """The head of an earlier request; the next request probably has the same."""
     _url = b""
     _fields = _small = 0
     _incoming: Request | None = None
     _answering: Request | None = None
     _fault: Page | None = None
-    """Why what the client sends is not read."""
+    """The error with which it refuses what the client sends, which is not read any more."""
     _is_paused = False
     # Output
     _rest = b""
-    """What follows of an answer once the client has read more."""
+    """The rest of an answer, which is written once the client has read what was written before."""
     _is_stuck = False
     """Whether the client must read first."""
     _is_ending = _is_closed = False
-    """Whether nothing more is read; whether nothing more is answered, and it closes as soon as all is written."""
+    """Whether nothing more is read; whether nothing more is answered either, and it closes once all is written."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -81,7 +91,7 @@ class Connection(asyncio.Protocol, Client):
     def _begin(self) -> None:
         """Wait for a request."""
         self._parser = HttpRequestParser(self)
-        # Else it refuses the previous request, too.
+        # Else the parser raises an error for data after a request with `Connection: close`, as if that were malformed.
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
         self.phase = "header"
         self._wait(self._port.limits.closing_seconds if self._port.is_closed else self._port.seconds[self.phase])
@@ -152,7 +162,7 @@ class Connection(asyncio.Protocol, Client):
     # The parser's callbacks: an error ends the parsing.
 
     def on_message_begin(self) -> None:
-        """Note that another request has come with the one before, if only its first letter."""
+        """Note that another request has begun in the same data as the end of the previous one."""
         if not self.phase:
             self.phase, self.due = "header", 0.0
             self._received = 1  # how many of what has arrived belong to it is unknown
@@ -164,8 +174,7 @@ class Connection(asyncio.Protocol, Client):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a header field, or ignore a trailer."""
         self._fields += 1
-        if self._fields > self._port.limits.header_fields:  # each takes as long as many bytes
-            most = self._port.limits.header_fields
+        if self._fields > (most := self._port.limits.header_fields):  # parsing one costs as much as many bytes
             self._stop(_LONG_HEADER, f"requests sent together may have {most} header fields")
         if self.phase == "header":
             headers, name = self._headers, name.lower()
@@ -199,8 +208,7 @@ class Connection(asyncio.Protocol, Client):
         request.size += len(body)
         if len(body) < _SMALL:
             self._small += 1
-            most = self._port.limits.small_pieces
-            if self._small > most:
+            if self._small > (most := self._port.limits.small_pieces):
                 self._stop(_LARGE, f"a body may come in {most} pieces below {_SMALL} bytes")
         if request.refusal is None:
             request.pieces.append(body)

@@ -30,17 +30,20 @@ class Limits:
         stalled_seconds: For a client to read some of its pending answers.
         closing_seconds: For a client to close its side after the server has, and to send the first request of a
             connection when the server stops.
-        grace_seconds: For the requests in flight when the server stops.
-        header_bytes: Of a header.
-        header_fields: Of the requests that are sent together, including trailers; an API server sends about ten.
-        small_pieces: Of their bodies below 512 bytes, each of which takes as long as many bytes.
-        requests: Sent over a connection before the first is answered; API servers, kubelet and Prometheus send one.
-        connections: Open at a time, as far as the process may open files.
-        connections_per_address: Open at a time from one address.
-        half_read: Connections with a message of their handshake half read, for which OpenSSL makes room of 130 KB where
-            the client states such a length. Of one address half as many.
-        unread_bytes: Of answers that clients have not read, over all connections.
-        bodies_bytes: Of all bodies that are coming in or wait; those of up to 64 KiB are always taken.
+        grace_seconds: For the requests in flight, and for handshakes, when the server stops.
+        header_bytes: The maximum length of a header.
+        header_fields: The maximum number of header fields, including trailers, of all requests that are sent together;
+            an API server sends about ten.
+        small_pieces: The maximum number of pieces of their bodies that are shorter than 512 bytes; parsing one costs as
+            much as many bytes.
+        requests: The maximum number sent over a connection before the first is answered; API servers, kubelet and
+            Prometheus send one.
+        connections: The maximum number open at a time; fewer if the process may not open as many files.
+        connections_per_address: The maximum number open at a time from one address.
+        half_read: The maximum number of connections with a message of their handshake half read, for which OpenSSL
+            allocates the length that the client states, up to 130 KB. From one address half as many.
+        unread_bytes: The maximum of answers that clients have not read, over all connections.
+        bodies_bytes: The maximum of all bodies that are coming in or wait; those of up to 64 KiB are always accepted.
     """
 
     handshake_seconds: float = 10.0

@@ -19,15 +19,15 @@ from webhook.server.messages import Client, Limits
 _BACKLOG = 4096
 """The backlog of connections that are not accepted yet, as far as the kernel allows."""
 _UNREAD = 1 << 15
-"""The kernel's receive buffer of a connection, in bytes; it doubles the number. No more is read at once, beside the
-beginning of a TLS record that has arrived before."""
+"""The size of the kernel's receive buffer of a connection, in bytes; Linux doubles it. It bounds what one read returns,
+and so what a connection holds, besides a part of a TLS record from earlier reads."""
 _KEPT = 1 << 16
-"""The kernel's send buffer for a client that does not read, in bytes; it doubles this number, too. By default, it grows
+"""The size of the kernel's send buffer of a connection, in bytes; Linux doubles it, too. By default, it grows
 to megabytes for a client that has read quickly so far, which count as the container's memory."""
 _TOGETHER = 16
 """The connections that are accepted in a turn of the event loop."""
 _HANDSHAKES = 0.005
-"""The seconds of handshakes in a turn of the event loop; a step of one takes 0.4 ms (the attack ``hellos``)."""
+"""The seconds of handshakes in a turn of the event loop; a step of one takes 0.4 ms (tests/attacks/hellos.py)."""
 _TCP_INFO = getattr(socket, "TCP_INFO", None)
 _ESTABLISHED = b"\1"
 """The first byte of the kernel's ``struct tcp_info`` while neither side has closed."""
@@ -132,7 +132,9 @@ class Crowd:
             self.bodies += more
             client.counted += more
             if self.bodies > self._bodies_bytes and more > 0:
-                any(each.drop_body() for each in self._clients)
+                for each in self._clients:
+                    if each.drop_body():
+                        break
 
     def expire(self) -> None:
         """Tell those connections whose deadline has passed."""
@@ -185,18 +187,18 @@ class Port:
         """The connections with a message of their handshake half read."""
         self.certificate = certificate
         self._heads: dict[tuple[int, str, str, bool], bytes] = {}
-        """The heads of answers, as of the last look at the clock."""
+        """The heads of answers, with the date of the last tick."""
         self.is_closed = False
         self.url = url_of(listener, "https" if certificate else "http")
         self._listener = listener
         self._protocol = protocol
         self._beginning: set[asyncio.Task[object]] = set()
         self._handshakes: deque[Callable[[], None]] = deque()
-        """What goes on when its turn comes."""
+        """The handshakes that go on in a later turn of the event loop."""
         listener.settimeout(0)
 
-    def look(self) -> None:
-        """Look at all deadlines and at the clock, and accept connections; called some times a second."""
+    def tick(self) -> None:
+        """Apply deadlines, renew the date of answers, and accept connections; called at least ten times a second."""
         self._heads.clear()
         self.crowd.expire()
         if not self.is_closed:
@@ -262,7 +264,7 @@ def is_open(connection: socket.socket) -> bool:
     """Return whether neither side has closed, as far as the kernel tells; only Linux does.
 
     A client may connect and close thousands of times a second; the kernel drops new connections once it keeps too many
-    that are not accepted, so those must cost little (the attack ``crowds-reconnecting``).
+    that are not accepted, so those must cost little (tests/attacks/crowds.py, ``crowds-reconnecting``).
     """
     return _TCP_INFO is None or connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1) == _ESTABLISHED
 

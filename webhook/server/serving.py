@@ -31,7 +31,7 @@ from webhook.server.tls import Secure
 SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
 _TICK = 0.1
-"""Seconds between two looks at deadlines, and at whether to stop."""
+"""The seconds after which deadlines, and whether to stop, are checked again."""
 _PROBES = 200
 """The maximum connections to the plain port: from kubelet, Prometheus, and others."""
 _PROBE_SECONDS = 5.0
@@ -106,23 +106,23 @@ class Server:
         self._end = time.monotonic() + delay
 
     async def _serve(self) -> None:
-        self._look()
+        self._tick()
         self._ready(self.port.url)  # before the log lines, which another thread writes
         for port in self._ports[1:]:
             _log.info("metrics and probes on %s", port.url)
         _log.info("listening on %s", self.port.url)
         second = 0.0
         while self._end is None or time.monotonic() < self._end:
-            self._look()
+            self._tick()
             if second <= time.monotonic():
                 second = time.monotonic() + 1
                 self._each_second()
             await asyncio.sleep(_TICK)
         await self._finish()
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         for port in self._ports:
-            port.look()
+            port.tick()
 
     def _each_second(self) -> None:
         is_following = self._following is not None and self._following.is_alive()
@@ -142,7 +142,7 @@ class Server:
             port.close()
         end = time.monotonic() + self.port.limits.grace_seconds
         while any(len(port.crowd) for port in self._ports) and time.monotonic() < end:
-            self._look()
+            self._tick()
             await asyncio.sleep(_TICK / 4)
         for port in self._ports:
             for each in port.crowd:
@@ -174,7 +174,7 @@ def served_pages(pages: Pages, listener: socket.socket) -> Iterator[None]:
         port = Port(pages, listener, _of_probes(Limits()), Connection)
         _log.info("metrics and probes on %s", port.url)
         while not ended.is_set():
-            port.look()
+            port.tick()
             await asyncio.sleep(_TICK)
 
     thread = threading.Thread(target=lambda: uvloop.run(serve()), name="pages")

@@ -21,11 +21,11 @@ _LONGEST = _RECORD + 256
 """The longest record that OpenSSL reads, without its header (RFC 8446, section 5.2)."""
 _RECORDS = 64
 """How many records of a connection are read in a turn of the event loop. One of a byte takes 5 us, and there may be
-many connections (the attack ``pieces-records``)."""
+many connections (tests/attacks/pieces.py)."""
 _BARREN, _BARREN_BYTES = 64, 1 << 14
 """The records of a connection that may bring no data, and their bytes: a handshake has about five, a certificate with
-its authorities some thousand bytes. OpenSSL takes 40 ms for 64 KB of demands for new keys (``rekeying``), and 30 for
-100 KB of certificates (``chains``)."""
+its authorities some thousand bytes. OpenSSL takes 40 ms for 64 KB of demands for new keys (tests/attacks/rekeying.py),
+and 30 ms for 100 KB of certificates (tests/attacks/chains.py)."""
 
 
 class Secure(Connection):
@@ -139,7 +139,7 @@ class Secure(Connection):
             raise ssl.SSLError(f"more than {_BARREN} TLS records without data")
         if self._barren_bytes > _BARREN_BYTES:
             raise ssl.SSLError(f"more than {_BARREN_BYTES >> 10} KiB of TLS records without data")
-        if self.phase == "handshake":  # a message goes on if OpenSSL has nothing to say (``crowds-stopped``)
+        if self.phase == "handshake":  # a message goes on if OpenSSL has nothing to say (tests/attacks/crowds.py)
             half_read = self._port.half_read
             (half_read.leave if self._outgoing.pending else half_read.enter)(self)
 

@@ -51,7 +51,7 @@ class Type:
 
     Attributes:
         free: The names of the type parameters in it.
-        parts: The number of types in it; a map from a type to the same type has twice that type's.
+        parts: The number of types in it, counted with repetition: `map(T, T)` has 1 + 2 x the parts of T.
     """
 
     __slots__ = ("__weakref__", "free", "is_nullable", "kind", "name", "parameters", "parts")
@@ -92,7 +92,7 @@ _UNIQUE: Final[WeakValueDictionary[tuple[Kind, str, tuple[Type, ...], bool], Any
 """The types by their parts."""
 _LOCK: Final = allocate_lock()
 _MOST_SPELLED: Final = 1 << 14
-"""The most parts of a type that are written; without `cel.bind`, a selector of 10 KiB has no type of more."""
+"""The most parts of a type that are written; without `cel.bind`, a selector of 10 KiB has no larger type."""
 _SHOWN = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",
