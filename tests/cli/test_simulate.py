@@ -192,7 +192,7 @@ class TestNames:
         assert draguard("simulate", "one", "-n", "b", "-q", *cluster).out.startswith("b/one: node-")
         assert draguard("simulate", "a/one", "-n", "b", "-q", *cluster).out.startswith("a/one: node-")
         done = draguard("simulate", "two", "-n", "a", *cluster)
-        why = "two: no file and no pod of namespace a has this name: did you mean b/two?"
+        why = "two: no such file, and namespace a has no pod two: did you mean b/two?"
         assert (done.code, why in done.err) == (2, True)
         assert draguard("simulate", "b/pod/two", "-q", *cluster).out.startswith("b/two: node-")
         ask = "give a manifest, or [NAMESPACE/]NAME of a pod of the cluster"
@@ -232,7 +232,7 @@ class TestWrongUse:
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
             (
                 ("trian-1-0", "--cluster", CLUSTER),
-                "no pod of the cluster has this name: did you mean team-x/train-1-0?",
+                "the cluster has no pod trian-1-0: did you mean team-x/train-1-0?",
             ),
             (("team-x/trian-1-0", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("train-1", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),

@@ -265,7 +265,7 @@ class TestPods:
         for fields, said in (
             ({"manifest": "a: [b"}, "the manifest:1:6: error unreadable"),
             ({"manifest": STORY.replace("exactly", "exact")}, "error unknown-field"),
-            ({"pods": "gone"}, "gone: no pod of the cluster has this name"),
+            ({"pods": "gone"}, "gone: the cluster has no pod gone"),
             *(
                 (
                     {"manifest": each},

@@ -285,6 +285,9 @@ class TestRequests:
         assert statuses(received) == [400]
         assert b"<" not in received
 
+    def test_what_cannot_be_parsed_is_called_malformed(self, served: Served) -> None:
+        assert exchange(served, b"hi all\r\n\r\n").endswith(b"Bad Request: malformed HTTP/1.1 request\n")
+
     def test_a_flood_of_these_is_none_of_log_lines(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         started = time.monotonic()
         for _ in range(50):

@@ -71,11 +71,11 @@ def _may_be_name(path: str) -> bool:
     return not (is_file or len(namespace) > 1 or dns_subdomain(name, NEWEST))
 
 
-def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no file and no pod") -> JSONObject:
+def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no such file, and ") -> JSONObject:
     """Find the pod of a name; it may be in any namespace, if none is stated and only one has it.
 
     Args:
-        absent: What has been looked for.
+        absent: What to say first if there is none.
     """
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
     kind, (*before, name) = split_kind(given) if given not in known else ("", given.split("/"))
@@ -90,7 +90,7 @@ def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no
         found = same
     if len(found) != 1:
         of = f"namespace {namespace}" if namespace else "the cluster"
-        what = f"several pods of {of} have this name" if found else f"{absent} of {of} has this name"
+        what = f"several pods of {of} have this name" if found else f"{absent}{of} has no pod {name}"
         raise UsageError(f"{given}: {what}: {_hint(same or _probable(namespace, name, known), known)}")
     namespace, _, name = found[0].partition("/")
     return inventory.find("Pod", name, namespace) or {}

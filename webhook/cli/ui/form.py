@@ -130,7 +130,7 @@ class _Result:
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if documents or pods or trial.pending:
-            report, found = Report(), (pod_of(each, inventory, None, "no pod") for each in pods)
+            report, found = Report(), (pod_of(each, inventory, None, "") for each in pods)
             named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
             ready = prepare(
                 arguments,
