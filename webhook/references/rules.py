@@ -453,7 +453,7 @@ def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> J
 
 
 def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
-    """Return the drivers that the selectors of a request and its class require, else the one that installs the class."""
+    """Return the drivers that the selectors of a request and its class require, else the one that installs it."""
     around = items(class_of(request, context), "spec", "selectors")
     found = drivers_of([*around, *items(request, "selectors")], context)
     installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))
