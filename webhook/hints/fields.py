@@ -131,7 +131,7 @@ _SAME: Final = {
     "unless-stopped": "Always",
     **dict.fromkeys(("=", "==", "in"), "Equal"),
 }
-"""The values of fields of pods that are meant by those of Docker Compose, of other fields and of languages."""
+"""Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
 
 
 def _supported(written: str, names: Sequence[str]) -> str:
@@ -273,7 +273,7 @@ _STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pci
 
 
 def _mode(problem: Problem, obj: Any) -> Advice:
-    """Explain what a mode of allocation goes without, or what a mode of v1alpha2 was."""
+    """Explain that mode All has no count, or what a mode of v1alpha2 was."""
     if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
         return Advice("All takes all matching devices: leave out count")
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
