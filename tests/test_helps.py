@@ -107,7 +107,7 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             CLASS_NAME,
             f"{CLASS_NAME}        firstAvailable: [{{name: a, deviceClassName: b}}]\n",
             (8, 9),
-            "one class stands below exactly; of several, in the order of preference",
+            "set `exactly` for one class, or list alternatives in `firstAvailable`, most preferred first",
         ),
         (
             TEMPLATE,
@@ -174,6 +174,14 @@ def test_the_cure_is_named_where_the_mistake_stands(
     judged = findings("validate", "-", stdin=manifest.replace(right, wrong, 1))
     found = [each for each in judged if each["level"] == "error" and help_ in each["hint"]]
     assert [(each["line"], each["column"]) for each in found] == [at]
+
+
+def test_a_request_with_alternatives_gets_a_hint_with_the_fields_of_its_version() -> None:
+    both = "        deviceClassName: c\n        firstAvailable: [{name: a, deviceClassName: b}]\n"
+    flat = TEMPLATE.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta1").replace(EXACTLY, both)
+    hints = {each["rule"]: each["hint"] for each in findings("validate", "-", stdin=flat)}
+    said = "set `deviceClassName` for one class, or list alternatives in `firstAvailable`, most preferred first"
+    assert hints["exactly-or-first-available"] == said
 
 
 def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:

@@ -243,7 +243,7 @@ class TestShare:
             lines = [json.loads(line) for line in read().splitlines()]
         assert 10 <= len(lines) < 100
         assert lines[0]["level"] == "warning"
-        assert lines[0]["message"].startswith("what came to /validate is not a review: ")
+        assert lines[0]["message"].startswith("invalid AdmissionReview on /validate: ")
 
     @pytest.mark.parametrize("decision", ["allowed", "exempt"])
     def test_what_is_plainly_allowed_is_logged_by_its_uid(self, decision: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ class DecisionLog:
         """
         if record.decision == MALFORMED:  # any client can send any number of these, and they hold no object
             self._malformed.warning(
-                "what came to /%s is not a review: %s", record.endpoint, record.message or "malformed"
+                "invalid AdmissionReview on /%s: %s", record.endpoint, record.message or "malformed"
             )
             return
         plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)

@@ -141,6 +141,21 @@ def test_what_cannot_be_converted_is_said_and_makes_the_exit_code_1() -> None:
     assert "see docs/migrate.md" in done.err
 
 
+@each_row(
+    ("kind", "said"),
+    [
+        ("ResourceClaim", "ResourceClaim of resource.k8s.io/v1 cannot be converted to resource.k8s.io/v1alpha2"),
+        ("DeviceClass", "the requested releases do not serve DeviceClass"),
+    ],
+)
+def test_a_release_that_is_too_old_is_said(kind: str, said: str) -> None:
+    manifest = f"apiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: a}}\n"
+    done = draguard("convert", "--kubernetes-version", "1.27", "-", stdin=manifest.encode())
+    assert done.code == 1
+    assert f"error no-counterpart: kind: {said}\n" in done.err
+    assert "delete" not in done.err
+
+
 def test_what_cannot_be_converted_is_shown_where_it_is_once_the_file_is_written(tmp_path: Path) -> None:
     file = tmp_path / "classic.yaml"
     file.write_text(CLASSIC, encoding="utf-8")

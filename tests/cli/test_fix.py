@@ -409,3 +409,21 @@ def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
     assert (done.code, done.err) == (0, "")
     assert "fixed at least 3 findings in 1 file; 5 left\n" in done.out
     assert file.read_text(encoding="utf-8").count("requests: []") == 5
+
+
+def test_a_capacity_is_wrapped_if_only_its_unit_has_to_be_corrected(tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    slice_ = (
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\nspec:\n  driver: gpu.example.com\n"
+        "  nodeName: node-1\n  pool: {name: node-1, generation: 1, resourceSliceCount: 1}\n"
+        "  devices:\n  - {name: d, capacity: {a: 10GB, b: 10Gi, c: 10XB, d: 1oo}}\n"
+    )
+    file.write_text(slice_, encoding="utf-8")
+    assert draguard("validate", file).out.endswith("4 errors (Kubernetes 1.37)\nfixable: 2 with --fix\n")
+    assert [each["hint"] for each in findings("validate", file)] == [
+        "write a map: {value: 10G}",
+        "write a map: {value: …}",
+        'write a map: {value: …}, with another value than "10XB"',
+        'write a map: {value: …}, with another value than "1oo"',
+    ]
+    assert "would fix 2 findings" in draguard("validate", "--diff", file).err

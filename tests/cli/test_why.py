@@ -66,18 +66,21 @@ class TestAsked:
         [
             (
                 ("notebok", "-n", "ml"),
-                "notebok: no file and no pod of namespace ml has this name: did you mean notebook?",
+                "notebok: no such file, and namespace ml has no pod notebok: did you mean notebook?",
             ),
             (("chat", "-n", "ml"), "did you mean chat-6c5f-a1, chat-6c5f-b2, chat-7d9b-c3, deployment/chat?"),
             (
                 ("deployment/chatt", "-n", "ml"),
-                "no Deployment of namespace ml has this name: did you mean deployment/chat?",
+                "deployment/chatt: namespace ml has no Deployment chatt: did you mean deployment/chat?",
             ),
-            (("node/gpu-9",), "no Node of the cluster has this name: it has gpu-1, gpu-2"),
-            (("job/x",), "no Job of namespace default has this name: it has no Job"),
-            (("notebok",), "no pod of namespace default has this name: did you mean ml/notebook?"),
+            (("node/gpu-9",), "the cluster has no Node gpu-9, but gpu-1, gpu-2"),
+            (("job/x",), "job/x: namespace default has no Job x\n"),
+            (("notebok",), "namespace default has no pod notebok: did you mean ml/notebook?"),
             (("chat",), "did you mean ml/chat-6c5f-a1, ml/chat-6c5f-b2, ml/chat-7d9b-c3"),
-            (("deployment/nothere",), "it has no Deployment, the cluster has deployment/ml/chat"),
+            (
+                ("deployment/nothere",),
+                "namespace default has no Deployment nothere, the cluster has deployment/ml/chat",
+            ),
             (("default/notebook",), "did you mean ml/notebook?"),
         ],
     )

@@ -42,7 +42,7 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
         ("name: 'a' b", 'for a text that ends at the next \': put all of it between " and "'),
         (
             "cel: {expression: a[b] == c, d}",
-            "in braces, quotes, brackets and commas end a text: put all of it between ' and '",
+            "inside { }, quotes, brackets and commas end a plain value: put all of it between ' and '",
         ),
         ("a b", "give the key a colon"),
         ("\u2013--", "three hyphens separate documents: write ---"),

@@ -29,6 +29,7 @@ def test_names_are_listed_where_none_is_sought() -> None:
 
 def test_names_that_are_equally_near_are_all_suggested_and_none_is_written() -> None:
     assert in_place("gpuu", ["gpux", "gpu", "nic"], "requests") == ('did you mean "gpux" or "gpu"?', None)
+    assert in_place("my-gpu", ["my_gpu"], "requests") == ("requests: my_gpu", None)  # my_gpu is an error itself
     assert in_expression("has(a.gpuu)", "gpuu", ["gpux", "gpu"], "names") == ('did you mean "gpux" or "gpu"?', None)
     hint, fix = in_expression("has(a.gpuu) && a.gpuu > 1", "gpuu", ["gpux", "nic"], "names")
     assert (hint, fix and fix.value) == ('did you mean "gpux"?', "has(a.gpux) && a.gpux > 1")

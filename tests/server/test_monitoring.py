@@ -175,7 +175,7 @@ class TestOneProcess:
         denied, malformed = decisions(monitored)
         result = (denied["uid"], denied["kind"], denied["user"], denied["decision"])
         assert result == ("denied", "DeviceClass", "admin", "denied")
-        assert malformed["message"].startswith("what came to /validate is not a review: ")
+        assert malformed["message"].startswith("invalid AdmissionReview on /validate: ")
 
     def test_tells_its_certificate_and_its_connections(self, monitored: Process, trust: ssl.SSLContext) -> None:
         assert total(monitored, "draguard_certificate_expiration_timestamp_seconds") > time.time()

@@ -166,14 +166,15 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         for kind in others
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
-    known = f"it has {listed(sorted(near_by))}" if near_by else f"it has no {what}"
+    known = f", but {listed(sorted(near_by))}" if near_by else ""
     if names and not near_by:
         known += f", the cluster has {listed(sorted(_shown(asked, *each) for each in names))}"
     if asked.kind == "Pod" and "/" in asked.stated and not any(space == asked.namespace for space, _ in names):
         kinds = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
         known += f"; the kinds that can be asked about are {kinds}"
-    hint = f"did you mean {listed(alike)}?" if alike else known
-    return f"no file and no {what} of {where} has this name: {hint}"
+    hint = f": did you mean {listed(alike)}?" if alike else known
+    file = "no such file, and " if asked.kind == "Pod" else ""
+    return f"{file}{where} has no {what} {asked.name}{hint}"
 
 
 def _shown(asked: Asked, namespace: str, name: str) -> str:

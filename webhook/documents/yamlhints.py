@@ -92,7 +92,7 @@ def _meaning(value: str, *, is_flow: bool) -> str:
     if taken := _TAKEN_FOR.get(value[0]):
         return f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
     if is_flow and any(each in value for each in ',[]{}"'):
-        return "in braces, quotes, brackets and commas end a text"
+        return "inside { }, quotes, brackets and commas end a plain value"
     return 'YAML takes ": " for the end of a key' if ": " in value else ""
 
 

@@ -18,7 +18,7 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.hints import selectors
-from webhook.hints.names import in_place, listed
+from webhook.hints.names import in_place, listed, well_formed
 from webhook.objects import items, text
 from webhook.patterns import Pattern
 from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
@@ -81,6 +81,8 @@ _REQUESTS: Final = "the claim's requests"
 _AMOUNT: Final = "write a number, perhaps with a suffix such as k, M, Gi: 40Gi"
 _AMOUNTS: Final = {"cpu": "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m"}
 """What an amount looks like, by resource."""
+_FLAT: Final = "resource.k8s.io/v1beta1"
+"""The version whose requests have the fields of `exactly` themselves, and perhaps alternatives."""
 _LONGEST: Final = 253
 """The most characters of a name."""
 
@@ -248,7 +250,7 @@ def _claim(problem: Problem, obj: Any) -> Advice:
     wanted = text(value_at(obj, steps), "name")
     if not wanted or problem.reason != NOT_FOUND:
         return Advice()
-    if near := nearest(wanted, [text(each, "name") for each in items(spec, "resourceClaims")]):
+    if near := nearest(wanted, well_formed(text(each, "name") for each in items(spec, "resourceClaims"))):
         return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False, below="name"))
     return Advice(f"list it in resourceClaims of the pod, too: {wanted}, with the name of its claim or template")
 
@@ -308,8 +310,9 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
     "quantity": _quantity,
     "semver": _version,
     "json-object": lambda problem, obj: Advice(_WITHOUT_QUOTES if isinstance(value_at(obj, problem.path), str) else ""),
-    "exactly-or-first-available": lambda *_: Advice(
-        "one class stands below exactly; of several, in the order of preference, each is an item of firstAvailable"
+    "exactly-or-first-available": lambda _, obj: Advice(
+        f"set `{'deviceClassName' if obj.get('apiVersion') == _FLAT else 'exactly'}` for one class, "
+        "or list alternatives in `firstAvailable`, most preferred first"
     ),
     "pods-that-end": lambda problem, _: Advice("write restartPolicy: Never" if problem.reason == REQUIRED else ""),
     "pods-without-end": lambda *_: Advice(

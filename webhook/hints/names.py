@@ -17,6 +17,7 @@ _MEANT: Final = 3
 _UNITS_A_NAME: Final = 7
 """The work of comparing a name with another one."""
 _BREAKS: Final = Pattern(r"\s*\n\s*")
+_WELL_FORMED: Final = Pattern(r"[a-z0-9./-]+")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -55,8 +56,13 @@ def _near(name: str, known: list[str]) -> list[str]:
 def in_place(name: str, names: Iterable[str], what: str) -> Advice:
     """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
     known = list(names)
-    meant = _near(name, known)
+    meant = _near(name, well_formed(known))
     return Advice(_instead(meant, known, what), _only(meant))
+
+
+def well_formed(names: Iterable[str]) -> list[str]:
+    """Leave out names of objects and requests that are errors themselves, such as my_gpu."""
+    return [each for each in names if _WELL_FORMED.fullmatch(each)]
 
 
 def in_expression(expression: str, name: str, names: Iterable[str], what: str) -> Advice:

@@ -176,20 +176,23 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
     try:
         changed = convert(newer, version)
     except ConversionError:
-        return Converted(obj, [], [_without_version(kind, own, newer["kind"], wanted)])
+        return Converted(obj, [], [_without_version(obj, version, newer["kind"], wanted)])
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
     return Converted(changed, [problem], _unknown(obj, changed, wanted) if newer is obj else [])
 
 
-def _without_version(kind: str, own: str, newer: str, wanted: Wanted) -> Problem:
+def _without_version(obj: JSONObject, version: str, newer: str, wanted: Wanted) -> Problem:
     """Report an object without a version that all requested releases serve."""
     if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
         releases = ", ".join(f"1.{release}" for release in wanted.releases)
         message = f"Kubernetes {releases} have no version of {newer} in common"
         return lost(Path(("kind",)), message, "convert for each release by itself")
-    message = f"{kind} of {own} has no counterpart in the requested releases"
-    return lost(Path(("kind",)), message, "delete the object, or state the releases that have it")
+    if version:
+        message = f"{obj['kind']} of {obj['apiVersion']} cannot be converted to {version}"
+        return lost(Path(("kind",)), message, "write it anew by hand, or state releases that serve a newer version")
+    message = f"the requested releases do not serve {newer}"
+    return lost(Path(("kind",)), message, "leave the object out, or state releases that serve it")
 
 
 def _older(path: Path, message: str) -> Problem:

@@ -55,7 +55,8 @@ def wrong_parameters(obj: JSONObject, context: Context) -> Iterator[Problem]:
 def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """Opaque parameters need a feature gate of the driver that is off by default.
 
-    The driver refuses them unless its installation enables the gate, which manifests that need it usually go with.
+    The driver refuses them unless its installation enables the gate. Manifests that need the gate are usually installed
+    with a driver that enables it.
     """
     for fault, path in _faults(obj, context):
         if fault.gate:

@@ -530,7 +530,7 @@ _SUPPRESSED = {
     "inline": "by comments",
     "annotation": "by annotations",
     "path": "by their path",
-    "option": "by the level of their rule",
+    "option": "by rule level",
     "baseline": "in the baseline",
     "revision": "not new",
 }

@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from webhook.formats.quantities import near_quantity
 from webhook.later import cached_property
-from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, InYaml, Path, Problem, invalid, required
+from webhook.problem import IMMUTABLE_FIELD, Advice, Fix, InYaml, Path, Problem, clipped, invalid, required
 from webhook.release import Release
-from webhook.schema.compiled import CompiledField, View, compile_struct
+from webhook.schema.compiled import CompiledField, CompiledStruct, View, compile_struct
 from webhook.schema.declarations import Struct
 from webhook.schema.decoding import Misfit, SchemaFinding, wrong_type
 from webhook.schema.fields import IMMUTABLE, NOTHING, Default, Field, Place
@@ -70,8 +71,8 @@ class Nested(Field):
                 return missing if pointer else struct.walk({})
             meant = self.type.shorthand.get(type(value), "")
             is_clear = len(set(self.type.shorthand.values())) == 1
-            fix = Fix("wrap", meant, safe=is_clear) if meant else None
-            what = f": {_in_braces(meant)}" if meant else f", with {_some(struct.wire)}"
+            what, is_right = _wrapped(struct, meant, value) if meant else (f", with {_some(struct.wire)}", False)
+            fix = Fix("wrap", meant, safe=is_clear) if is_right else None
             hint = InYaml(f"write a map{what}", f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
@@ -144,12 +145,21 @@ class Inlined(Nested):
         )
 
 
-def _in_braces(steps: str) -> str:
-    """Show the map that holds a value below some fields, such as ``{cel: {expression: …}}``."""
-    shown = "…"
+def _wrapped(struct: CompiledStruct, steps: str, value: object) -> tuple[str, bool]:
+    """Show the map that holds a value below some fields, such as ``: {cel: {expression: …}}``.
+
+    Returns:
+        The text, and whether the value is right there, if only once its unit is corrected.
+    """
+    wrapped, near, is_right = value, "", True
+    for step in reversed(steps.split(".")):
+        wrapped = {step: wrapped}
+    if found := struct.walk(wrapped):
+        near, is_right = near_quantity(str(value)) if found[0].rule == "quantity" else ("", False)
+    shown = near or "…"
     for step in reversed(steps.split(".")):
         shown = f"{{{step}: {shown}}}"
-    return shown
+    return f": {shown}" + ("" if near or is_right else f', with another value than "{clipped(str(value))}"'), is_right
 
 
 def _some(fields: Iterable[str]) -> str:

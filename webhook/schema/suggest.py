@@ -20,7 +20,7 @@ MAX_LISTS = 1
 _LISTED = 20
 """The most fields of a struct that are named for an unknown one."""
 _METADATA = "metadata"
-_EMPTIED = "; its fields are now written here, without it"
+_EMPTIED = ": move its fields up one level"
 
 _SET_BY_SERVER = "leave it out: the API server sets the status of an object"
 
@@ -196,12 +196,12 @@ def _history(struct: CompiledStruct, name: str) -> str:
             return f"a field since 1.{field.since}, not yet in 1.{release}"
         if field.until is not None and field.until < release:
             emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
-            return f"a field until 1.{field.until}" + (_EMPTIED if emptied else "")
+            return f"removed after Kubernetes 1.{field.until}" + (_EMPTIED if emptied else "")
     return ""
 
 
 def _nearest(around: Sequence[_Struct], name: str) -> str:
-    """Find the nearest place of a field by name; None if several are equally near."""
+    """Find the nearest place of a field by name; empty if several are equally near."""
     is_in_list = any(type(step) is int for step in around[-1].path)
     places = [
         _Distance(lists, up + steps, path)

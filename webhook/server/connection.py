@@ -130,13 +130,13 @@ class Connection(asyncio.Protocol, Client):
             if self._fault is None:
                 self._parser.feed_data(data)
                 if self.phase == "header" and self._received > limits.header_bytes:
-                    self._stop(_LONG_HEADER, f"a header may have {limits.header_bytes} bytes")
+                    self._stop(_LONG_HEADER, f"the header exceeds {limits.header_bytes} bytes")
                 if self._received > port.request_bytes:
                     self._stop(_LARGE, f"a request may have {port.request_bytes} bytes as sent")
         except (HttpParserError, ValueError):
             if self._fault is None:
-                _log.warning("refused a request of %s, which is not HTTP/1.1 as it should be", self._peer)
-                self._fault = refusal(_BAD, "it is not HTTP/1.1 as it should be")
+                _log.warning("refused a malformed HTTP/1.1 request of %s", self._peer)
+                self._fault = refusal(_BAD, "malformed HTTP/1.1 request")
         if not self.due:
             self._await_phase()
         if self._fault:
@@ -185,7 +185,7 @@ class Connection(asyncio.Protocol, Client):
         parser, port, headers, url = self._parser, self._port, self._headers, self._url
         self._headers, self._url = {}, b""
         if parser.should_upgrade():  # the parser would skip the body, whose rest could pass for a request
-            raise ValueError("no other protocol is spoken here")
+            raise ValueError("no other protocol is supported")
         most = port.limits.requests
         if len(self._complete) + self.is_busy >= most:
             self._stop(_BAD, f"{most} requests may be sent before the first is answered")

@@ -209,7 +209,7 @@ def fault_of(version: str, headers: dict[bytes, bytes]) -> tuple[HTTPStatus, str
     """Return what in a header violates HTTP where the parser does not look, as Go's net/http does, and its status."""
     host, coding = headers.get(b"host"), headers.get(b"transfer-encoding")
     if version not in {"1.0", "1.1"}:
-        return HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/1.1 is spoken here"
+        return HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "only HTTP/1.x is supported"
     if host is None and version == "1.1":
         return HTTPStatus.BAD_REQUEST, "the header Host is missing"
     if host and host.translate(None, _OF_HOSTS):

@@ -200,9 +200,10 @@ class Lacks:
         selecting = (
             f"has {wish}, as the selector of {asked.who} wants" if wish else f"matches the selector of {asked.who}"
         )
+        total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
+        said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
         return Cause(
-            f"no device {selecting}: none of {asked.total('ofClass')} of class {asked.device_class} matches"
-            f"{because and f', as {brief(because)}'}",
+            f"no device {selecting}: {said}{because and f', as {brief(because)}'}",
             asked.about,
         )
 

@@ -317,7 +317,7 @@ def node_before_gates_cleared(spec: View) -> Iterator[Problem]:
 
 @check(OwnPodSpec, on=[CREATE, UPDATE])
 def amounts_of_default_requests(spec: View) -> Iterator[Problem]:
-    """A limit is the request, too, by default, so that its errors are reported twice for a pod."""
+    """An invalid limit of a pod is reported twice, as the request defaults to the limit."""
     for kind in ("containers", "initContainers"):
         for index, container in enumerate(spec.contents(kind)):
             for name, problem in amounts.only_limits(container.get("resources") or {}, spec.release):

@@ -149,7 +149,7 @@ class ResourcePoolStatusRequest(Object):
 
 @check(ResourcePoolStatusRequestStatus, until=36)
 def repeated_conditions(status: View) -> Iterator[Problem]:
-    """Conditions have different types; the declarative rule repeats this for lists that are not too long."""
+    """Two conditions have the same type; unless the list is too long, the API server reports this twice."""
     seen = set()
     for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
         if (type_ := condition.content.get("type") or "") in seen:
@@ -159,6 +159,6 @@ def repeated_conditions(status: View) -> Iterator[Problem]:
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])
 def answer_changed(request: View, old: View) -> Iterator[Problem]:
-    """The status can be set only once."""
+    """The status of a ResourcePoolStatusRequest cannot be changed once it is set."""
     if old.status and request.status != old.status:
         yield invalid(request / "status", request.status.submitted, IMMUTABLE_FIELD)
