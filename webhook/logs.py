@@ -35,7 +35,7 @@ _COLOURS: Mapping[str, str] = {
     "CRITICAL": "1;31",
 }
 _BOUNDS = (1000, 250, 60, 20)
-"""The maximum characters of a text; smaller ones are for lines that would be too long with larger ones."""
+"""The maximum characters of a text. If a line is too long for a pipe with the first, the next is tried, and so on."""
 
 
 def configure(style: Format, level: str = "info") -> None:

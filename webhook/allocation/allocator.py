@@ -45,7 +45,7 @@ _GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to
 
 
 class Plan(NamedTuple):
-    """The course of a search, in places of devices: it holds for all nodes with the same key.
+    """A search whose devices are given by their places in a list, so that it holds for all nodes with the same key.
 
     Args:
         found: The result of the search; None if there was no search.

@@ -257,15 +257,15 @@ class Catalog:
         self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
         self.shared: list[Slice] = []
-        """Those with devices for more than one node."""
+        """The slices with devices for more than one node."""
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
-        """Those with counters, which all nodes look at."""
+        """The slices with counters, by pool; they matter for all nodes."""
         self.counters_of: defaultdict[str, list[Slice]] = defaultdict(list)
-        """The same by node; those that serve several are under an empty name."""
+        """The slices with counters by node; those that serve several nodes are under an empty name."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         self._by_name: dict[PoolId, dict[str, Device]] = {}
-        """The devices by name, of pools that it was asked about."""
+        """The cache of the devices of a pool, by name."""
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
         for raw in slices:
             self._read(raw)
@@ -287,7 +287,7 @@ class Catalog:
         return {pool: newest(slices) for pool, slices in self.by_pool.items()}
 
     def number(self, parts: Hashable) -> int:
-        """Return a number that identifies some parts; equal parts have the same number."""
+        """Return a number for a value; equal values have the same number."""
         return self._known_parts.setdefault(parts, len(self._known_parts))
 
     def drivers_of(self, pool: str) -> Collection[str]:

@@ -49,7 +49,7 @@ class _Drawers:
             for counter, amount in each.items():
                 amounts[counter].append(amount)
         self._least = {counter: [*accumulate(sorted(several))] for counter, several in amounts.items()}
-        """What the devices that consume least consume together: one of them, two, and so on."""
+        """For each counter, the least that one device, two devices and so on consume together."""
         self._left = {
             counter: least[-1] if (left := free(counter)) is None else left for counter, least in self._least.items()
         }

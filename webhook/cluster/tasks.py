@@ -1,4 +1,4 @@
-"""What is done again and again, and goes on after failures."""
+"""Tasks that are repeated, and go on after failures."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Reader:
         self._shapes, self._others = shapes, others
         self._known: dict[bytes | str, Any] = {}
         self._before: dict[bytes | str, Any] = {}
-        """Those that were known until there were too many."""
+        """The values that were known before there were too many."""
         self._size = 0
         """The bytes of those that are known."""
         self._nulls = 0

@@ -63,7 +63,7 @@ def _document(text: str, pairs: Sequence[tuple[Document, Any]], adapt: Callable[
 
 
 def _with(whole: Any, within: tuple[str | int, ...], value: dict[str, Any]) -> Any:
-    """Put an object in its place; a list that gives it its type gets the same type."""
+    """Put an object back where it was read from; an item of a typed list gets no apiVersion and kind."""
     if not within:
         return value
     written = value_at(whole, within)

@@ -84,7 +84,7 @@ def _reads_as(written: str, value: str, *, in_braces: bool) -> bool:
 
 
 def _reads_alike(written: str) -> bool:
-    """Tell whether YAML reads a value without quotes in braces as it does elsewhere."""
+    """Tell whether a plain scalar has the same value inside braces as outside."""
     try:
         return bool(compose(f"a: [{written}]").value["a"] == [compose(f"a: {written}").value["a"]])
     except (ContentError, LookupError, TypeError):

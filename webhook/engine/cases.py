@@ -186,7 +186,7 @@ class Request(NamedTuple):
 
 
 def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
-    """Make sure that an object is of a kind that is served, and can be decoded, and so reaches a policy as it is."""
+    """Check that an object can reach a policy: its kind is served, and it can be decoded."""
     if obj is None:
         return
     for name in ("apiVersion", "kind"):

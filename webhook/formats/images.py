@@ -9,7 +9,7 @@ from webhook.patterns import Pattern
 LATEST: Final = "latest"
 
 _MOST: Final = 255
-"""The most characters of a path; what is much longer is not looked at."""
+"""The most characters of a path; references that are much longer are not parsed."""
 _LABEL: Final = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _PART: Final = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _DOMAIN: Final = Pattern(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?")

@@ -33,7 +33,7 @@ _TOLERATION: Final = {
     placement.ONLY_EVICTING: "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
     placement.ONLY_EXISTS: "add the key of the taint, or write operator: Exists without a value for all taints",
 }
-"""How to fix a toleration, by what the API server says of it."""
+"""How to fix a toleration, by the API server's text about it."""
 
 
 def of_toleration(problem: Problem, obj: Any) -> Advice:
@@ -74,7 +74,7 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
 
 _CLASSIC_MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 _MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
-"""Whether a name may have dots, by what is said of one with other characters."""
+"""Whether a name may have dots, by the API server's text about a name with characters that are not allowed."""
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
 _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
@@ -133,7 +133,7 @@ _SAME: Final = {
     "unless-stopped": "Always",
     **dict.fromkeys(("=", "==", "in"), "Equal"),
 }
-"""The values of fields of pods that are meant by those of Docker Compose, of other fields and of languages."""
+"""Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
 
 
 def _supported(written: str, names: Sequence[str]) -> str:
@@ -275,7 +275,7 @@ _STANDARD: Final = {each.lower(): each for each in ("numaNode", "pciBusID", "pci
 
 
 def _mode(problem: Problem, obj: Any) -> Advice:
-    """Explain what a mode of allocation goes without, or what a mode of v1alpha2 was."""
+    """Explain that mode All has no count, or what a mode of v1alpha2 was."""
     if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
         return Advice("All takes all matching devices: leave out count")
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"

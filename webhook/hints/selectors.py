@@ -168,7 +168,7 @@ _ANY: Final = "any"
 _SIMPLE: Final = re.compile(r"[\w.]+")
 """The name of a type without parameters."""
 _WORD: Final = re.compile(r"\w+")
-"""The same, without a dot: a type of CEL's own."""
+"""The name of a type of CEL itself, which has no dot."""
 _ORDERING: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
 _COMPARED: Final = frozenset({"_==_", "_!=_", "_<_", "_>_", "_<=_", "_>=_"})
 _OF_CAPACITY: Final = 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
@@ -224,7 +224,7 @@ _METHODS: Final = {
     _QUANTITY: ("a quantity is compared with a quantity", 'write it as quantity("40Gi")'),
     _ANY: ("state the type", 'quantity("40Gi") for a capacity, semver("1.0.0") for a version'),
 }
-"""The same for methods that compare, by the type that they are called on."""
+"""Hints for the methods that compare, by the type that they are called on."""
 _OTHERS: Final = {
     Issue(UNRESOLVED, (_QUANTITY,)): "a capacity is the quantity itself: leave out .value",
     Issue(UNRESOLVED, (_SEMVER,)): "the parts of a version are methods: ….major()",

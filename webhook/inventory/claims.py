@@ -242,7 +242,7 @@ def classes_of(claim: JSONObject) -> list[tuple[str, str]]:
 
 
 def shape_of(claim: JSONObject) -> str:
-    """Return a text that is the same for claims that are treated the same."""
+    """Return a text for the specification and allocation of a claim; claims with equal texts are handled alike."""
     allocation = allocation_of(claim)
     import json  # needed only to compare claims
 

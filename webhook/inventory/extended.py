@@ -169,7 +169,7 @@ def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
 
 
 def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
-    """Return where a pod states the amount of the resource that a request of its claim for these stands for."""
+    """Return the path at which a pod states the extended resource for which its claim has a request."""
     path, found, resource = _requested(pod, request)
     return (*path, "resources", "limits" if resource in mapping(found, "resources", "limits") else "requests", resource)
 

@@ -155,7 +155,7 @@ class Inventory:
             self.add(obj)
 
     def copy(self) -> Inventory:
-        """Return an inventory of the same objects, which changes by itself."""
+        """Return an independent inventory of the same objects."""
         made = Inventory()
         made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
         made._older = {kind: {*older} for kind, older in self._older.items()}

@@ -17,7 +17,7 @@ _REGISTRY: Final = "plugins_registry"
 _PLUGINS: Final = "/var/lib/kubelet/plugins"
 """The directory of plugins' own sockets, usually in one with the driver's name."""
 _OF_STORAGE: Final = "node-driver-registrar"
-"""The image by which drivers of storage register; they have the same directories."""
+"""The image that registers storage drivers (CSI), whose plugins use the same directories."""
 _SORTS: Final = frozenset(["gpu", "cpu", "memory", "nic", "vf", "tpu", "npu"])
 """Words that name a sort of devices."""
 _COMMON: Final = _SORTS.union(

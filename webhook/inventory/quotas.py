@@ -26,7 +26,7 @@ _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _HUGE: Final = "hugepages-"
 _DIGITS: Final = 18
-"""The most digits of an amount that is compared as it is."""
+"""The most digits of an amount that is compared exactly; larger ones are all equal."""
 _ALL: Final = 32
 """How many devices a request for all of them counts (AllocationResultsMaxSize)."""
 IMPLICIT_KEY: Final = _REQUESTS + IMPLICIT_PREFIX
@@ -41,7 +41,7 @@ class Quotas:
         self._inventory = inventory
         self._charged: dict[tuple[str, str], Counter[str]] = {}
         self._more: dict[str, Counter[str]] = {}
-        """What the claims and pods use that were made since the quotas' status, by namespace."""
+        """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
     def refusal(self, claim: JSONObject, *, extended: bool) -> str:
         """Return the API server's reason for refusing a new claim; empty if it accepts the claim.
@@ -81,7 +81,7 @@ class Quotas:
     def _refusals(
         self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool
     ) -> Iterator[tuple[JSONObject, str]]:
-        """Yield the quotas that leave too little for an object; the arguments are those of `_exceeded`."""
+        """Yield the quotas that leave too little for an object, each with the reason; arguments as of `_exceeded`."""
         more = self._more.get(namespace, Counter())
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
             if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in _scopes(quota)):
@@ -112,7 +112,7 @@ class Quotas:
             self._more.setdefault(key[0], Counter()).update(self._charged[key])
 
     def release(self, claim: JSONObject) -> None:
-        """Count a claim no longer, as it is deleted."""
+        """Stop counting a claim, which is deleted."""
         key = namespace_of(claim), name_of(claim)
         if (used := self._charged.pop(key, None)) is not None:
             self._more[key[0]].subtract(used)
@@ -182,12 +182,12 @@ def _is_in(scope: JSONObject, pod: JSONObject) -> bool:
 
 
 def _amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
-    """Read the quantities of a quota, cpu in millicores; no API server stores what is none."""
+    """Read the quantities of a quota, cpu in millicores; leave out malformed ones, which no API server stores."""
     return {key: amount for key, value in quantities.items() if (amount := amount_of(key, value)) is not None}
 
 
 def amount_of(key: str, value: object) -> int | None:
-    """Read a quantity of a quota, which is compared whatever its size; None if it is none.
+    """Read a quantity of a quota; a very large one is the largest integer. None if it is malformed.
 
     Args:
         value: Its value; null is zero in Go.

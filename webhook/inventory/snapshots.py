@@ -17,7 +17,7 @@ _REFUSING: Final = {
     "MutatingAdmissionPolicy": "admissionregistration.k8s.io",
     "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io",
 }
-"""The kinds that explain why an object is not there, or is not as it was sent."""
+"""The kinds that can refuse or change an object before it is stored."""
 GROUPS: Final = {**KINDS, **AROUND, **_REFUSING}
 """The groups of all kinds that are read of a cluster."""
 OF_SNAPSHOT: Final = tuple(kind for kind, group in GROUPS.items() if group != "rbac.authorization.k8s.io")

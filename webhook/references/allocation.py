@@ -71,7 +71,7 @@ def _never(path: tuple[str | int, ...], message: str, context: Context, hint: st
 
 
 def _too_many(claim: JSONObject, context: Context) -> str:
-    """Say how many devices the requests want together, if no node has so many; empty if one has, or may."""
+    """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
     total, found = 0, dict[int, Group]()
     for request in requests_of(claim):
         wanted: Any = mapping(request.content).get("count", 1)
@@ -89,7 +89,7 @@ def _too_many(claim: JSONObject, context: Context) -> str:
 
 
 def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -> str:
-    """Say how many devices of a request the counters of a node suffice for; empty if one fails for other reasons."""
+    """Say for how many devices of a request the counters of a node suffice; empty if counters are not the reason."""
     scene = context.scene
     if scene is None:
         return ""
@@ -108,7 +108,7 @@ def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -
 
 
 def _unusable(claim: JSONObject, context: Context) -> str:
-    """Say why the scheduler does not use pools as they are, of the nodes that have enough devices for a claim."""
+    """Say why the scheduler does not use some pools of the nodes that have enough devices for a claim."""
     scene = context.scene
     if scene is None:
         return ""

@@ -72,11 +72,11 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
 _PLAIN: Final = Pattern("([1-9][0-9]{0,17})(m?)")
 """Matches a number without a unit of bytes."""
 _UNITS: Final = {"": ("Pi", "Ti", "Gi", "Mi"), "m": ("Mi",)}
-"""The units that may be meant, the largest first, by what is written behind the number."""
+"""The units that may be meant, the largest first, by the suffix that is written."""
 _LEAST: Final = parse_quantity("1M")
-"""A smaller amount of memory is a slip."""
+"""An amount of memory below this is a mistake."""
 _DIGITS_OF_GIBI: Final = 3
-"""How many digits an amount of memory has at most that is probably meant in Gi."""
+"""A number of so many digits, or fewer, probably means Gi."""
 
 
 def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:

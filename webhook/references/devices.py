@@ -112,7 +112,7 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _failing_at(part: Expression, missing: str) -> int:
-    """Return where a part of a selector fails: at the missing read, or else at its beginning."""
+    """Return the offset at which a part of a selector fails: of the missing read, otherwise of its beginning."""
     return next((read.offset for read in reads(part) if read.name == missing), start_of(part))
 
 
@@ -201,14 +201,14 @@ _BLAMED_MOST: Final = 200
 _TAKEN_OUT: Final = re.compile(
     r'"[\[<({]?(?:redacted|removed|masked|anonymi[sz]ed|hidden|x{3,}|\*{3,})[\])>}]?"', re.IGNORECASE
 )
-"""A value that says nothing: a published slice has it in place of the device's own."""
+"""A placeholder for a value that was removed from a slice before it was shared: ``<redacted>``."""
 _WANTED: Final = re.compile(r"""(?:[=!<>]+ |(?:one|none) of \[)?(?:"(?P<text>[^"]*)|(?P<other>[^"\s]+))""")
 """The first value that is wanted, after an operator."""
 _NO_LETTER: Final = re.compile(r"[\W_]")
 
 
 def _mistyped(blame: Blame, values: Sequence[str], expression: str) -> Advice:
-    """Explain that a value is compared with one of another type or spelling; else list the existing values.
+    """Explain that a value is compared with one of another type or spelling; otherwise list the existing values.
 
     Args:
         blame: Why the selector is false.

@@ -37,9 +37,9 @@ _UNUSED: Final = "claim-not-used"
 _SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
 """The fields of a pod's claims that name an object, by its kind."""
 _OF_NAMESPACES: Final = "admin-access"
-"""How the rules start that depend on the labels of a namespace."""
+"""The start of the names of rules that depend on the labels of a namespace."""
 _REFUSALS_MAX: Final = 10
-"""The number of refusals of an object that are named."""
+"""The maximum number of refusals of an object that are shown."""
 
 
 class References:

@@ -104,7 +104,7 @@ def _is_of_dra(resource: str) -> bool:
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:
-    """Return what a resource that DRA does not have stands for; empty if it has it, or another group may.
+    """Suggest a resource of DRA in place of an unknown one; empty if it is known, or may be of another group.
 
     Args:
         is_only: Whether the rule names no other group.

@@ -172,11 +172,11 @@ class Context:
         self._catalog = catalog
         self.passes_over_devices = False
         self.checking: Budget | None = None
-        """The work that checking parameters may take; None for that of the review."""
+        """The budget for checking parameters; None if it counts towards the budget of the review."""
         self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
         self.is_cluster = True
-        """Whether the objects are those of a cluster, so that others do not exist."""
+        """Whether the known objects are all objects of a cluster: others do not exist."""
         self.stored: Collection[tuple[str, str, str]] = ()
         """The claims, templates and pods that the cluster has beside the manifests: kinds, namespaces and names."""
         self.lists_classes = inventory.knows("DeviceClass")
@@ -453,7 +453,7 @@ def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> J
 
 
 def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
-    """Return the drivers that a request and its class insist on; else the known driver that the class comes with."""
+    """Return the drivers that the selectors of a request and its class require, else the one that installs it."""
     around = items(class_of(request, context), "spec", "selectors")
     found = drivers_of([*around, *items(request, "selectors")], context)
     installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))

@@ -21,7 +21,7 @@ _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
 
 STUCK, ORPHANED, GONE, UNUSED, ENDED = "stuck", "orphaned", "gone", "unused", "ended"
-"""What is wrong with a claim: the first that holds."""
+"""What can be wrong with a claim; if several hold, the first counts."""
 
 
 def state_of(claim: JSONObject, cluster: Cluster) -> str:

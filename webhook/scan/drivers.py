@@ -27,7 +27,7 @@ _WATCHED: Final = "monitoring"
 _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
 """Words of domains that say nothing about hardware."""
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
-"""Words for the same hardware or vendor."""
+"""Words that stand for another word, as they name the same hardware or vendor."""
 
 
 @once
@@ -194,5 +194,5 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
 
 
 def _words(name: str) -> frozenset[str]:
-    """Return what a driver or a resource is named after."""
+    """Return the words in the name of a driver or resource that say something about its hardware."""
     return frozenset(_SAME.get(each, each) for each in _WORD.findall(name.lower())) - _COMMON

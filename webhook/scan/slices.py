@@ -90,7 +90,7 @@ def _by_hardware(cluster: Cluster) -> dict[tuple[str, ...], list[Piece]]:
 
 
 def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
-    """Return what a value of an attribute tells of a device's hardware; empty if nothing."""
+    """Return the identity of a device's hardware that an attribute states, such as its UUID; empty if none."""
     own = name.removeprefix(_PARENT)
     if own in _GLOBAL:
         return "uuid", value

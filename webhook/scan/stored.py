@@ -36,12 +36,12 @@ WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job
 """The kinds that make pods; those that others of them own come last."""
 KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
-"""The kinds that rules are about; others only tell more of these."""
+"""The kinds whose objects rules judge; other kinds are read to judge these."""
 
 STORED: Final = "Stored"
 """The reason of findings about clusters."""
 UNHEALTHY: Final = "unhealthy"
-"""What drivers publish of a device that must not be used, in lower case."""
+"""The health, in lower case, of a device that must not be used."""
 _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
 
@@ -157,7 +157,7 @@ class Cluster:
         self._unjudged.clear()
 
     def _with_versions_noted(self, obj: JSONObject) -> JSONObject:
-        """Note the versions that an object was written in; return it without what else is known of that."""
+        """Note the versions in which an object was written; return it without managedFields and last-applied state."""
         metadata = {**obj["metadata"]}
         annotations = {**mapping(metadata, "annotations")}
         applied = annotations.pop(LAST_APPLIED, None)
@@ -210,7 +210,7 @@ class Cluster:
 
     @cached_property
     def variant(self) -> Implementation:
-        """The scheduler's allocator; what the stored slices have shows that its feature gate is on."""
+        """The scheduler's allocator; counters in stored slices show that DRAPartitionableDevices is on."""
         release, gates = self.settings.release, self.settings.gates
         if self.catalog.with_counters:
             gates |= {"DRAPartitionableDevices"}
@@ -353,7 +353,7 @@ def template_of(workload: JSONObject) -> JSONObject:
 
 
 def makes_pods(workload: JSONObject) -> bool:
-    """Tell whether a workload, or a pod, will still need what its pods refer to."""
+    """Tell whether a workload may still make pods, or a pod has not ended: what they refer to is still needed."""
     if workload["kind"] == "Pod":
         return not has_ended(workload)
     if is_suspended(workload) or replicas_of(workload) == 0:
@@ -367,7 +367,7 @@ def makes_pods(workload: JSONObject) -> bool:
 
 
 def published_health(device: Device) -> str:
-    """Return what a driver publishes of a device's health; empty if nothing."""
+    """Return the health that a driver publishes for a device, the worst if several; empty if it publishes none."""
     said = []
     for name, attribute in device.content.attributes.items():
         bare = name.rpartition("/")[2].lower()

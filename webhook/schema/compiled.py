@@ -506,7 +506,7 @@ class CompiledStruct:
         return find
 
     def _mute(self, rule: Declared, found: dict[str, Sequence[Problem]]) -> None:
-        """Leave out findings in fields, but not those of declarative rules."""
+        """Remove the findings about the fields that a rule mutes, but not those of declarative rules."""
         for name in rule.mutes:
             field, _, inner = name.partition(".")
             kept = [
@@ -720,7 +720,7 @@ def _stated(problem: Problem, struct: CompiledStruct | None, before: str | None)
 
 
 def _anchored(place: Position, struct: CompiledStruct | None, before: str | None) -> Position:
-    """Return the sort key of what comes before a field of a struct, or of its box; empty if it has no such field."""
+    """Return the sort key that comes just before a field of a struct, or of its box; empty if it has no such field."""
     if not before or not struct:
         return []
     if before in struct.positions:

@@ -15,7 +15,7 @@ Rule = Callable[..., Iterator[Problem]]
 _places = count()
 
 IN_PLACE = ""
-"""The findings of a rule come where those in the fields are that they are about."""
+"""The value of ``before`` for a rule whose findings come among those of the fields that they are about."""
 
 
 class Declared(NamedTuple):

@@ -54,7 +54,7 @@ class Misfit(NamedTuple):
     leaves: Mapping[str, Any] = MappingProxyType({})
     """The fields that take the place of a dropped one."""
     ends: bool = False
-    """Whether the decoder stops there, and tells nothing else: the type parses its own JSON."""
+    """Whether the decoder stops there, and reports nothing else: the type parses its own JSON."""
 
     def under(self, step: str | int) -> Misfit:
         """Return the same misfit as seen from one level above."""

@@ -13,7 +13,7 @@ from webhook.schema.target import OLDEST, Target
 
 Place = tuple[Any, ...]
 
-"""A place: its parent and one step down; made into a path only when reported."""
+"""A place: the parent's place and one step down. Only places that are reported become paths."""
 
 Walk = Callable[[Any], Sequence[SchemaFinding]]
 
@@ -154,7 +154,7 @@ class Field:
         return self.but(**declared, declarative=True)
 
     def states(self, problem: Problem) -> bool:
-        """Tell whether the rules at the field itself, as opposed to those behind it, can find a problem."""
+        """Tell whether the field's own rules, and not those of what it holds, can find a problem."""
         del problem
         return False
 
@@ -171,7 +171,7 @@ class Field:
     def _frozen(
         self, canonical: Callable[[Any], Any], zero: Any = None, show: Callable[[Any], Any] = lambda value: value
     ) -> Change | None:
-        """Refuse any change, if the field is immutable; show ``zero`` for a value that is gone."""
+        """Return the check that refuses any change of an immutable field; it shows ``zero`` for a removed value."""
         if not self.immutable:
             return None
 
@@ -186,12 +186,12 @@ class Field:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Name a rule after its function."""
+    """Return the name of a rule's function with dashes, which is the name of the rule."""
     return function.__name__.replace("_", "-")
 
 
 def most(limit: int | Mapping[int, int] | None, unit: str) -> list[str]:
-    """Word a limit that may have changed with releases."""
+    """Describe a limit that may differ between releases: ``32 items at most``."""
     if limit is None:
         return []
     if isinstance(limit, int):

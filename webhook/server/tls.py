@@ -170,7 +170,7 @@ class Secure(Connection):
             self._transport.write(self._outgoing.read())
 
     def _shut(self) -> None:
-        """Say that nothing follows, and wait until the client closes its side, else it might not see that."""
+        """Send close_notify, and wait until the client closes its side: otherwise it might not see it."""
         tls, self._tls = self._tls, None
         if tls is not None:
             with suppress(ssl.SSLError):  # the client has said nothing yet
@@ -181,7 +181,7 @@ class Secure(Connection):
 
 
 def _end_of_record(data: bytes, at: int) -> int:
-    """Return where a record ends; what is no record ends with the data, so that OpenSSL refuses it."""
+    """Return the offset at which a record ends; the end of the data if it is no record, so that OpenSSL refuses it."""
     end = at + _HEADER
     if end > len(data):
         return end

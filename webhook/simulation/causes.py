@@ -34,7 +34,7 @@ class Shortfall(NamedTuple):
 
 
 def wanted_of(request: JSONObject) -> int:
-    """Return the number of devices that a request wants; for all devices, those that it selects, and at least one."""
+    """Return the number of devices that a request wants; in mode All, how many it selects, and at least one."""
     return int(max(1, request["selected"]) if request["wanted"] is None else request["wanted"])
 
 
@@ -51,14 +51,14 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
 
 
 def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
-    """Return what is too little for each request or alternative, unless it or an alternative can be met by itself."""
+    """Return the shortfall of each request; none for one that can be met by itself, as can one of its alternatives."""
     found = {key_of(each): shortfall_of(each) for each in requests}
     met = {_whole(key) for key, short in found.items() if short is None}
     return {key: short for key, short in found.items() if short is not None and _whole(key) not in met}
 
 
 def combined(requests: Sequence[JSONObject]) -> str:
-    """State why the only request cannot be met, though each device by itself would do; empty for several requests."""
+    """State why the only request cannot be met although each device fits by itself; empty for several requests."""
     if len({_whole(key_of(each)) for each in requests}) > 1:
         return ""
     return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
@@ -81,7 +81,7 @@ def cause(groups: Sequence[JSONObject], error: str) -> str:
 
 
 def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
-    """Merge groups that only the devices tell apart which they lack besides."""
+    """Merge groups with the same reasons and details, whatever devices they lack besides."""
     found: dict[tuple[object, ...], JSONObject] = {}
     for each in groups:
         key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
@@ -91,7 +91,7 @@ def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
 
 
 def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
-    """State what nodes lack: what all of them lack for the same request, or else what each group lacks."""
+    """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
     lacks = [unmet(group["requests"]) for group in groups]
@@ -110,7 +110,7 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
 
 
 def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
-    """State what all groups lack for a request, as on the nodes that come closest, and on how many it is so."""
+    """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
     asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
     counts = [group["count"] for group in groups]
@@ -121,7 +121,7 @@ def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[M
 
 
 def _of_group(group: JSONObject, lacks: Mapping[RequestKey, Shortfall]) -> tuple[Callable[[int], str], str]:
-    """State what the nodes of a group lack for the first request that they cannot meet, after their number."""
+    """Return how a sentence about a group begins, and what its nodes lack for the first request that is not met."""
     for request in group["requests"]:
         if short := lacks.get(key_of(request)):
             return _which_lack, _lacking(request, short)
@@ -142,7 +142,7 @@ def _whole(key: RequestKey) -> RequestKey:
 
 
 def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
-    """Describe the devices that a request needs, and what is there instead.
+    """Describe the devices that a request lacks, and those that there are.
 
     Args:
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.

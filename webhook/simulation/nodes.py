@@ -162,7 +162,7 @@ def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
 
 
 def state_of(key: str) -> str:
-    """Write the state of a node that a taint stands for, such as `` (until the node is ready)``; empty for others."""
+    """Describe the state of a node that causes a taint, such as `` (until the node is ready)``; empty for others."""
     state = NODE_STATES.get(key)
     return f" (until the node {state.format(**_SINGULAR)})" if state else ""
 

@@ -66,11 +66,11 @@ class Verdict(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What a pod needs of the devices of nodes that leave the same extended resources to them.
+    """The claims of a pod on nodes where devices must provide the same of its extended resources.
 
     Args:
-        made: The claim that the scheduler makes for these; None without.
-        claims: The claims that need devices, that one among them.
+        made: The claim that the scheduler makes for these resources; None if there are none.
+        claims: The claims that need devices, including that one.
         attempt: The attempt to allocate them; None if there are none.
     """
 
@@ -106,7 +106,7 @@ class Round:
         return self.cluster.extended.is_delegated(name, allocatable, self.needs.demand.requests)
 
     def on(self, node: int) -> _Asked:
-        """Return what the pod needs of a node's devices."""
+        """Return the claims of the pod that need devices on a node."""
         delegated = self.delegated(node)
         if delegated not in self._asked:
             made, claims = None, self._pending

@@ -9,7 +9,7 @@ from webhook.budget import work
 from webhook.structural.schema import Structural
 
 ABSENT: Final = object()
-"""Stands for an absent earlier value."""
+"""The earlier value where there is none; None is null."""
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -138,7 +138,7 @@ class _Walk:
         self._release = release
 
     def validate(self, value: Any, schema: Structural, path: Path, old: Any) -> _Result:
-        """Validate a value and all below it; nothing is wrong with what is as it was."""
+        """Validate a value and all below it; values that an update leaves unchanged have no errors."""
         result = self._validated(value, schema, path, old)
         if result.problems and old is not ABSENT and equal(value, old):
             result.problems = {}

@@ -22,7 +22,7 @@ _IMAGE: Final = frozenset(
 )
 """The reasons of kubelet's ``images/types.go`` for an image that is not there."""
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Those of a container that has not failed."""
+"""The reasons of a waiting container that has not failed."""
 CRASHED: Final = "CrashLoopBackOff"
 _MISSING: Final = re.compile(
     r"(?i)\b(configmap|secret|persistentvolumeclaim|serviceaccount|csidriver|storageclass|node)s?(?:\.[\w.]+)? "
@@ -119,7 +119,7 @@ def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, word
 
 
 def _after(image: str, words: str) -> str:
-    """Return the end of what the runtime says of an image, which is the reason."""
+    """Return the reason in the runtime's message about an image: what follows the name of the image."""
     for mark in (f"{image}: ", f'"{image}": '):
         if mark in words:
             return words.rpartition(mark)[2].strip()
@@ -194,7 +194,7 @@ def said_missing(words: str, namespace: str) -> str:
 
 
 def brief(words: str, most: int = _LONGEST) -> str:
-    """Shorten the words of a component to their end, which says what is wrong, and put them on one line."""
+    """Put the message of a component on one line; shorten a long one in the middle, as its end has the reason."""
     words = " ".join(words.split())
     if len(words) <= most:
         return words

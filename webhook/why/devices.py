@@ -35,7 +35,7 @@ _SORTS: Final = ("no-device",) * 3 + (
 
 
 class _Asked:
-    """A request, with the nodes on which the same step leaves too few devices for it: the furthest that any reaches.
+    """A request, with the nodes that come closest to meeting it: on all of them, the same step leaves too few devices.
 
     Args:
         key: The request.
@@ -85,7 +85,7 @@ class _Asked:
 
     @property
     def about(self) -> tuple[Ref, ...]:
-        """What it is about."""
+        """The objects to look at: what the user wrote, the extended resource and the class."""
         extended = (Ref("Resource", self.extended),) if self.extended else ()
         written = (self.written,) if self.written else ()
         return (*written, *extended, Ref("DeviceClass", self.device_class))
@@ -210,7 +210,7 @@ class Lacks:
     # -- holders
 
     def _holders(self, asked: _Asked) -> list[JSONObject]:
-        """Return the claims that have devices which a request wants, those of the pod's own group aside."""
+        """Return the claims that hold devices which a request could use, without those of the pod's own group."""
         held = {each["claim"]: each for request in asked.alike for each in request["heldBy"]}
         return [each for each in held.values() if not (each["pods"] and self._own.issuperset(each["pods"]))]
 
@@ -392,7 +392,7 @@ class Lacks:
         return Cause(f"{said} {', '.join(where)}", (*nodes[:4], *about))
 
     def _entries(self) -> Iterator[tuple[str, Ref]]:
-        """Yield the pod's names of its claims, with what the user wrote for them."""
+        """Yield the names that the pod gives its claims, each with the claim or template that the user wrote."""
         statuses = items(self._pod, "status", "resourceClaimStatuses")
         made = {text(each, "name"): text(each, "resourceClaimName") for each in statuses}
         for entry in items(self._pod, "spec", "resourceClaims"):

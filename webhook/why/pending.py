@@ -56,11 +56,11 @@ _KUEUE: Final = "kueue.x-k8s.io/"
 _LIMIT: Final = 32
 """The most devices of a claim (AllocationResultsMaxSize)."""
 _TOGETHER: Final = 99
-"""The step of nodes that meet each request alone: after all that a request has."""
+"""The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
-"""The scheduler's reason of nodes without devices for a pod; it looks at all else before."""
+"""The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
 _NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
-"""The words in its reasons that are not simulated."""
+"""Words in its reasons for which there is no simulation."""
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
@@ -262,7 +262,7 @@ class _Pending:
                     )
 
     def _source(self, claim: JSONObject) -> Ref:
-        """Return what the user wrote for a claim."""
+        """Return the template that a claim was made from, or the claim itself."""
         return self.sources.get(name_of(claim)) or ref_of(claim)
 
     def _awaited(self, placement: Placement) -> Cause:
@@ -291,7 +291,7 @@ class _Pending:
             yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
 
     def _of_other_pods(self, words: str) -> tuple[str, tuple[Ref, ...]]:
-        """Say what of the pod the scheduler's words are about that the simulation does not know, and what is there."""
+        """Explain a reason that is not simulated, such as anti-affinity, and return the objects to look at."""
         affinity, running = mapping(self.pod, "spec", "affinity"), self.scene.inventory.running()
         if "anti-affinity rules" in words:
             is_theirs = "existing pods anti-affinity" in words
@@ -528,7 +528,7 @@ class _Pending:
     # -- what the scheduler says
 
     def _said(self) -> str:
-        """Return the scheduler's last words: those of the condition, else of an event."""
+        """Return the scheduler's last message about the pod: that of its condition, otherwise that of an event."""
         condition = condition_of(self.pod, "PodScheduled")
         events = self.scene.events(self.pod, "FailedScheduling")
         return text(condition, "message") or (events[0].words if events else "")

@@ -193,7 +193,7 @@ class Scene:
         release = kubernetes or release_in(inventory.all("Node"))
         self.settings = Settings.of(release, {**_inferred(inventory, release), **(feature_gates or {})})
         self.plugins: dict[tuple[str, ...], list[Plugin]] = {}
-        """The DaemonSets that run plugins, by the drivers that were asked about."""
+        """The cache of the DaemonSets that run plugins, by their drivers."""
 
     @cached_property
     def scheduler(self) -> Scheduler:
@@ -211,12 +211,12 @@ class Scene:
         return Context(self.inventory, self.settings.release, self.settings.gates)
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
-        """Yield what a rule about references finds in an object."""
+        """Yield the findings of a reference rule in an object, as texts."""
         for problem in every_rule()[name].check(obj, self.context):
             yield _said(problem)
 
     def places(self, name: str, obj: JSONObject) -> list[tuple[JSONObject, str]]:
-        """Return the objects in an object that a rule finds something in: the third step down, with what it finds."""
+        """Return a rule's findings in an object as texts, each with the item it is about, such as ``spec.x[0]``."""
         found = every_rule()[name].check(obj, self.context)
         return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
 
@@ -297,7 +297,7 @@ class Scene:
         return self._owned.get(text(obj, "metadata", "uid"), [])
 
     def pods_of(self, workload: JSONObject) -> list[JSONObject]:
-        """Return the pods of a workload, also those of what it controls, once each: owners may form a circle."""
+        """Return the pods of a workload and of the workloads that it controls, each once: owners may form a circle."""
         found, ahead, seen = list[JSONObject](), [workload], {id(workload)}
         while ahead:
             for each in self.owned(ahead.pop()):
@@ -307,7 +307,7 @@ class Scene:
         return found
 
     def owner(self, obj: JSONObject) -> JSONObject | None:
-        """Return the controller of an object; None if it has none, or if that is not known, or another by now."""
+        """Return the controller of an object; None if it has none, or the known object of that name is another one."""
         for each in items(obj, "metadata", "ownerReferences"):
             if at(each, "controller") is True:
                 found = self.inventory.find(text(each, "kind"), text(each, "name"), namespace_of(obj))
@@ -316,7 +316,7 @@ class Scene:
         return None
 
     def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
-        """Yield the controller of an object, and that of the controller, until one comes again."""
+        """Yield the controller of an object, the controller's own controller, and so on; none twice."""
         seen = {id(obj)}
         while (above := self.owner(obj)) is not None and id(above) not in seen:
             seen.add(id(above))

@@ -191,7 +191,7 @@ _ENDINGS: Final = {
     "TaintManagerEviction": "was evicted by a taint of its node",
     "Evicted": "was evicted by kubelet",
 }
-"""The reasons of events about pods that others have ended, and what they mean."""
+"""The reasons of events about pods that were ended from outside, and what they mean."""
 _SOON: Final = timedelta(minutes=2)
 """The time in which a controller makes another pod."""
 

@@ -82,7 +82,7 @@ _CLASS_WEIGHT: Final = 8
 
 
 class ParsedPattern(NamedTuple):
-    """A parsed regular expression: the same for RE2, and about the number of RE2's instructions for it."""
+    """A parsed regular expression: its text in RE2's syntax, and about how many instructions RE2 compiles it to."""
 
     text: str
     weight: int

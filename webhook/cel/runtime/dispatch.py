@@ -98,7 +98,7 @@ def _native(value: Value) -> Value:
 
 
 def _sort(values: list[Value]) -> tuple[type, type | None]:
-    """The classes of a list and its first element, which decide as that stands for all."""
+    """The class of a list and that of its first element; overloads are chosen by these alone."""
     return list, type(values[0]) if values else None
 
 

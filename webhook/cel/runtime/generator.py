@@ -347,7 +347,7 @@ class Generator(Writer):
 
 
 def _has_two_uses(node: Expression) -> bool:
-    """Whether a node is shared, or a call on it: what follows uses its value again, so it is in the same function."""
+    """Whether a node is shared, or a call on a shared one: its value is used twice, so it stays in one function."""
     return isinstance(node.target if isinstance(node, ast.Call) else node, ast.Shared)
 
 

@@ -17,7 +17,7 @@ from webhook.patterns import Pattern
 _DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
-"""The period after which dates fall on the same days of the week again."""
+"""The period of the Gregorian calendar, after which dates fall on the same days of the week again."""
 _SECOND_YEAR: Final = -62_104_060_800
 """The start of year 2, in seconds since 1970."""
 _LAST_YEAR: Final = 253_370_764_800

@@ -42,7 +42,7 @@ class Expected(frozenset[str]):
 
 
 class MemberEndedError(Exception):
-    """What comes after an operand is wrong, and ends it."""
+    """An operand ends early, as a token that cannot follow it comes next."""
 
     def __init__(self, node: Expression) -> None:
         super().__init__()

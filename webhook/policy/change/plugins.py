@@ -88,7 +88,7 @@ class RefusedError(Exception):
 
 
 class _Asked(NamedTuple):
-    """What a plugin is asked about, beside the object.
+    """The circumstances of an object that a plugin judges.
 
     Args:
         stored: The object that it updates, completed; None for a new one, or if it is stored itself.
@@ -208,7 +208,7 @@ def _has_token(volume: JSONObject) -> bool:
 
 
 def _with_token(spec: JSONObject) -> JSONObject:
-    """Mount the token where a container does not mount something else there."""
+    """Mount the token in each container that mounts nothing else at its path."""
     there = next(filter(_has_token, items(spec, "volumes")), None)
     name = text(there, "name") or generated_name(_TOKEN_VOLUME)
     mount = {"name": name, "readOnly": True, "mountPath": _TOKEN_PATH}
@@ -508,7 +508,7 @@ def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | 
 
 
 def _in_64_bits(amount: Quantity) -> Fraction:
-    """Return an amount as the plugin counts it: what is too large for 64 bits is the largest number of these."""
+    """Return an amount as the plugin counts it: at most the largest 64-bit number."""
     too_large = len(amount.digits) + amount.power > _DIGITS_OF_64_BITS
     return Fraction((1 << 63) - 1) if too_large else Fraction(amount.decimal())
 

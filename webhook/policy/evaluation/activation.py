@@ -202,7 +202,7 @@ def own_value(
     *,
     dry_run: bool,
 ) -> JSONObject:
-    """Return what expressions see of a request; `place` is what they see of all requests in its place."""
+    """Return the variable ``request``; `place` has the fields that all requests in the same place share."""
     known = {name: each for name, each in user.items() if each}
     value = {**place, "userInfo": known, "dryRun": dry_run, "options": options}
     if name:

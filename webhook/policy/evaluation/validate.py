@@ -130,7 +130,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
 
 
 def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what messages and audit annotations see; of the two, only annotations may name it (validator.go)."""
+    """Return the variables that messages and audit annotations see: all but ``authorizer`` (validator.go)."""
     return {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
 
 

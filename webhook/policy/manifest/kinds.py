@@ -125,9 +125,9 @@ SUBRESOURCES: Final = (
 )
 """The subresources of Kubernetes' own resources."""
 CONNECTED: Final = ("attach", "exec", "portforward", "proxy")
-"""The subresources to which clients connect."""
+"""The subresources whose requests are connections (operation CONNECT)."""
 OF_OBJECT: Final = frozenset({"approval", "ephemeralcontainers", "finalize", "resize", "status"})
-"""The subresources whose requests hold the object itself, and not one of another kind, such as a Scale."""
+"""The subresources whose requests hold the object itself; those of others hold another kind, such as a Scale."""
 _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Binding"): ("pods/binding",),
     ("policy", "Eviction"): ("pods/eviction",),
@@ -142,19 +142,19 @@ _SENT_TO: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
         f"{each}/scale" for each in ("deployments", "replicasets", "replicationcontrollers", "statefulsets")
     ),
 }
-"""The kinds of objects that are sent to subresources, and these; custom resources may have a Scale, too."""
+"""The subresources to which objects of a kind are sent, by group and kind. Custom resources may have a Scale, too."""
 
 _OF_CLIENTS: Final = (("", "Config"),)
-"""Kinds that look like Kubernetes' own, and are of clients' files: a kubeconfig."""
+"""Kinds that look like Kubernetes' own, but are only in files of clients: a kubeconfig."""
 
 _UNCHANGED: Final = frozenset({"endpoints", "resourceclaimparameters", "resourceclassparameters"})
-"""Resources that have the name of their kind in lower case."""
+"""Resources whose name is the kind in lower case, without a plural ending."""
 
 _COHABITANTS: Final = {("events.k8s.io", "events"): ("", "events")}
 """Resources of several groups that are stored as one, so that they are versions of each other.
 
 Source: kubernetes ``pkg/kubeapiserver/default_storage_factory_builder.go`` (AddCohabitatingResources), apiserver
-``pkg/server/config.go`` (EquivalentResourceRegistry). The others there were of ``extensions``, which 1.21 served last.
+``pkg/server/config.go`` (EquivalentResourceRegistry). The other pairs are of ``extensions``, which 1.21 served last.
 """
 
 

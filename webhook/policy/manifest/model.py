@@ -24,7 +24,7 @@ PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "json
 """The field of a mutation for each patchType."""
 
 _PAIRS: Final = 1_000
-"""The most groups and resources to look up at once; requests are matched with the rules of more one by one."""
+"""The maximum number of groups and resources to look up at once; with more, each request is matched with the rules."""
 
 
 def has(values: frozenset[str], wanted: str) -> bool:

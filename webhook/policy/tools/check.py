@@ -57,7 +57,7 @@ _STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
 
 
 class _Matched(NamedTuple):
-    """A combination that a rule matches; None for what it leaves open."""
+    """A combination of operation, resource and kind that a rule matches; None for a part that it leaves open."""
 
     operation: str
     group: str | None
