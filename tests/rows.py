@@ -51,14 +51,33 @@ def each_row_beside(*names: str) -> Callable[[Test], Test]:
     """
 
     def decorate(test: Test) -> Test:
-        table = _tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
-        rows = table.items() if isinstance(table, dict) else [[row[name] for name in names] for row in table]
+        table = tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
+        rows = table.items() if isinstance(table, dict) else [_values(row, names) for row in table]
         return each_row(names, rows)(test)
 
     return decorate
 
 
+def _values(row: dict[str, Any], names: Sequence[str]) -> list[Any]:
+    assert row.keys() == set(names), row
+    return [row[name] for name in names]
+
+
 @functools.cache
-def _tables(path: Path) -> dict[str, Any]:
-    tables: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    return tables
+def tables(path: Path) -> dict[str, Any]:
+    """Read tables in YAML, in which no key stands twice: the first would be lost."""
+    text = path.read_text(encoding="utf-8")
+    _refuse_repeated_keys(yaml.compose(text, yaml.CSafeLoader))
+    read: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return read
+
+
+def _refuse_repeated_keys(node: yaml.Node) -> None:
+    if isinstance(node, yaml.MappingNode):
+        keys = [(key.tag, str(key.value)) for key, _ in node.value]
+        assert len(keys) == len(set(keys)), node.start_mark
+        for _, value in node.value:
+            _refuse_repeated_keys(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _refuse_repeated_keys(value)

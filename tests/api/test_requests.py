@@ -15,9 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from tests.rows import each_row
+from tests.rows import each_row, tables
 from webhook import Problem, validate
 
 FILES = sorted((Path(__file__).parent / "requests").glob("*.yaml"))
@@ -27,16 +25,22 @@ OPTIONS = {
     "labels": "namespace_labels",
     "subresource": "subresource",
 }
+OBJECT = {"of", "change", "without"}
+ROW = {*OBJECT, *OPTIONS, "old", "found"}
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Read the tables: sentence, objects and row."""
     for file in FILES:
-        table = yaml.safe_load(file.read_text(encoding="utf-8"))
+        table = dict(tables(file))
         objects = table.pop("objects")
         for sentence, group in table.items():
-            shared = group if isinstance(group, dict) else {"rows": group}
-            for row in shared["rows"]:
+            shared = dict(group) if isinstance(group, dict) else {"rows": group}
+            requests = shared.pop("rows")
+            assert requests, sentence
+            for row in requests:
+                assert (shared | row).keys() <= ROW, row
+                assert row.get("old", {}).keys() <= OBJECT, row
                 yield f"{file.stem}: {sentence}", objects, shared | row
 
 
@@ -67,8 +71,8 @@ def said(problem: Problem, *, with_hint: bool) -> str:
 
 @each_row(("sentence", "objects", "row"), rows())
 def test_a_request_has_the_findings_of_its_row(sentence: str, objects: dict[str, Any], row: dict[str, Any]) -> None:
-    obj = objects.get(row.get("of", ""), {})
-    old = changed(objects.get(row["old"].get("of", ""), obj), row["old"]) if "old" in row else None
+    obj = objects[row["of"]] if "of" in row else {}
+    old = changed(objects[row["old"]["of"]] if "of" in row["old"] else obj, row["old"]) if "old" in row else None
     options = {option: row[name] for name, option in OPTIONS.items() if name in row}
     found = validate(changed(obj, row), old, **options)
     hints = any(" -> " in text for text in row["found"])
