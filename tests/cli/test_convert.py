@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fixing import guarded
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
 from tests.rows import each_row
@@ -49,15 +50,7 @@ def test_a_file_is_written_in_place_and_others_are_not_touched(manifests: Path) 
     ],
 )
 def test_a_file_that_is_not_to_be_replaced_stays(kind: str, why: str, tmp_path: Path) -> None:
-    file, other = tmp_path / f"{kind}.yaml", tmp_path / f"other-{kind}"
-    file.write_text(FLAT, encoding="utf-8")
-    if kind == "link":
-        other.symlink_to(file)
-    elif kind == "name":
-        other.hardlink_to(file)
-    else:
-        file.chmod(0o444)
-    named = other if kind == "link" else file
+    file, named = guarded(kind, FLAT, tmp_path)
     message = f"draguard convert: error: {named}: not written: {why.format(file)}\n"
     assert draguard("convert", "--write", named) == (2, "", message)
     assert file.read_text(encoding="utf-8") == FLAT
