@@ -179,14 +179,15 @@ class TestDirectories:
         assert reported("validate", write(tmp_path, {"templates/a.yaml": WRONG}))["summary"]["errors"] == 1
 
     @pytest.mark.parametrize(
-        ("file", "names"),
+        "names",
         [
-            ("kustomization.yaml", "patches: [{path: patch.yaml}]"),
-            ("kustomization.yml", "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']"),
-            ("Kustomization", "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]"),
-            ("kustomization.yaml", "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]"),
+            "patches: [{path: patch.yaml}]",
+            "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
+            "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
+            "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
         ],
     )
+    @pytest.mark.parametrize("file", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
     def test_patches_of_kustomizations_are_left_out(self, tmp_path: Path, names: str, file: str) -> None:
         folder = write(tmp_path, {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM})
         assert left_out(folder) == {"kustomize-patch": 1}

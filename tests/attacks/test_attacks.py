@@ -11,7 +11,7 @@ from tests.attacks.measuring import Victim, measure, row, victim
 
 pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.process]
 
-SHARES = (0.125, 0.4, 0.8)
+SHARES = (0.2, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""
 
 

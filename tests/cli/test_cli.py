@@ -69,7 +69,7 @@ class TestHelp:
         self, arguments: list[str], usage: str, complaint: str
     ) -> None:
         done = draguard(*arguments)
-        assert done.code == 2
+        assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"usage: draguard {usage} ")
         assert f"draguard {usage}: error: {complaint}" in done.err
 

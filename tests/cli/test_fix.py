@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.cli import manifests
-from tests.cli.fixing import UNSAFE, fixed, write
+from tests.cli.fixing import UNSAFE, fixed, guarded, write
 from tests.command import draguard, findings
 from tests.rows import each_row
 from webhook.check import files
@@ -31,6 +31,36 @@ spec:
         count: 1
 """
 POD = manifests.POD + "    resourceClaimTemplateName: gpu\n"
+
+
+@each_row(
+    ("right", "wrong", "options"),
+    [
+        ("count: 1", 'count: "1"', ()),
+        ("count: 1", "count: '1' # one", ()),
+        ("count: 1", "cuont: 1", ()),
+        ("count: 1", '"cuont": 1', ()),
+        ("count: 1", "allocationMode: all", ()),
+        ("count: 1", "allocationMode: 'Al'", ()),
+        ("count: 1", "capacity: {requests: {memory: 10GB}}", ()),
+        ("count: 1", 'capacity: {requests: {memory: "10GiB"}}', ()),
+        ("count: 1", "adminAccess: 'false'", ()),
+        ("name: gpu #", "name: Gpu_X #", (UNSAFE,)),
+        ("- name: gpu", "- name: GPU", (UNSAFE,)),
+        ("kind: ResourceClaim", "kind: ResourceClame", (UNSAFE,)),
+    ],
+)
+def test_a_fix_changes_what_is_wrong_and_nothing_else(
+    right: str, wrong: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert CLAIM.count(right) == 1
+    broken = CLAIM.replace(right, wrong)
+    assert draguard("validate", write(tmp_path, broken)).code == 1
+    corrected = fixed(broken, *options, tmp_path=tmp_path)
+    assert draguard("validate", write(tmp_path, corrected)).code == 0
+    other = [line for line in broken.splitlines() if line in CLAIM.splitlines()]
+    assert [line for line in corrected.splitlines() if line in other] == other
+    assert len(corrected.splitlines()) in {len(broken.splitlines()), len(CLAIM.splitlines())}
 
 
 class TestForms:
@@ -242,19 +272,11 @@ class TestCommand:
         ],
     )
     def test_a_file_that_is_not_to_be_replaced_stays(self, kind: str, why: str, tmp_path: Path) -> None:
-        file = write(tmp_path, self.BROKEN, f"{kind}.yaml")
-        other = tmp_path / f"other-{kind}"
-        if kind == "link":
-            other.symlink_to(file)
-        elif kind == "name":
-            other.hardlink_to(file)
-        else:
-            file.chmod(0o444)
-        named = other if kind == "link" else file
+        file, named = guarded(kind, self.BROKEN, tmp_path)
         done = draguard("validate", "--fix", named)
         assert (done.code, f"not fixed: {named}: {why}" in done.out, "1 error" in done.out) == (2, True, True)
         assert file.read_text() == self.BROKEN
-        assert kind == "read-only" or file.samefile(other)
+        assert named.samefile(file)
 
     def test_a_link_beside_its_file_does_not_keep_it_from_being_fixed(self, tmp_path: Path) -> None:
         file = write(tmp_path, self.BROKEN, "real.yaml")

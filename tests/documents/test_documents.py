@@ -13,6 +13,10 @@ from webhook.documents import Document, Position, Unreadable, parse
 
 
 class TestStreams:
+    @each_row("text", ["\n \n", "null\n---\n~\n", "kind: PodList\nitems: []\n", "kind: PodList\nitems: null\n"])
+    def test_what_is_empty_is_left_out(self, text: str) -> None:
+        assert objects(text) == []
+
     def test_a_document_is_numbered_among_those_that_hold_something(self) -> None:
         text = "---\n# nothing\n---\na: 1\n---\nb: [\n---\nc: 3\n"
         assert [each.index for each in parse(text) if isinstance(each, Document)] == [0, 2]

@@ -14,7 +14,11 @@ class TestScalars:
     @each_row(
         ("text", "expected"),
         [
+            ("Yes", True),
+            *((word, False) for word in ("no", "No", "NO", "false", "False", "FALSE")),
+            ("ye", "ye"),
             ("none", "none"),
+            ("!!timestamp 2001-1-2 3:4:5", "2001-1-2 3:4:5"),
             ("1.2.3", "1.2.3"),
             ("40Gi", "40Gi"),
             ("0x1F", 31),
@@ -51,7 +55,17 @@ class TestScalars:
 
 
 class TestKeys:
-    @each_row(("text", "key"), [("1e-50", "0"), ("'<<'", "<<"), ("!!str <<", "<<"), ("9" * 70, ".inf")])
+    @each_row(
+        ("text", "key"),
+        [
+            ("1e-50", "0"),
+            ("3.14159265358979", "3.1415927"),
+            ("1e300", ".inf"),
+            ("9" * 70, ".inf"),
+            ("'<<'", "<<"),
+            ("!!str <<", "<<"),
+        ],
+    )
     def test_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
         assert value(f"{text}: x") == {key: "x"}
 
@@ -62,6 +76,7 @@ class TestKeys:
             ("18446744073709551615", "unsupported map key of type: uint64"),
             ("!!int x", "cannot decode !!str `x` as a !!int"),
             ("[a]", "invalid map key"),
+            ("{a: b}", "invalid map key"),
         ],
     )
     def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
