@@ -4,7 +4,7 @@ A file has ``objects`` by name; all else are tests: a sentence and its rows, or 
 is a request to create the object ``of`` that name, with ``change`` (values by path) and ``without`` (paths); or to
 update ``old``, the same object, or another ``of`` them, with changes of its own. ``release``, ``gates``, ``labels`` (of
 the namespace) and ``subresource`` are those of the request; ``found`` has the findings, where ``…`` stands for any
-text; they have their hints if one of them is stated.
+text; they have their hints if one of them is stated. ``rules`` are theirs, if stated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPTIONS = {
     "subresource": "subresource",
 }
 OBJECT = {"of", "change", "without"}
-ROW = {*OBJECT, *OPTIONS, "old", "found"}
+ROW = {*OBJECT, *OPTIONS, "old", "found", "rules"}
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
@@ -80,3 +80,4 @@ def test_a_request_has_the_findings_of_its_row(sentence: str, objects: dict[str,
     assert len(texts) == len(row["found"]), (sentence, texts)
     for text, wanted in zip(texts, row["found"], strict=True):
         assert re.fullmatch(".*".join(map(re.escape, wanted.split("…"))), text, re.DOTALL), (sentence, text)
+    assert row.get("rules") in (None, [problem.rule for problem in found]), sentence
