@@ -193,7 +193,7 @@ def _template(template: JSONObject) -> JSONObject:
 
 
 def _quota(quota: JSONObject) -> JSONObject:
-    return {"status": {"hard": quota["spec"]["hard"], **quota["status"]} if "status" in quota else quota["spec"]}
+    return {"status": {"hard": quota["spec"]["hard"], **quota["status"]} if "status" in quota else {}}
 
 
 def _workload(workload: JSONObject) -> JSONObject:
