@@ -24,14 +24,14 @@ _NAMES = {"Pod": "p", "DeviceClass": "gpu", "ResourceClaim": "c", "ResourceClaim
 _KINDS_OF_VALUES = {bool: "bool", int: "int", str: "string"}
 
 
-def clusters(file: Path) -> dict[str, list[JSONObject]]:
-    """Read cases, by section: each has a ``cluster``, a list of objects, or of lists that several cases share."""
+def clusters(file: Path, *fields: str) -> list[JSONObject]:
+    """Read the cases of all sections, of some fields: each has a ``cluster``, a list of objects, or of shared lists."""
     sections = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
     del sections["shared"]
-    return {
-        name: [{**case, "cluster": list(map(completed, _flat(case["cluster"])))} for case in cases]
-        for name, cases in sections.items()
-    }
+    cases = [case for section in sections.values() for case in section]
+    for case in cases:
+        assert case.keys() <= {"cluster", *fields}, case.keys()
+    return [{**case, "cluster": list(map(completed, _flat(case["cluster"])))} for case in cases]
 
 
 def _flat(cluster: list[Any]) -> Iterator[JSONObject]:
