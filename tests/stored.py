@@ -24,9 +24,27 @@ _NAMES = {"Pod": "p", "DeviceClass": "gpu", "ResourceClaim": "c", "ResourceClaim
 _KINDS_OF_VALUES = {bool: "bool", int: "int", str: "string"}
 
 
+class _Loader(yaml.CSafeLoader):
+    """Refuses a key that a map has twice, of which PyYAML takes the last."""
+
+
+def _map(loader: _Loader, node: yaml.MappingNode) -> Any:
+    keys = [key.value for key, _ in node.value]
+    assert len({*keys}) == len(keys), f"a key is there twice{node.start_mark}"
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _map)
+
+
+def read(file: Path) -> Any:
+    """Read a YAML file."""
+    return yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
+
+
 def clusters(file: Path, *fields: str) -> list[JSONObject]:
     """Read the cases of all sections, of some fields: each has a ``cluster``, a list of objects, or of shared lists."""
-    sections = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+    sections = read(file)
     del sections["shared"]
     cases = [case for section in sections.values() for case in section]
     for case in cases:

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 
-from tests.stored import manifest
+from tests.stored import manifest, read
 from webhook import simulate
 from webhook.objects import JSONObject
 
@@ -60,6 +59,7 @@ def flat(case: JSONObject, outer: JSONObject, *names: str) -> Iterator[JSONObjec
     """Yield a case and those within, each with all of its objects and its answers."""
     path = ": ".join(names)
     objects, without = {named(each): each for each in map(manifest, case.get("cluster", ()))}, case.get("without", ())
+    assert len(objects) == len(case.get("cluster", ())), f"{path}: two objects of a kind and name"
     assert outer["cluster"].keys() >= {*without}, f"{path}: without {without}"
     cluster = {key: each for key, each in outer["cluster"].items() if key not in {*objects, *without}} | objects
     inner = {**outer, **case, "cluster": cluster, "name": path}
@@ -80,7 +80,7 @@ def named(obj: JSONObject) -> str:
 @pytest.mark.parametrize("file", CLUSTERS, ids=lambda each: each.stem)
 def test_pods_fare_as_the_cluster_says(file: Path) -> None:
     around: JSONObject = {"cluster": {}, "pods": [], "options": {}}
-    for case in flat(yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader), around):
+    for case in flat(read(file), around):
         answers = simulate([*case["cluster"].values()], [*map(manifest, case["pods"])], **case["options"])
         for answer, wanted in zip(map(shown, answers), case["answers"], strict=True):
             compared = wanted.keys() | {field for field in _ALWAYS if answer[field]}
