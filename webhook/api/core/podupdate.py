@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from webhook.api.core.nodeselector import shown_terms
+from webhook.api.core.nodeselector import Requirement, Term, shown_terms
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Path, Problem, forbidden, invalid, value_at
 from webhook.release import Release
@@ -113,13 +113,13 @@ def _node_affinity(
     if old and len(new) != len(old):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         submitted = value_at(affinity, path[2:])
-        yield invalid(path, shown_terms(new if submitted else submitted, release), detail)
+        yield invalid(path, shown_terms([*map(_shown, new)] if submitted else submitted, release), detail)
         return
     for index, term in enumerate(old):
         # A term without conditions matches no node, and cannot get any.
         added = all(new[index].get(name, [])[: len(each)] == each for name, each in term.items())
         if not added or (new[index] and not term):
-            yield invalid(path / index, new[index], "only additions are allowed (no mutations or deletions)")
+            yield invalid(path / index, _shown(new[index]), "only additions are allowed (no mutations or deletions)")
 
 
 def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
@@ -127,6 +127,15 @@ def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
     required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
     terms: Sequence[dict[str, Any]] = required.get("nodeSelectorTerms", ())
     return terms
+
+
+def _shown(term: dict[str, Any]) -> dict[str, Any]:
+    """Return a term for messages: without empty fields, the others in Go's order."""
+    return {
+        name: [{part: each[part] for part in Requirement.fields if each.get(part)} for each in term[name]]
+        for name in Term.fields
+        if term.get(name)
+    }
 
 
 def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
