@@ -1,4 +1,4 @@
-"""The library's main function: its input, and what is no object of Kubernetes."""
+"""`draguard.validate`: its input, and input that is not a Kubernetes object."""
 
 from __future__ import annotations
 

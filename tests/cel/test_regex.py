@@ -48,6 +48,7 @@ ATTACKS = {
     "open groups": "(" * 10000,
     "bars": "|" * 10000,
     "escapes": r"\x{10FFFF}" * 1000,
+    "open escape": r"\x{" + "0" * 30_000,
     "quoted": r"\Qa" * 3000,
     "flags": "(?i)" * 2500,
     "literals": "a" * 10000,

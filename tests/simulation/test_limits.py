@@ -1,4 +1,4 @@
-"""The limits of what is looked at, and of the changes that are tried, for a pending pod."""
+"""The limits for a pending pod: the objects that are examined, and the changes that are tried."""
 
 from __future__ import annotations
 

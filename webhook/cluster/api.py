@@ -287,7 +287,7 @@ class Api:
 
 
 def _json(content: bytes) -> JSONObject:
-    """Decode a response; what is no object is empty: it may come from a proxy before the API server."""
+    """Decode a response; one that is not an object, which a proxy may send, counts as empty."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):

@@ -154,7 +154,7 @@ class Field:
         return self.but(**declared, declarative=True)
 
     def states(self, problem: Problem) -> bool:
-        """Tell whether the field's own rules, and not those of what it holds, can find a problem."""
+        """Tell whether rules of the field itself, not of its items or fields, can find a problem."""
         del problem
         return False
 

@@ -235,7 +235,7 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
         work()
         code = 0
     except BaseException as error:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
-        # A review that takes more memory than it may is no fault; the parent answers it as the connection ends.
+        # A review that exceeds its memory is expected: the parent answers it once this connection closes.
         _log.error("a process for heavy reviews has ended: %r", error, exc_info=not isinstance(error, MemoryError))
     finally:
         logging.shutdown()

@@ -181,7 +181,7 @@ class Secure(Connection):
 
 
 def _end_of_record(data: bytes, at: int) -> int:
-    """Return the offset at which a record ends; the end of the data if it is no record, so that OpenSSL refuses it."""
+    """Return the offset at which a record ends; for invalid data its end, so that OpenSSL rejects it."""
     end = at + _HEADER
     if end > len(data):
         return end

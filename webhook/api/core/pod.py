@@ -7,20 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.container import ResourceList, ResourceRequirements
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
-from webhook.api.core.podupdate import changes
+from webhook.api.core.podupdate import Complete, changes
 from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import decode_quantity, readable_quantity
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid, required
+from webhook.release import Release
 from webhook.schema import (
     CREATE,
     MAIN,
@@ -38,9 +39,6 @@ from webhook.schema import (
     check,
     transition,
 )
-
-if TYPE_CHECKING:
-    from webhook.schema.derive.defaults import Defaults
 
 # -- The parts of a pod's status that concern resource claims
 
@@ -455,15 +453,15 @@ def name_of_made_claim(pod: View) -> Iterator[Problem]:
 @transition(Pod, on=[UPDATE])
 def pod_update(pod: View, old: View) -> Iterator[Problem]:
     """Few fields of a pod's spec can be changed; its claims cannot."""
-    complete = _defaults(pod.target).of(Pod)
+    complete = _complete(pod.release)
     yield from changes(pod.spec.submitted or {}, old.spec.submitted or {}, complete, pod / "spec", pod.release)
 
 
 @cache
-def _defaults(target: Target) -> Defaults:
+def _complete(release: Release) -> Complete:
     from webhook.schema.derive.defaults import Defaults  # needed only for updates
 
-    return Defaults(target)
+    return Defaults(Target("v1", release, UPDATE), keeps_empty=False).of(Pod)
 
 
 # Status

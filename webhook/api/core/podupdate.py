@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from webhook.api.core.nodeselector import shown_terms
+from webhook.api.core.nodeselector import Requirement, Term, shown_terms
 from webhook.formats.quantities import decode_quantity
 from webhook.problem import Path, Problem, forbidden, invalid, value_at
 from webhook.release import Release
@@ -21,6 +21,11 @@ Complete = Callable[[Any], Any]
 _MAX_INT32 = 2**31 - 1
 _MAX_DEPTH = 32
 """The greatest depth of a pod's fields; deeper values are not compared."""
+_LARGE = frozenset(
+    {"env", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe", "securityContext"}
+    | {"volumeMounts", "volumes"}
+)
+"""Fields from which no default of another field follows, so that they need no completing where they stay the same."""
 _RESOURCES = frozenset({"limits", "requests", "overhead"})
 _QUANTITIES = frozenset({"divisor", "sizeLimit"})
 
@@ -35,8 +40,12 @@ def changes(
     """
     if new == old:
         return
-    before = _settled(old, complete)
-    after = _admitted(_settled(new, complete), before)
+    less_new, less_old = _apart(new, old)
+    for kind in ("containers", "initContainers"):
+        if len(new.get(kind) or ()) == len(old.get(kind) or ()) > 0:
+            less_new[kind], less_old[kind] = map(list, zip(*map(_apart, new[kind], old[kind]), strict=True))
+    before = _settled(less_old, complete)
+    after = _admitted(_settled(less_new, complete), before)
     for kind in ("containers", "initContainers"):
         if len(after.get(kind, ())) != len(before.get(kind, ())):
             yield forbidden(path / kind, "pod updates may not add or remove containers")
@@ -113,13 +122,13 @@ def _node_affinity(
     if old and len(new) != len(old):
         detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
         submitted = value_at(affinity, path[2:])
-        yield invalid(path, shown_terms(new if submitted else submitted, release), detail)
+        yield invalid(path, shown_terms([*map(_shown, new)] if submitted else submitted, release), detail)
         return
     for index, term in enumerate(old):
         # A term without conditions matches no node, and cannot get any.
         added = all(new[index].get(name, [])[: len(each)] == each for name, each in term.items())
         if not added or (new[index] and not term):
-            yield invalid(path / index, new[index], "only additions are allowed (no mutations or deletions)")
+            yield invalid(path / index, _shown(new[index]), "only additions are allowed (no mutations or deletions)")
 
 
 def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
@@ -127,6 +136,15 @@ def _terms(spec: dict[str, Any]) -> Sequence[dict[str, Any]]:
     required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
     terms: Sequence[dict[str, Any]] = required.get("nodeSelectorTerms", ())
     return terms
+
+
+def _shown(term: dict[str, Any]) -> dict[str, Any]:
+    """Return a term for messages: without empty fields, the others in Go's order."""
+    return {
+        name: [{part: each[part] for part in Requirement.fields if each.get(part)} for each in term[name]]
+        for name in Term.fields
+        if term.get(name)
+    }
 
 
 def _overlook(after: dict[str, Any], before: dict[str, Any]) -> None:
@@ -174,6 +192,14 @@ def _different(after: dict[str, Any], before: dict[str, Any], prefix: str) -> It
 
 
 # What is compared
+
+
+def _apart(new: dict[str, Any] | None, old: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return two states without the large fields that are the same in both."""
+    new, old = new or {}, old or {}
+    same = {name for name in _LARGE if name in new and name in old and new[name] == old[name]}
+    less_new, less_old = ({name: each for name, each in one.items() if name not in same} for one in (new, old))
+    return less_new, less_old
 
 
 def _settled(spec: dict[str, Any], complete: Complete) -> dict[str, Any]:

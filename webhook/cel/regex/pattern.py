@@ -69,7 +69,7 @@ _COUNTS: Final = Pattern(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}")
 _FLAGS: Final = Pattern(r"\(\?([imsU]*)(-[imsU]*)?")
 _NAME: Final = Pattern(r"\(\?P?<(?=.)([^>]*)(>?)", re.DOTALL)
 _OCTAL: Final = Pattern(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})")
-_HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{0*([0-9a-fA-F]+)\})")
+_HEXADECIMAL: Final = Pattern(r"\\x(?:([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\})")
 _BEGUN: Final = Pattern(r"\\x\{0*([0-9a-fA-F]*)")
 _UNICODE: Final = Pattern(r"\\[pP](?:\{([^}]*)\}|([^{]))", re.DOTALL)
 
@@ -362,8 +362,8 @@ class _Reader:
 
     def _hexadecimal(self, start: int) -> int:
         found = _HEXADECIMAL.match(self._text, start)
-        digits = (found and (found[1] or found[2])) or ""
-        if not digits or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
+        digits = (found[1] or found[2]).lstrip("0") or "0" if found else ""
+        if found is None or len(digits) > _MOST_DIGITS or int(digits, 16) > _MAX_RUNE:
             begun = _BEGUN.match(self._text, start)
             if begun is None:
                 self._fail(_ESCAPE, start, start + 4)

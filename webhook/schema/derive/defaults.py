@@ -24,10 +24,13 @@ class Defaults:
 
     Fields with a default get it, structs that Go holds by value are added, and empty fields that Go omits are removed.
     Quantities and times are written canonically. Undeclared fields stay as they are.
+
+    Args:
+        keeps_empty: Whether undeclared fields stay even if they are empty.
     """
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, *, keeps_empty: bool = True) -> None:
+        self._target, self._keeps_empty = target, keeps_empty
         self._known: dict[type[Struct], Complete] = {}
 
     def of(self, type_: type[Struct]) -> Complete:
@@ -50,7 +53,8 @@ class Defaults:
         return _Completion(
             parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
             always=[name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer],
-            omitted={name for name, each in fields.items() if _is_omitted(each)},
+            kept={name: not _is_omitted(each) for name, each in fields.items()},
+            keeps_empty=self._keeps_empty,
             written=null | dict(written),
             defaults=self._defaults(fields),
             inlined=[(each.present, self.of(each.type)) for each in inlined],
@@ -103,7 +107,8 @@ class _Completion(NamedTuple):
     Args:
         parts: The functions that complete the values of fields that hold structs.
         always: The structs that are added if they are absent.
-        omitted: The fields that are removed if empty.
+        kept: Whether fields stay even if they are empty.
+        keeps_empty: Whether undeclared fields do.
         written: The fields that are present even if empty, and their empty values.
         defaults: The defaults, in the order in which they are set.
         inlined: The structs whose fields are among those of this one: a predicate for their presence, and the function
@@ -113,7 +118,8 @@ class _Completion(NamedTuple):
 
     parts: Mapping[str, Complete]
     always: Collection[str]
-    omitted: Collection[str]
+    kept: Mapping[str, bool]
+    keeps_empty: bool
     written: Mapping[str, Any]
     defaults: Sequence[tuple[str, Any]]
     inlined: Sequence[tuple[Callable[[dict[str, Any], Release], bool], Complete]]
@@ -123,11 +129,11 @@ class _Completion(NamedTuple):
     def complete(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        parts, omitted = self.parts, self.omitted
+        parts, kept = self.parts, self.kept
         found = {
             name: parts[name](each) if name in parts else each
             for name, each in value.items()
-            if each or (each is not None and name not in omitted)
+            if each or (each is not None and kept.get(name, self.keeps_empty))
         }
         for name in self.always:
             if name not in found:
