@@ -51,7 +51,7 @@ def each_row_beside(*names: str) -> Callable[[Test], Test]:
     """
 
     def decorate(test: Test) -> Test:
-        table = tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
+        table = _tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
         rows = table.items() if isinstance(table, dict) else [_values(row, names) for row in table]
         return each_row(names, rows)(test)
 
@@ -63,21 +63,22 @@ def _values(row: dict[str, Any], names: Sequence[str]) -> list[Any]:
     return [row[name] for name in names]
 
 
-@functools.cache
-def tables(path: Path) -> dict[str, Any]:
-    """Read tables in YAML, in which no key stands twice: the first would be lost."""
-    text = path.read_text(encoding="utf-8")
-    _refuse_repeated_keys(yaml.compose(text, yaml.CSafeLoader))
-    read: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
-    return read
+class _Loader(yaml.CSafeLoader):
+    """Refuses a key that a map has twice, of which PyYAML takes the last."""
 
 
-def _refuse_repeated_keys(node: yaml.Node) -> None:
-    if isinstance(node, yaml.MappingNode):
-        keys = [(key.tag, str(key.value)) for key, _ in node.value]
-        assert len(keys) == len(set(keys)), node.start_mark
-        for _, value in node.value:
-            _refuse_repeated_keys(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_repeated_keys(value)
+def _map(loader: _Loader, node: yaml.MappingNode) -> Any:
+    keys = [(key.tag, str(key.value)) for key, _ in node.value]
+    assert len({*keys}) == len(keys), f"a key is there twice{node.start_mark}"
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _map)
+
+
+def read(file: Path) -> Any:
+    """Read a YAML file."""
+    return yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
+
+
+_tables = functools.cache(read)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from tests.rows import read
 from webhook.objects import JSONObject
 
 _NOW = "2026-10-20T09:00:00Z"
@@ -22,24 +21,6 @@ _VERSIONS = {
 }
 _NAMES = {"Pod": "p", "DeviceClass": "gpu", "ResourceClaim": "c", "ResourceClaimTemplate": "t", "ResourceQuota": "q"}
 _KINDS_OF_VALUES = {bool: "bool", int: "int", str: "string"}
-
-
-class _Loader(yaml.CSafeLoader):
-    """Refuses a key that a map has twice, of which PyYAML takes the last."""
-
-
-def _map(loader: _Loader, node: yaml.MappingNode) -> Any:
-    keys = [key.value for key, _ in node.value]
-    assert len({*keys}) == len(keys), f"a key is there twice{node.start_mark}"
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _map)
-
-
-def read(file: Path) -> Any:
-    """Read a YAML file."""
-    return yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
 
 
 def clusters(file: Path, *fields: str) -> list[JSONObject]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.rows import each_row, tables
+from tests.rows import each_row, read
 from webhook import Problem, validate
 
 FILES = sorted((Path(__file__).parent / "requests").glob("*.yaml"))
@@ -32,7 +32,7 @@ ROW = {*OBJECT, *OPTIONS, "old", "found", "rules"}
 def rows() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Read the tables: sentence, objects and row."""
     for file in FILES:
-        table = dict(tables(file))
+        table = dict(read(file))
         objects = table.pop("objects")
         for sentence, group in table.items():
             shared = dict(group) if isinstance(group, dict) else {"rows": group}

@@ -14,7 +14,8 @@ from typing import Final
 
 import pytest
 
-from tests.stored import manifest, read
+from tests.rows import read
+from tests.stored import manifest
 from webhook import simulate
 from webhook.objects import JSONObject
 
