@@ -53,6 +53,7 @@ def each_row_beside(*names: str) -> Callable[[Test], Test]:
     def decorate(test: Test) -> Test:
         table = _tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
         rows = table.items() if isinstance(table, dict) else [[row[name] for name in names] for row in table]
+        assert isinstance(table, dict) or all(len(row) == len(names) for row in table), "a row has other fields"
         return each_row(names, rows)(test)
 
     return decorate

@@ -24,14 +24,32 @@ _NAMES = {"Pod": "p", "DeviceClass": "gpu", "ResourceClaim": "c", "ResourceClaim
 _KINDS_OF_VALUES = {bool: "bool", int: "int", str: "string"}
 
 
-def clusters(file: Path) -> dict[str, list[JSONObject]]:
-    """Read cases, by section: each has a ``cluster``, a list of objects, or of lists that several cases share."""
-    sections = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+class _Loader(yaml.CSafeLoader):
+    """Refuses a key that a map has twice, of which PyYAML takes the last."""
+
+
+def _map(loader: _Loader, node: yaml.MappingNode) -> Any:
+    keys = [key.value for key, _ in node.value]
+    assert len({*keys}) == len(keys), f"a key is there twice{node.start_mark}"
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _map)
+
+
+def read(file: Path) -> Any:
+    """Read a YAML file."""
+    return yaml.load(file.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - it is a safe one
+
+
+def clusters(file: Path, *fields: str) -> list[JSONObject]:
+    """Read the cases of all sections, of some fields: each has a ``cluster``, a list of objects, or of shared lists."""
+    sections = read(file)
     del sections["shared"]
-    return {
-        name: [{**case, "cluster": list(map(completed, _flat(case["cluster"])))} for case in cases]
-        for name, cases in sections.items()
-    }
+    cases = [case for section in sections.values() for case in section]
+    for case in cases:
+        assert case.keys() <= {"cluster", *fields}, case.keys()
+    return [{**case, "cluster": list(map(completed, _flat(case["cluster"])))} for case in cases]
 
 
 def _flat(cluster: list[Any]) -> Iterator[JSONObject]:
@@ -193,7 +211,7 @@ def _template(template: JSONObject) -> JSONObject:
 
 
 def _quota(quota: JSONObject) -> JSONObject:
-    return {"status": {"hard": quota["spec"]["hard"], **quota["status"]} if "status" in quota else quota["spec"]}
+    return {"status": {"hard": quota["spec"]["hard"], **quota["status"]} if "status" in quota else {}}
 
 
 def _workload(workload: JSONObject) -> JSONObject:

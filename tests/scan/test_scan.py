@@ -89,7 +89,7 @@ def test_every_fault_is_found_and_nothing_else(line: bytes) -> None:
 
 GPU = {"uuid": "GPU-1"}
 BY_TEMPLATE = {"name": "gpu", "resourceClaimTemplateName": "gpu"}
-CLUSTERS = [case for section in clusters(ROOT / "tests/scan/clusters.yaml").values() for case in section]
+CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules")
 """Clusters with a fault, and the rules that find it; and those that look as if they had one, and have none."""
 
 

@@ -3,7 +3,7 @@
 A file is a case, and so are its ``cases`` and what stands below ``cured``: each has the objects, ``pods`` and
 ``options`` of the case around it. The objects of its ``cluster`` are added, or replace those of the same kind and
 name; it is ``without`` some. `manifest` adds what objects leave out. The rest of a case is what a user sees of the
-answer for its pod, or of the ``answers`` for several.
+answer for its pod, or of the ``answers`` for several; what is empty may be stated, too.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 
-from tests.stored import manifest
+from tests.stored import manifest, read
 from webhook import simulate
 from webhook.objects import JSONObject
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
 
 _SETTINGS: Final = frozenset({"cluster", "without", "pods", "options", "cases", "cured"})
-_DETAILS: Final = frozenset({"condition", "candidates", "groups", "details", "because", "held", "tried"})
-"""What is compared only in the cases that state it."""
+_ALWAYS: Final = ("node", "devices", "reason", "help", "withoutDevices", "notes")
+"""What is compared in each case, unless it is empty; the rest only in the cases that state it."""
 
 
 def shown(answer: JSONObject) -> JSONObject:
     """Return what a user sees of an answer; a change is followed by the number of nodes that it opens."""
     condition, why = answer["condition"] or {}, answer["why"]
     requests = [(group, each) for group in why["nodes"] for each in group["requests"]]
-    found = {
+    holders = [each for _, request in requests for each in request["heldBy"]]
+    return {
         "node": answer["node"],
         "candidates": None if answer["node"] else answer["candidates"],
-        "condition": ": ".join(filter(None, map(condition.get, ("reason", "message")))),
+        "condition": ": ".join(filter(None, map(condition.get, ("reason", "message")))) or condition.get("status"),
         "devices": [
             f"{name}: {each['request']} is {each['driver']}/{each['pool']}/{each['device']}"
             for name, allocation in answer["claims"].items()
@@ -43,24 +43,29 @@ def shown(answer: JSONObject) -> JSONObject:
         "groups": [f"{', '.join(each['nodes'])}: {', '.join(each['reasons'])}" for each in why["nodes"]],
         "details": [detail for each in why["nodes"] for detail in each["details"]],
         "because": [f"{each['for']} on {group['nodes'][0]}: {each['because']}" for group, each in requests],
-        "held": sorted({f"{one['claim']}: {one['state']}" for _, each in requests for one in each["heldBy"]}),
+        "byDevices": [each["byDevices"] for each in why["nodes"]],
+        "left": [f"{each['free']} of {each['seen']}" for _, each in requests],
+        "unused": [pool for _, each in requests for pool in each["unused"]],
+        "lacking": [each["lacking"] for _, each in requests],
+        "held": sorted({f"{each['claim']}: {each['state'] or ', '.join(each['pods'])}" for each in holders}),
         "help": [f"{each['change']} ({each['nodes']}{'+' if each['atLeast'] else ''})" for each in why["help"]],
         "tried": None if why["help"] else why["tried"],
         "withoutDevices": why["withoutDevices"],
         "notes": why["notes"],
     }
-    return {name: value for name, value in found.items() if value}
 
 
 def flat(case: JSONObject, outer: JSONObject, *names: str) -> Iterator[JSONObject]:
     """Yield a case and those within, each with all of its objects and its answers."""
-    objects = {named(each): each for each in map(manifest, case.get("cluster", ()))}
-    kept = outer["cluster"].keys() - objects.keys() - {*case.get("without", ())}
-    cluster = {name: each for name, each in outer["cluster"].items() if name in kept} | objects
-    inner = {**outer, **case, "cluster": cluster, "name": ": ".join(names)}
-    within = case.get("cases", {})
+    path = ": ".join(names)
+    objects, without = {named(each): each for each in map(manifest, case.get("cluster", ()))}, case.get("without", ())
+    assert len(objects) == len(case.get("cluster", ())), f"{path}: two objects of a kind and name"
+    assert outer["cluster"].keys() >= {*without}, f"{path}: without {without}"
+    cluster = {key: each for key, each in outer["cluster"].items() if key not in {*objects, *without}} | objects
+    inner = {**outer, **case, "cluster": cluster, "name": path}
+    within, answer = case.get("cases", {}), {field: case[field] for field in case.keys() - _SETTINGS}
+    assert not (answer if within else answer.keys() - {"answers"} if "answers" in answer else ()), f"{path}: {answer}"
     if not within:
-        answer = {field: value for field, value in case.items() if field not in _SETTINGS}
         yield {**inner, "answers": answer.get("answers", [answer])}
     for name, each in within.items() if isinstance(within, dict) else enumerate(within, 1):
         yield from flat(each, inner, *names, str(name))
@@ -75,8 +80,8 @@ def named(obj: JSONObject) -> str:
 @pytest.mark.parametrize("file", CLUSTERS, ids=lambda each: each.stem)
 def test_pods_fare_as_the_cluster_says(file: Path) -> None:
     around: JSONObject = {"cluster": {}, "pods": [], "options": {}}
-    for case in flat(yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader), around):
+    for case in flat(read(file), around):
         answers = simulate([*case["cluster"].values()], [*map(manifest, case["pods"])], **case["options"])
         for answer, wanted in zip(map(shown, answers), case["answers"], strict=True):
-            found = {field: value for field, value in answer.items() if field in wanted or field not in _DETAILS}
-            assert found == wanted, case["name"]
+            compared = wanted.keys() | {field for field in _ALWAYS if answer[field]}
+            assert {field: answer[field] for field in answer if field in compared} == wanted, case["name"]
