@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -132,11 +133,18 @@ def alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("what", ["fail", "grow 900000000"])
-def test_a_process_that_breaks_down_takes_no_other_review_with_it(what: str) -> None:
-    with judging() as (served, _):
-        assert served.post("/validate", heavy(what)) == (200, b"late")
-        assert served.post("/validate", heavy("sleep 0"))[1].isdigit()
+@pytest.mark.parametrize(("what", "is_fault"), [("fail", True), ("grow 900000000", False)])
+def test_a_process_that_breaks_down_takes_no_other_review_with_it(tmp_path: Path, what: str, *, is_fault: bool) -> None:
+    log = logging.FileHandler(tmp_path / "log")
+    logging.getLogger("webhook.server.lane").addHandler(log)
+    try:
+        with judging() as (served, _):
+            assert served.post("/validate", heavy(what)) == (200, b"late")
+            assert served.post("/validate", heavy("sleep 0"))[1].isdigit()
+    finally:
+        logging.getLogger("webhook.server.lane").removeHandler(log)
+        log.close()
+    assert ("a process for heavy reviews has failed" in (tmp_path / "log").read_text()) == is_fault
 
 
 def test_what_takes_long_leaves_a_process_to_what_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

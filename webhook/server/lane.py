@@ -234,9 +234,8 @@ def _as_child(work: Callable[[], None]) -> NoReturn:
         faulthandler.disable()
         work()
         code = 0
-    except BaseException as error:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
-        # A review that exceeds its memory is expected: the parent answers it once this connection closes.
-        _log.error("a process for heavy reviews has ended: %r", error, exc_info=not isinstance(error, MemoryError))
+    except BaseException:  # noqa: BLE001 - whatever the error, the parent's code must not go on here
+        _log.exception("a process for heavy reviews has failed")
     finally:
         logging.shutdown()
         os._exit(code)
@@ -291,13 +290,13 @@ _SAMPLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def _answer(connection: socket.socket, review: Callable[[bytes, Call], Answer]) -> None:
-    """Answer reviews until the other end is closed."""
+    """Answer reviews until the other end is closed, or one exceeds its memory, which is then answered there."""
     os.nice(_NICE)
     bound(_ROOM)
     for number in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_DFL)
     before, is_last = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, False
-    with connection.makefile("rb") as file, suppress(ConnectionError):
+    with connection.makefile("rb") as file, suppress(ConnectionError, MemoryError):
         while not is_last and (length := file.read(_LENGTH.size)):
             call, most, body = _read_question(file.read(*_LENGTH.unpack(length)))
             deadline = call.deadline or 0.0

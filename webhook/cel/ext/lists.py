@@ -10,20 +10,9 @@ from functools import cmp_to_key
 from itertools import chain
 from typing import Final
 
+from webhook.cel import costs
 from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.costs import (
-    LIST_COST,
-    MOST,
-    ONE,
-    STRING_FACTOR,
-    Bounds,
-    CallEstimate,
-    CostFunction,
-    Estimate,
-    EstimatedNode,
-    SizeOf,
-    fixed,
-)
+from webhook.cel.costs import Bounds, CallEstimate, CostFunction, Estimate, EstimatedNode, SizeOf, fixed
 from webhook.cel.errors import EvaluationError, crash
 from webhook.cel.ext.bindings import binding
 from webhook.cel.limits import MAX_RANGE
@@ -122,7 +111,7 @@ def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
 
 def _allocation(size: float, factor: float = 1.0) -> int:
     """By Go's conversion of a double into 64 bits: a negative depth of `flatten` costs more than any limit."""
-    cost = int(size * factor) + 1 + LIST_COST
+    cost = int(size * factor) + 1 + costs.LIST_COST
     return cost if 0 <= cost < _TWO_63 else _TWO_63
 
 
@@ -150,13 +139,13 @@ def _of_comparing(position: int) -> CostFunction:
             missing = "Contains" if type(values) in _ADDERS else "Add"
             raise crash(f"interface conversion: {_go_name(values)} is not traits.Lister: missing method {missing}")
         is_text = bool(values) and type(values[0]) in {str, bytes}
-        return _allocation(size_of(values) ** 2, 2.0 + (STRING_FACTOR if is_text else 0))
+        return _allocation(size_of(values) ** 2, 2.0 + (costs.STRING_FACTOR if is_text else 0))
 
     return cost
 
 
 def _estimated(size: Bounds, factor: float = 1.0) -> CallEstimate:
-    return CallEstimate(size.scaled(factor).plus(ONE).plus(fixed(LIST_COST)), size)
+    return CallEstimate(size.scaled(factor).plus(costs.ONE).plus(fixed(costs.LIST_COST)), size)
 
 
 def _literal(node: EstimatedNode, otherwise: int) -> int:
@@ -166,20 +155,20 @@ def _literal(node: EstimatedNode, otherwise: int) -> int:
 def _estimate_slice(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
     most = size_of(arguments[0]).high
     length = _literal(arguments[2], most) - _literal(arguments[1], 0)
-    return _estimated(fixed(length % (MOST + 1)))
+    return _estimated(fixed(length % (costs.MOST + 1)))
 
 
 def _estimate_range(_: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    return _estimated(fixed(_literal(arguments[0], MOST)))
+    return _estimated(fixed(_literal(arguments[0], costs.MOST)))
 
 
 def _estimate_flatten(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    depth = _literal(arguments[1], MOST) if len(arguments) > 1 else 1
+    depth = _literal(arguments[1], costs.MOST) if len(arguments) > 1 else 1
     return _estimated(size_of(arguments[0]), float(depth))
 
 
 def _estimate_comparing(element: Type, position: int = 0) -> Estimate:
-    factor = 2.0 + (STRING_FACTOR if element in {STRING, BYTES} else 0)
+    factor = 2.0 + (costs.STRING_FACTOR if element in {STRING, BYTES} else 0)
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         size = size_of(arguments[position])
