@@ -21,7 +21,6 @@ from webhook.references.rules import (
     drivers_of,
     drivers_of_request,
     finding,
-    requests_of,
     rule,
 )
 from webhook.spelling import did_you_mean
@@ -296,8 +295,8 @@ def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
     drivers = {
         driver: text(entry, "name")
         for entry in items(pod, "spec", "resourceClaims")
-        for request in requests_of(claim_or_template(pod, entry, context) or {})
-        for driver in sorted(drivers_of_request(request.content, context))
+        for request in context.requests(claim_or_template(pod, entry, context) or {})
+        for driver in sorted(drivers_of_request(request, context))
     }
     said = set[str]()
     for driver, claim in drivers.items():

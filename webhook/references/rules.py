@@ -13,8 +13,8 @@ from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.hints.names import in_place, listed
-from webhook.inventory import Inventory, devices_path, is_claim
-from webhook.inventory.claims import source
+from webhook.inventory import Inventory, is_claim
+from webhook.inventory.claims import Request, requests_of, source
 from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
 from webhook.objects import (
@@ -193,7 +193,7 @@ class Context:
     def requests(self, claim: JSONObject) -> Sequence[Request]:
         """Return the requests of a claim or template, which most rules read."""
         if self._requests[0] is not claim:
-            self._requests = claim, list(requests_of(claim))
+            self._requests = claim, list(requests_of(claim, self.inventory))
         return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:
@@ -415,70 +415,30 @@ def finding(
     return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix, character=character)
 
 
-class Request(NamedTuple):
-    """A request, or an alternative of one.
-
-    Args:
-        name: Its name; for an alternative, after the request's name.
-        path: The path of its devices' description.
-        content: The devices that it requests.
-    """
-
-    name: str
-    path: tuple[str | int, ...]
-    content: JSONObject
-
-
-def requests_of(claim: JSONObject) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives."""
-    path = devices_path(claim)
-    for index, each in enumerate(items(claim, *path, "requests")):
-        here: tuple[str | int, ...] = (*path, "requests", index)
-        if exactly := mapping(each, "exactly"):
-            yield Request(text(each, "name"), (*here, "exactly"), exactly)
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
-            yield Request(name, (*here, "firstAvailable", place), alternative)
-
-
-def class_of(request: JSONObject, context: Context) -> JSONObject | None:
-    """Return the DeviceClass that a request names; None if it is unknown."""
-    return context.inventory.find("DeviceClass", text(request, "deviceClassName"))
-
-
 def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
     """Return the claim or template that a pod's claim names; None if it is unknown."""
     kind = "ResourceClaim" if source(entry, "resourceClaimName") else "ResourceClaimTemplate"
     return context.inventory.find(kind, source(entry, NAMED_BY[kind]), namespace_of(pod))
 
 
-def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
+def drivers_of_request(request: Request, context: Context) -> set[str]:
     """Return the drivers that the selectors of a request and its class require, else the one that installs it."""
-    around = items(class_of(request, context), "spec", "selectors")
-    found = drivers_of([*around, *items(request, "selectors")], context)
-    installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))
+    found = drivers_of([*request.of_class, *request.own], context)
+    installed = "" if found else context.driver_of_class(request.class_name)
     return {installed} if installed else found
 
 
-def sorted_out(request: JSONObject, context: Context) -> Sorted | None:
+def sorted_out(request: Request, context: Context) -> Sorted | None:
     """Sort the devices by the selectors of a request and its class; None if the class or the devices are unknown."""
-    fleet, device_class = context.fleet, class_of(request, context)
-    if fleet is None or device_class is None:
+    if context.fleet is None or request.device_class is None:
         return None
-    return fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
+    return context.fleet.sorted_out(request.of_class, request.own)
 
 
-def requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
-    """Yield the requests with capacity, and the devices of their classes, if there are any."""
-    fleet = context.fleet
-    if fleet is None:
-        return
-    for request in requests_of(claim):
-        device_class = class_of(request.content, context)
-        if device_class is None or not mapping(request.content, "capacity", "requests"):
-            continue
-        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
-            yield request, contents
+def contents_of_class(request: Request, context: Context) -> Sequence[Content]:
+    """Return the devices of the class of a request; none if the class or the devices are unknown."""
+    is_known = context.fleet is not None and request.device_class is not None
+    return context.fleet.of_class(request.of_class) if context.fleet and is_known else ()
 
 
 def field_of(constraint: JSONObject) -> str:
