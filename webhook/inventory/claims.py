@@ -109,6 +109,28 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
     return found
 
 
+def sources_of(pod: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """Yield the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
+    made = {
+        text(each, "name"): text(each, "resourceClaimName") for each in items(pod, "status", "resourceClaimStatuses")
+    }
+    for entry in items(pod, "spec", "resourceClaims"):
+        yield entry, source(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+
+
+def claims_named(pod: JSONObject) -> Iterator[str]:
+    """Yield the names of the claims that a pod uses."""
+    names = [name for _, name in sources_of(pod)]
+    yield from filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])
+
+
+def consumers(claim: JSONObject | None, inventory: Inventory) -> Iterator[tuple[JSONObject, JSONObject | None]]:
+    """Yield the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
+    for entry in items(claim, "status", "reservedFor"):
+        if is_pod(entry):
+            yield entry, inventory.referred("Pod", entry, namespace_of(claim))
+
+
 def _held(claim: JSONObject) -> str:
     """Explain what a claim that is being deleted waits for."""
     held = [*texts(mapping(claim, "metadata"), "finalizers")]

@@ -11,12 +11,12 @@ from webhook.allocation.pools import whole
 from webhook.allocation.view import available
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
-from webhook.inventory.claims import device_of, results_of
+from webhook.inventory.claims import claims_named, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, number, text, texts
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
+from webhook.scan.stored import UNHEALTHY, Cluster, Result, published_health
 from webhook.simulation.nodes import Tolerations
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
