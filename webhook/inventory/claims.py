@@ -295,6 +295,11 @@ def requests_of(claim: JSONObject | None, inventory: Inventory) -> Iterator[Requ
         yield Request(name, path, content, inventory.find("DeviceClass", text(content, "deviceClassName")))
 
 
+def devices_of(claim: JSONObject) -> list[str]:
+    """Return the devices that a claim is allocated, as driver/pool/device."""
+    return ["/".join(device_of(each)) for each in results_of(claim)]
+
+
 def _requested(claim: JSONObject | None) -> Iterator[tuple[str, tuple[str | int, ...], JSONObject]]:
     path = devices_path(claim or {})
     for index, each in enumerate(items(claim, *path, "requests")):

@@ -13,7 +13,7 @@ from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.hints.names import in_place, listed
-from webhook.inventory import Inventory, is_claim
+from webhook.inventory import Inventory, devices_path, is_claim
 from webhook.inventory.claims import Request, requests_of, source
 from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
@@ -280,12 +280,9 @@ class Context:
     @cached_property
     def configured(self) -> frozenset[str]:
         """The drivers that parameters of claims are for."""
-        specs = (mapping(each, "spec") for kind in CLAIMS for each in self.inventory.all(kind))
-        return frozenset(
-            text(config, "opaque", "driver")
-            for spec in specs
-            for config in items(mapping(spec, "spec") or spec, "devices", "config")  # a template has two
-        )
+        claims = (each for kind in CLAIMS for each in self.inventory.all(kind))
+        configs = (config for each in claims for config in items(each, *devices_path(each), "config"))
+        return frozenset(text(each, "opaque", "driver") for each in configs)
 
     @cached_property
     def scene(self) -> Scene | None:
@@ -466,20 +463,11 @@ def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str
 
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     """Return the drivers that selectors insist on; more than one if they contradict each other."""
-    found: set[str] = set()
-    for each in selectors:
-        expression = text(each, "cel", "expression")
-        if ".driver" not in expression:
-            continue
-        from webhook.deviceselectors.parts import parts_of  # most objects have no selectors
-        from webhook.deviceselectors.reads import drivers
+    if not any(".driver" in text(each, "cel", "expression") for each in selectors):
+        return set()
+    from webhook.deviceselectors import reads  # most objects have no such selectors
 
-        parts = parts_of(expression, context.release, context.gates)
-        if parts is not None:
-            if "drivers" not in parts.memo:
-                parts.memo["drivers"] = drivers(parts.all)
-            found |= parts.memo["drivers"]
-    return found
+    return reads.drivers_of(selectors, context.release, context.gates)
 
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

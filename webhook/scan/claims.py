@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
-from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, consumers, device_of, is_pod, results_of
+from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, consumers, devices_of, is_pod
 from webhook.inventory.extended import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
@@ -71,7 +71,7 @@ def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:
 
 
 def _devices(claim: JSONObject) -> str:
-    held = listed("/".join(device_of(each)) for each in results_of(claim))
+    held = listed(devices_of(claim))
     return f"; it holds {held}" if held else ""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
+from webhook.allocation.devices import Device, decode_amount, quantity_text
 from webhook.allocation.pools import whole
 from webhook.allocation.view import available
 from webhook.hints.names import listed
@@ -143,12 +143,11 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
     """
-    rules = [TaintRule.of(each) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")]
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
         device = cluster.device(result)
         taints = [*device.content.taints] if device else []
-        taints += [each.taint for each in rules if each.taints(*result.pool, result.device)]
+        taints += cluster.taints_of_rules(result.pool, result.device)
         for taint in taints:
             if text(taint, "effect") != "NoExecute" or not _is_due(taint, result, cluster):
                 continue

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.allocation import Features
-from webhook.allocation.devices import Catalog, Device, PoolId, Slice
+from webhook.allocation.devices import Catalog, Device, PoolId, Slice, TaintRule
 from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.view import Usage
 from webhook.api.judgement import judge_admitted
@@ -21,7 +21,7 @@ from webhook.inventory.claims import allocation_of, claims_named, consumers, dev
 from webhook.inventory.objects import DRA, controller_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
-from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import LAST_APPLIED, JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
@@ -211,6 +211,15 @@ class Cluster:
         return Catalog(self.inventory.all("ResourceSlice"))
 
     @cached_property
+    def _taint_rules(self) -> Sequence[TaintRule]:
+        rules = self.all("DeviceTaintRule")
+        return [TaintRule.of(each) for each in rules if at(each, "spec", "deviceSelector") is not None]
+
+    def taints_of_rules(self, pool: PoolId, device: str) -> list[JSONObject]:
+        """Return the taints that DeviceTaintRules give a device; one without a selector selects none."""
+        return [each.taint for each in self._taint_rules if each.taints(*pool, device)]
+
+    @cached_property
     def variant(self) -> Implementation:
         """The scheduler's allocator; counters in stored slices show that DRAPartitionableDevices is on."""
         release, gates = self.settings.release, self.settings.gates
@@ -251,9 +260,7 @@ class Cluster:
         """The nodes for which each driver publishes slices; an empty name stands for slices of several nodes."""
         served: dict[str, set[str]] = defaultdict(set)
         for each in self.catalog.slices:
-            served[each.driver].add(each.node_name or "")
-            if each.is_per_device:
-                served[each.driver] |= {text(device.content.others, "nodeName") for device in each.devices}
+            served[each.driver] |= {each.node_name or "", *(device.node_name for device in each.devices)}
         return served
 
     # -- claims

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, device_of, named, results_of, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
 from webhook.inventory.objects import controller_of
 from webhook.objects import (
     JSONObject,
@@ -203,8 +203,3 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
         (ref,),
         is_well=not gone,
     )
-
-
-def devices_of(claim: JSONObject) -> list[str]:
-    """Return the devices that a claim is allocated, as driver/pool/device."""
-    return ["/".join(device_of(each)) for each in results_of(claim)]

@@ -9,8 +9,7 @@ from typing import Final
 from webhook.allocation.devices import PoolId, Slice
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers as drivers_in
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import drivers_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory.claims import device_of, results_of
@@ -40,13 +39,11 @@ _LOOKED_AT_MAX: Final = 32
 
 def of_class(scene: Scene, name: str) -> list[str]:
     """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
-    found, domains = set[str](), set[str]()
-    for each in items(scene.inventory.find("DeviceClass", name), "spec", "selectors"):
-        parts = parts_of(text(each, "cel", "expression"), scene.settings.release, scene.settings.gates)
-        if parts:
-            found |= drivers_in(parts.all)
-            domains |= {read.domain for read in reads(parts.root)}
-    return sorted(found or domains - {"", STANDARD_DOMAIN})
+    release, gates = scene.settings.release, scene.settings.gates
+    selectors = items(scene.inventory.find("DeviceClass", name), "spec", "selectors")
+    compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
+    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
+    return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
 
 
 def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSONObject | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from webhook.api import gates
 from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
-from webhook.inventory.claims import MADE, source, sources_of
+from webhook.inventory.claims import MADE, requests_of, source, sources_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import Problem, value_at
@@ -312,12 +312,7 @@ def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
     """Return the gates that must be on, as there are objects or fields that the API server has for them only."""
     release = release_of(kubernetes)
     slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
-    requests = [
-        each
-        for claim in inventory.all("ResourceClaim")
-        for request in items(claim, "spec", "devices", "requests")
-        for each in (request, mapping(request, "exactly"), *items(request, "firstAvailable"))
-    ]
+    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
     fields: dict[str, Iterable[Any]] = {
         "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
         "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), _in_devices(slices, "taints")),
@@ -329,8 +324,8 @@ def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
         "DRAExtendedResource": (
             each for each in inventory.all("DeviceClass") if text(each, "spec", "extendedResourceName")
         ),
-        "DRAPrioritizedList": (each for each in requests if each.get("firstAvailable")),
-        "DRAAdminAccess": (each for each in requests if each.get("adminAccess")),
+        "DRAPrioritizedList": (each for each in requests if "/" in each.name),
+        "DRAAdminAccess": (each for each in requests if each.content.get("adminAccess")),
         "DRAWorkloadResourceClaims": (
             each for each in inventory.all("PodGroup") if items(each, "spec", "resourceClaims")
         ),
