@@ -87,7 +87,7 @@ class Manifests:
         )
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])
-        self._read: list[Document | Unreadable] | None = None
+        self._waiting: list[Document | Unreadable] | None = None
         self._texts: dict[str, list[str]] = {}
         self.notes: dict[str, None] = {}
         """Remarks on what was rendered."""
@@ -126,8 +126,8 @@ class Manifests:
         Raises:
             UsageError: No renderer is available, or an option does not fit.
         """
-        if self._read is not None:
-            return self._read
+        if self._waiting is not None:
+            return self._waiting
         options = self.options(kubernetes)
         self._selection.restart()
         try:
@@ -137,7 +137,7 @@ class Manifests:
         if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
-            documents = self._read = list(documents)
+            documents = self._waiting = list(documents)
         return documents
 
     def options(self, kubernetes: str | None) -> RenderOptions:
@@ -166,7 +166,7 @@ class Manifests:
     @property
     def kept(self) -> Sequence[Document | Unreadable]:
         """The documents that were kept for another release."""
-        return self._read or ()
+        return self._waiting or ()
 
     def replace(self, files: Mapping[str, str]) -> None:
         """Replace the texts of files that were read.
@@ -176,13 +176,13 @@ class Manifests:
         """
         seen: set[str] = set()
         documents: list[Document | Unreadable] = []
-        for each in self._read or ():
+        for each in self._waiting or ():
             if each.source not in files:
                 documents.append(each)
             elif each.source not in seen:
                 seen.add(each.source)
                 documents += parse(files[each.source], each.source)
-        self._read = documents
+        self._waiting = documents
 
 
 def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
@@ -276,21 +276,19 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     return sender(policies, arguments)
 
 
-class _Later(NamedTuple):
-    """A document whose final verdict needs all other documents.
+class _Waiting(NamedTuple):
+    """A document that is judged once all others have been read.
 
     Args:
-        served: Its kind; None if it is unknown.
         at: The place of its findings.
-        release: The release that it was judged by; None if it was not judged yet.
-        repeated: The finding that its file has the object twice, if it is reported only once the object is judged.
+        served: Its kind; None if it is unknown.
+        passes: Whether it is a pod without claims, which device classes may give devices.
     """
 
-    document: Document
-    served: Served | None
     at: int
-    release: str | None = None
-    repeated: Sequence[Finding] = ()
+    document: Document
+    served: Served | None = None
+    passes: bool = False
 
 
 def judge_all(
@@ -302,7 +300,7 @@ def judge_all(
     stated: str | None,
     report: Report,
 ) -> Unlooked:
-    """Judge documents as they are read, dependent ones after all others, and their references.
+    """Judge documents once all of them are read, and their references.
 
     Returns the references that were not looked up.
 
@@ -345,14 +343,11 @@ def judge_all(
     )
     for each in cluster.definitions:
         judge.note(each)
-    order = _InOrder(judge, references, stated, report, arguments.namespace)
-    order.is_listed = any(each.format in LISTING for each in arguments.output)
+    validation = _Validation(judge, references, stated, report, arguments.namespace)
+    validation.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
-        if isinstance(document, Unreadable):
-            order.pass_over(document)
-        else:
-            order.take(document)
-    order.finish()
+        validation.take(document)
+    validation.finish()
     report.remarks += old.remarks()
     return references.report(report)
 
@@ -361,8 +356,8 @@ _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
 """The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
 
 
-class _InOrder:
-    """Judges documents, and reports their findings in the order of the documents.
+class _Validation:
+    """Reads all documents, then judges them in their order: what some of them are judged by may follow them.
 
     Args:
         references: Looks up the references of objects.
@@ -375,9 +370,10 @@ class _InOrder:
         self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
-        self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
-        self._passed = list[_Later]()
-        """Pods without claims that request resources with a domain, which device classes may provide."""
+        self._found, self._releases = _Found(), _Releases()
+        self._waiting = list[_Waiting]()
+        self._passing = list[tuple[_Waiting, Sequence[Finding]]]()
+        """Pods without claims in their turn, and the findings that their files have them twice."""
         self._namespace = namespace
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
@@ -386,67 +382,103 @@ class _InOrder:
         self.is_listed = False
         """Whether a report lists every judged object."""
 
-    def pass_over(self, unreadable: Unreadable) -> None:
-        """Report an unreadable document."""
-        self._references.note_cut()
-        if unreadable.line:
-            self._report.files[unreadable.source] = None
-        if not self._found.is_full(unreadable.source):
-            report = unfilled if unreadable.is_template else unread
-            self._found.add(unreadable.source, [report(unreadable)])
-
-    def take(self, document: Document) -> None:
-        """Judge a document now, or postpone it."""
-        try:
+    def take(self, document: Document | Unreadable) -> None:
+        """Read a document; one that needs no other is judged at once."""
+        at = self._found.reserve()
+        if isinstance(document, Document):
             self._report.files[document.source] = None
             self._report.documents += 1
-            self._judge.note(document.data)
-            if self._found.is_full(document.source):
-                self._references.note(document, "", Judgement(None, accepted=False))
-            else:
-                self._now_or_later(document)
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            self._references.note_cut()
-            self._add([failed(error, document)], document)
+            self._carefully(self._take, _Waiting(at, document))
+            return
+        self._references.note_cut()
+        if document.line:
+            self._report.files[document.source] = None
+        self._found.put(at, document.source, [(unfilled if document.is_template else unread)(document)])
 
-    def _now_or_later(self, document: Document) -> None:
-        data, judge = document.data, self._judge
+    def _take(self, waiting: _Waiting) -> None:
+        judge, document, data = self._judge, waiting.document, waiting.document.data
+        judge.note(data)
         served = judge.kind_of(data)
         if served and not self._stated and served.until < DEFAULT:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
-        judgement = judge.alone(document, served, self._stated)
-        if judgement is not None and judgement.passed:
-            self._pass(document, served)
+        if judge.passes(document):
+            self._report.without_claims += 1
+            if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
+                self._waiting.append(waiting._replace(served=served, passes=True))
+        elif served or judge.asks_policies:
+            if served and not _is_always(served):
+                self._releases.note(document.source, served)
+            self._waiting.append(waiting._replace(served=served))
+        else:
+            self._judged(waiting)
+
+    def finish(self) -> None:
+        """Judge the documents that were read, and report all findings."""
+        self._judge.know_noted()
+        for waiting in self._waiting:
+            self._carefully(self._in_turn, waiting)
+        gives = self._references.gives_devices_to
+        using = [each for each in self._passing if gives(each[0].document, self._release(each[0]))]
+        self._report.without_claims -= len(using)
+        for each in using:
+            self._carefully(self._judged, *each)
+        self._report.findings += self._found.all()
+        if self._kustomizations:
+            what = counted(self._kustomizations, "kustomization")
+            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+            are = "1 policy is" if policies == 1 else f"{policies} policies are"
+            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
+        self._report.asides += starmap(_as_removed, self._removed.items())
+
+    def _carefully(self, work: Callable[..., None], waiting: _Waiting, *more: Any) -> None:
+        """Work on a document; report an unexpected error, so that the report does not lose the others."""
+        try:
+            work(waiting, *more)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - as said
+            self._references.note_cut()
+            self._note(waiting.document)
+            self._found.put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
+
+    def _in_turn(self, waiting: _Waiting) -> None:
+        """Judge an object, unless its file has too many findings already, or whether it is judged depends on others."""
+        if self._found.is_full(waiting.document.source):
+            self._references.note(waiting.document, "", Judgement(None, accepted=False))
             return
-        if repeated := self._repeated(document, served):
-            self._found.add(document.source, repeated)
-        if judgement is None:
-            self._defer(document, served)
-            return
-        release = self._stated or f"1.{served.default if served else DEFAULT}"
+        repeated = self._repeated(waiting.document, waiting.served)
+        if waiting.passes:
+            self._passing.append((waiting, repeated))
+        else:
+            self._judged(waiting, repeated)
+
+    def _judged(self, waiting: _Waiting, repeated: Sequence[Finding] = ()) -> None:
+        """Judge an object.
+
+        Args:
+            repeated: The findings that its file has the object twice.
+        """
+        _, document, served, _ = waiting
+        release = self._release(waiting)
+        judgement = self._judge.of(document, served, release if served else self._stated)
         if judgement.accepted is None:
             self._references.note_cut()
-        if served:
-            self._releases.note(document.source, served)
-            if judgement.waits:
-                self._later.append(_Later(document, served, self._found.end, release))
-            self._add(judgement.findings, document, waits=judgement.waits)
-        elif judgement.waits:
-            self._defer(document, None)
         else:
-            self._add(judgement.findings, document)
-        if judgement.accepted is not None:
             self._references.note(document, release, judgement)
+        if (findings := judgement.findings) is None:
+            findings = self._skip(document)
+        else:
+            self._note(document)
+        self._found.put(waiting.at, document.source, [*repeated, *findings])
 
-    def _pass(self, document: Document, served: Served | None) -> None:
-        """Count a pod without claims; keep it if device classes that follow may provide its resources."""
-        self._report.without_claims += 1
-        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
-            repeated = self._repeated(document, served)
-            self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
-            self._found.add(document.source, ())
+    def _release(self, waiting: _Waiting) -> str:
+        """Return the release that an object is judged by, once all others are known."""
+        if self._stated or waiting.served is None:
+            return self._stated or f"1.{DEFAULT}"
+        if _is_always(waiting.served):
+            return f"1.{self._releases.beside(waiting.document.source, waiting.served)}"
+        return f"1.{waiting.served.default}"
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
         if served is None or document.source.endswith(MARKDOWN):
@@ -455,18 +487,6 @@ class _InOrder:
             self._file, self._of_file = document.source, {}
         repeated = repeated_object(document, self._of_file, self._namespace if served.type.namespaced else None)
         return [found(each, document) for each in repeated]
-
-    def _defer(self, document: Document, served: Served | None) -> None:
-        self._later.append(_Later(document, served, self._found.end))
-        self._found.add(document.source, ())
-
-    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
-        if findings is None:
-            findings = self._skip(document)
-        else:
-            self._note(document)
-        if findings or waits:
-            self._found.add(document.source, findings)
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
@@ -486,52 +506,10 @@ class _InOrder:
         self._report.skipped[kind] += 1
         return ()
 
-    def finish(self) -> None:
-        """Judge postponed documents, and report all findings."""
-        self._judge.know_noted()
-        gives = self._references.gives_devices_to
-        using = [each for each in self._passed if gives(each.document, self._release(each.document, each.served))]
-        self._report.without_claims -= len(using)
-        self._later += using
-        for later in self._later:
-            document, served, at, release, repeated = later
-            if self._found.is_full(document.source) or not (result := self._judge_later(later)):
-                continue
-            beside, judgement = result
-            if judgement.accepted is None:
-                self._references.note_cut()
-            else:
-                self._references.note(document, beside, judgement)
-            findings = judgement.findings or ()
-            if served is None and judgement.findings is None:
-                findings = self._skip(document)
-            elif release is None:
-                self._note(document)
-            self._found.replace(at, document.source, [*repeated, *findings])
-        self._report.findings += self._found.all()
-        if self._kustomizations:
-            what = counted(self._kustomizations, "kustomization")
-            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
-        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
-            are = "1 policy is" if policies == 1 else f"{policies} policies are"
-            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
-        self._report.asides += starmap(_as_removed, self._removed.items())
 
-    def _release(self, document: Document, served: Served | None) -> str:
-        """Return the release of an object, once all others are known."""
-        if self._stated or served is None:
-            return self._stated or f"1.{DEFAULT}"
-        return f"1.{self._releases.beside(document.source, served)}"
-
-    def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
-        """Judge a postponed document, and return its release, too; None for an unchanged judgement."""
-        judge, (document, served, _, release, _) = self._judge, later
-        beside = release or self._release(document, served)
-        if served is None:
-            return beside, judge.later(document, None, self._stated)
-        if release is None or judge.knows_more:
-            return beside, judge.later(document, served, beside)
-        return None
+def _is_always(served: Served) -> bool:
+    """Tell whether all releases serve a kind."""
+    return served.since <= OLDEST and served.until >= NEWEST
 
 
 def _is_policy(api_version: str, kind: str) -> bool:
@@ -551,39 +529,31 @@ class _Found:
         self._of_file, self._count = Counter[str](), 0
         self._full: set[str] = set()
 
-    @property
-    def end(self) -> int:
-        """The place of the findings that are added next."""
-        return len(self._places)
+    def reserve(self) -> int:
+        """Return a place for findings, behind all others."""
+        self._places.append(())
+        return len(self._places) - 1
 
     def is_full(self, file: str) -> bool:
         """Tell whether a file has reached a limit."""
         return file in self._full
 
-    def add(self, file: str, findings: Sequence[Finding]) -> None:
-        """Add findings in a file, behind all others."""
-        self._places.append(self._bounded(file, findings))
-
-    def replace(self, at: int, file: str, findings: Sequence[Finding]) -> None:
-        """Replace the findings at a place."""
-        before = len(self._places[at])
-        self._of_file[file] -= before
-        self._count -= before
-        self._places[at] = self._bounded(file, findings)
-
-    def all(self) -> Iterator[Finding]:
-        """Return all findings."""
-        return chain.from_iterable(self._places)
-
-    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def put(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Put findings in a file at a place."""
+        if self.is_full(file):
+            return
         room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
         kept = min(room, len(findings))
         self._of_file[file] += kept
         self._count += kept
-        if kept == len(findings):
-            return findings
-        self._full.add(file)
-        return [*findings[:room], too_many(file)]
+        if kept < len(findings):
+            self._full.add(file)
+            findings = [*findings[:room], too_many(file)]
+        self._places[at] = findings
+
+    def all(self) -> Iterator[Finding]:
+        """Return all findings."""
+        return chain.from_iterable(self._places)
 
 
 class _Releases:

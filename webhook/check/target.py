@@ -247,8 +247,6 @@ class Namespaces:
         self._stated: dict[str, dict[str, str]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._default = default
-        self.all_noted = False
-        """Whether all objects were added; until then only stated labels are known."""
         for text in stated:
             name, labels = _read(text)
             self._stated.setdefault(name, {}).update(labels)
@@ -281,7 +279,7 @@ class Namespaces:
         name = identity(obj).namespace or self._default
         if name in self._stated:
             return self._stated[name]
-        found = self._found.get(name) if self.all_noted else None
+        found = self._found.get(name)
         labels = found["metadata"].get("labels") if found else {}
         return None if found is None else labels if isinstance(labels, dict) else {}
 
