@@ -17,7 +17,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
-from webhook.check.references import References, Unlooked
+from webhook.check.references import References, Unlooked, qualified
 from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
 from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
@@ -130,10 +130,7 @@ class Manifests:
             return self._waiting
         options = self.options(kubernetes)
         self._selection.restart()
-        try:
-            documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
-        except SourceError as error:
-            raise UsageError(str(error)) from error
+        documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
         if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
@@ -299,6 +296,7 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
+    note: Callable[[Document], None] = lambda _document: None,
 ) -> Unlooked:
     """Judge documents once all of them are read, and their references.
 
@@ -308,6 +306,7 @@ def judge_all(
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
         stated: The Kubernetes release; None if that follows from the documents of a file.
+        note: Receives each document first.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -346,6 +345,8 @@ def judge_all(
     validation = _Validation(judge, references, stated, report, arguments.namespace)
     validation.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
+        if isinstance(document, Document):
+            note(document)
         validation.take(document)
     validation.finish()
     report.remarks += old.remarks()
@@ -403,7 +404,7 @@ class _Validation:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
         if judge.passes(document):
             self._report.without_claims += 1
-            if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
+            if any(qualified(document.data)):
                 self._waiting.append(waiting._replace(served=served, passes=True))
         elif served or judge.asks_policies:
             if served and not _is_always(served):
@@ -417,11 +418,13 @@ class _Validation:
         self._judge.know_noted()
         for waiting in self._waiting:
             self._carefully(self._in_turn, waiting)
-        gives = self._references.gives_devices_to
-        using = [each for each in self._passing if gives(each[0].document, self._release(each[0]))]
-        self._report.without_claims -= len(using)
-        for each in using:
-            self._carefully(self._judged, *each)
+        for waiting, repeated in self._passing:
+            document, release = waiting.document, self._release(waiting)
+            if self._references.gives_devices_to(document, release):
+                self._report.without_claims -= 1
+                self._carefully(self._judged, waiting, repeated)
+            else:
+                self._references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
         self._report.findings += self._found.all()
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
@@ -636,11 +639,13 @@ def judged(
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
         again = len(versions) > 1 or arguments.fix or arguments.diff
-        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
+        documents: Iterable[Document | Unreadable] = manifests.documents(stated, again=again)
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
+        unlooked.join(
+            judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
+        )
     report = merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration

@@ -254,12 +254,11 @@ def _boolean_keys(text: str, *offsets: int) -> str:
     return boolean_keys(text, *offsets)
 
 
-def documents_of(value: Any, index: int, origin: Origin) -> Iterator[Document]:
+def documents_of(value: Any, index: int, origin: Origin) -> list[Document]:
     """Return the objects of a document; a list stands for its items.
 
     Args:
         value: The value of the document.
         index: Its index in its source.
     """
-    for item, within in expanded(value):
-        yield Document(item, index, origin, within)
+    return [Document(item, index, origin, within) for item, within in expanded(value)]

@@ -249,7 +249,7 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
         yield found if isinstance(found, Unreadable) else found.path
 
 
-def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[FoundFile | Unreadable]:
+def find_files(paths: Iterable[str], selection: Selection | None = None) -> list[FoundFile | Unreadable]:
     """Find the files that :func:`webhook.documents.files.read` reads; the arguments are the same.
 
     A file that is found under several names is read once: under its own name if that is among them, as exclusions,
@@ -269,8 +269,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
                     selection.leave_out(BROKEN_LINK, found.path)
                     continue
             _keep(kept, real, path, result)
-    for _, result in kept.values():
-        yield result
+    return [result for _, result in kept.values()]
 
 
 class FoundFile(NamedTuple):

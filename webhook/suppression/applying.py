@@ -524,14 +524,6 @@ class Suppressions:
             about = identity(document.data)
             self._objects.add((about.kind, about.namespace, about.name))
 
-    def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Yield documents, noting each."""
-        note = self.note if self.known and not self.is_whole else self._statements.note
-        for document in documents:
-            if isinstance(document, Document):
-                note(document)
-            yield document
-
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
