@@ -104,14 +104,22 @@ def rewrite(files: Iterable[Rewritten]) -> None:
     name, changes = "", []
     try:
         for name, before, after in files:
-            changes.append((name, _changed(name, before, after)))
+            changes.append((name, changed(name, before, after)))
         for name, data in changes:
             write_bytes(name, data)
     except OSError as error:
         raise UsageError(f"{name}: not written: {error.strerror or error}") from error
 
 
-def _changed(name: str, before: str, after: str) -> bytes:
+def changed(name: str, before: str, after: str) -> bytes:
+    """Return the bytes of a file that is to be changed, in its own encoding.
+
+    Args:
+        before: Its text, as it was read.
+
+    Raises:
+        OSError: It must not be changed, or has been changed meanwhile.
+    """
     data = read_regular(name)
     check_inside(name)
     check_replaceable(name)
