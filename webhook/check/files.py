@@ -36,6 +36,7 @@ from webhook.patterns import Pattern
 from webhook.problem import Problem
 from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
+from webhook.release import Release
 from webhook.report import LISTING
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted, merged
@@ -371,7 +372,7 @@ class _Validation:
         self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
-        self._found, self._releases = _Found(), _Releases()
+        self._found = _Found()
         self._waiting = list[_Waiting]()
         self._passing = list[tuple[_Waiting, Sequence[Finding]]]()
         """Pods without claims in their turn, and the findings that their files have them twice."""
@@ -407,8 +408,6 @@ class _Validation:
             if any(qualified(document.data)):
                 self._waiting.append(waiting._replace(served=served, passes=True))
         elif served or judge.asks_policies:
-            if served and not _is_always(served):
-                self._releases.note(document.source, served)
             self._waiting.append(waiting._replace(served=served))
         else:
             self._judged(waiting)
@@ -479,9 +478,23 @@ class _Validation:
         """Return the release that an object is judged by, once all others are known."""
         if self._stated or waiting.served is None:
             return self._stated or f"1.{DEFAULT}"
+        release = waiting.served.default
         if _is_always(waiting.served):
-            return f"1.{self._releases.beside(waiting.document.source, waiting.served)}"
-        return f"1.{waiting.served.default}"
+            file = waiting.document.source
+            windows = filter(None, map(self._releases.get, (file, _directory_of(file))))
+            release = next((newest for oldest, newest in windows if oldest <= newest), release)
+        return f"1.{release}"
+
+    @cached_property
+    def _releases(self) -> Mapping[str, tuple[Release, Release]]:
+        """The oldest and the newest release that serve all objects of a file, and of a directory."""
+        found: dict[str, tuple[Release, Release]] = {}
+        for _, document, served, passes in self._waiting:
+            if served and not passes and not _is_always(served):
+                for place in (document.source, _directory_of(document.source)):
+                    oldest, newest = found.get(place, (OLDEST, NEWEST))
+                    found[place] = max(oldest, served.since), min(newest, served.default)
+        return found
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
         if served is None or document.source.endswith(MARKDOWN):
@@ -508,6 +521,10 @@ class _Validation:
             return findings
         self._report.skipped[kind] += 1
         return ()
+
+
+def _directory_of(file: str) -> str:
+    return f"{os.path.dirname(file)}/"
 
 
 def _is_always(served: Served) -> bool:
@@ -557,42 +574,6 @@ class _Found:
     def all(self) -> Iterator[Finding]:
         """Return all findings."""
         return chain.from_iterable(self._places)
-
-
-class _Releases:
-    """The releases that serve all objects of a file, and of a directory."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[int, int]] = {}
-
-    def note(self, file: str, served: Served) -> None:
-        """Add an object."""
-        known, window = self._files.get(file), (served.since, served.default)
-        if known != window:
-            self._files[file] = _common(known, window)
-
-    def beside(self, file: str, served: Served) -> int:
-        """Return the newest release that serves all objects of the file, or else of the directory."""
-        for since, until in (self._files.get(file, _NONE), self._directories.get(os.path.dirname(file), _NONE)):
-            if since <= until:
-                return until
-        return served.default
-
-    @cached_property
-    def _directories(self) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        for file, window in self._files.items():
-            directory = os.path.dirname(file)
-            found[directory] = _common(found.get(directory), window)
-        return found
-
-
-_NONE = (NEWEST, OLDEST)
-"""No release at all."""
-
-
-def _common(window: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
-    return other if window is None else (max(window[0], other[0]), min(window[1], other[1]))
 
 
 def judged(
