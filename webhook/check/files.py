@@ -280,12 +280,14 @@ class _Waiting(NamedTuple):
     Args:
         at: The place of its findings.
         served: Its kind; None if it is unknown.
+        repeated: The findings that its file has the object twice.
         passes: Whether it is a pod without claims, which device classes may give devices.
     """
 
     at: int
     document: Document
     served: Served | None = None
+    repeated: Sequence[Finding] = ()
     passes: bool = False
 
 
@@ -374,8 +376,6 @@ class _Validation:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found = _Found()
         self._waiting = list[_Waiting]()
-        self._passing = list[tuple[_Waiting, Sequence[Finding]]]()
-        """Pods without claims in their turn, and the findings that their files have them twice."""
         self._namespace = namespace
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
@@ -403,27 +403,19 @@ class _Validation:
         served = judge.kind_of(data)
         if served and not self._stated and served.until < DEFAULT:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
-        if judge.passes(document):
-            self._report.without_claims += 1
-            if any(qualified(document.data)):
-                self._waiting.append(waiting._replace(served=served, passes=True))
-        elif served or judge.asks_policies:
-            self._waiting.append(waiting._replace(served=served))
-        else:
+        passes = judge.passes(document)
+        self._report.without_claims += passes
+        if any(qualified(data)) if passes else served or judge.asks_policies:
+            repeated = self._repeated(document, served)
+            self._waiting.append(waiting._replace(served=served, repeated=repeated, passes=passes))
+        elif not passes:
             self._judged(waiting)
 
     def finish(self) -> None:
         """Judge the documents that were read, and report all findings."""
         self._judge.know_noted()
-        for waiting in self._waiting:
+        for waiting in sorted(self._waiting, key=self._turn):
             self._carefully(self._in_turn, waiting)
-        for waiting, repeated in self._passing:
-            document, release = waiting.document, self._release(waiting)
-            if self._references.gives_devices_to(document, release):
-                self._report.without_claims -= 1
-                self._carefully(self._judged, waiting, repeated)
-            else:
-                self._references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
         self._report.findings += self._found.all()
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
@@ -433,10 +425,10 @@ class _Validation:
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
         self._report.asides += starmap(_as_removed, self._removed.items())
 
-    def _carefully(self, work: Callable[..., None], waiting: _Waiting, *more: Any) -> None:
+    def _carefully(self, work: Callable[[_Waiting], None], waiting: _Waiting) -> None:
         """Work on a document; report an unexpected error, so that the report does not lose the others."""
         try:
-            work(waiting, *more)
+            work(waiting)
         except OTHERS:
             raise
         except Exception as error:  # noqa: BLE001 - as said
@@ -444,24 +436,23 @@ class _Validation:
             self._note(waiting.document)
             self._found.put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
 
+    def _turn(self, waiting: _Waiting) -> tuple[bool, bool]:
+        """Order objects: those whose release follows from others come later, pods without claims last."""
+        return waiting.passes, not self._stated and waiting.served is not None and _is_always(waiting.served)
+
     def _in_turn(self, waiting: _Waiting) -> None:
-        """Judge an object, unless its file has too many findings already, or whether it is judged depends on others."""
-        if self._found.is_full(waiting.document.source):
-            self._references.note(waiting.document, "", Judgement(None, accepted=False))
-            return
-        repeated = self._repeated(waiting.document, waiting.served)
-        if waiting.passes:
-            self._passing.append((waiting, repeated))
+        """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
+        document, references = waiting.document, self._references
+        if self._found.is_full(document.source):
+            references.note(document, "", Judgement(None, accepted=False))
+        elif waiting.passes and not references.gives_devices_to(document, self._release(waiting)):
+            references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
         else:
-            self._judged(waiting, repeated)
+            self._report.without_claims -= waiting.passes
+            self._judged(waiting)
 
-    def _judged(self, waiting: _Waiting, repeated: Sequence[Finding] = ()) -> None:
-        """Judge an object.
-
-        Args:
-            repeated: The findings that its file has the object twice.
-        """
-        _, document, served, _ = waiting
+    def _judged(self, waiting: _Waiting) -> None:
+        document, served = waiting.document, waiting.served
         release = self._release(waiting)
         judgement = self._judge.of(document, served, release if served else self._stated)
         if judgement.accepted is None:
@@ -472,7 +463,7 @@ class _Validation:
             findings = self._skip(document)
         else:
             self._note(document)
-        self._found.put(waiting.at, document.source, [*repeated, *findings])
+        self._found.put(waiting.at, document.source, [*waiting.repeated, *findings])
 
     def _release(self, waiting: _Waiting) -> str:
         """Return the release that an object is judged by, once all others are known."""
@@ -489,9 +480,9 @@ class _Validation:
     def _releases(self) -> Mapping[str, tuple[Release, Release]]:
         """The oldest and the newest release that serve all objects of a file, and of a directory."""
         found: dict[str, tuple[Release, Release]] = {}
-        for _, document, served, passes in self._waiting:
-            if served and not passes and not _is_always(served):
-                for place in (document.source, _directory_of(document.source)):
+        for each in self._waiting:
+            if (served := each.served) and not each.passes and not _is_always(served):
+                for place in (each.document.source, _directory_of(each.document.source)):
                     oldest, newest = found.get(place, (OLDEST, NEWEST))
                     found[place] = max(oldest, served.since), min(newest, served.default)
         return found

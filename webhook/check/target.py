@@ -259,6 +259,13 @@ class Namespaces:
             for name, labels in self._stated.items()
         ]
 
+    def states(self, obj: Any) -> bool:
+        """Tell whether the labels of an object's namespace are stated."""
+        return bool(self._stated) and self._name(obj) in self._stated
+
+    def _name(self, obj: Any) -> str:
+        return identity(obj).namespace or self._default
+
     def note(self, obj: Any) -> None:
         """Add an object if it is a Namespace; the last one of a name counts."""
         if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
@@ -276,7 +283,7 @@ class Namespaces:
         """Return the labels of an object's namespace; None if they are unknown."""
         if not self._stated and not self._found:
             return None
-        name = identity(obj).namespace or self._default
+        name = self._name(obj)
         if name in self._stated:
             return self._stated[name]
         found = self._found.get(name)
