@@ -255,7 +255,7 @@ def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
     try:
         return Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
+        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 class Words(NamedTuple):

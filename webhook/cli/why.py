@@ -117,7 +117,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
     try:
         scene = Scene(inventory, stated, gates)
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
+        raise UsageError(str(error), "--kubernetes-version") from error
     cluster = Stored(inventory=inventory, settings=scene.settings)
     rows = [*Table(cluster).rows()] if arguments.output == "html" else []  # before the simulation gives some away
     answer = _explained(scene, asked)
