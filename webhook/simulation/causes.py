@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from webhook.allocation.explain import STEPS
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.simulation.verdicts import UNAVAILABLE
@@ -15,8 +16,6 @@ RequestKey = tuple[str, str]
 
 """A claim, and one of its requests or alternatives."""
 
-_STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
-"""The numbers of devices of a request that are left, step by step."""
 _PHRASES_MAX: Final = 3
 _INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
 _NODES: Final = "node(s)"
@@ -41,7 +40,7 @@ def wanted_of(request: JSONObject) -> int:
 def shortfall_of(request: JSONObject) -> Shortfall | None:
     """Return the first step that leaves too few devices; None if the request by itself can be met."""
     wanted = wanted_of(request)
-    for step, name in enumerate(_STEPS):
+    for step, name in enumerate(STEPS):
         left = request[name]
         if name == "together" and left is not None:  # stated only where it is too few
             return Shortfall(step, left, wanted)
@@ -148,7 +147,7 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
     """
     noun = "device" if short.wanted == 1 else "devices"
-    article = ("an " if short.step == _STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
+    article = ("an " if short.step == STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
     with_ = f" with {request['selecting']}" if request["selecting"] else ""
     what = {
         "seen": noun,
@@ -159,14 +158,14 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         "enough": f"{noun}{with_} with enough {request['short']} left",
         "constrained": f"{noun}{with_} with {request['constraint']}",
         "together": f"{noun}{with_} that are available together",
-    }[_STEPS[short.step]]
+    }[STEPS[short.step]]
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"] and request["because"] + where
-    if held and _STEPS[short.step] == "free":
+    if held and STEPS[short.step] == "free":
         least = "" if request["allExamined"] else "at least "
         others = "the others " * bool(short.left)
         why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if _STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
+    if STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
         why = "pool {pool} is {why}".format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))

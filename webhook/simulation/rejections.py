@@ -15,9 +15,10 @@ from webhook.allocation.explain import (
     IN_USE,
     NODE,
     SELECTOR,
+    STEPS,
     TAINT,
-    DeviceReason,
     Funnel,
+    Reason,
     conflict,
     constraint,
     spread,
@@ -60,9 +61,6 @@ _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
 NAMED_MAX: Final = 32
 """The number of nodes that are named, of those that suit a pod, or refuse it for the same reasons."""
-_STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
-_STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
-_BLAMED: Final = {"of_class": CLASS, "selected": SELECTOR, "free": IN_USE, "tolerated": TAINT, "enough": CAPACITY}
 _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
@@ -90,7 +88,7 @@ class Group(NamedTuple):
     @property
     def closeness(self) -> int:
         """How close the nodes come: the devices that are left, else those that are selected, else all."""
-        counts = ((sum(each[stage] for each in self.requests), weight) for stage, weight in _WEIGHTS.items())
+        counts = ((sum(each[step] for each in self.requests), weight) for step, weight in _WEIGHTS.items())
         return next((count * weight for count, weight in counts if count), 0)
 
     def as_json(self) -> JSONObject:
@@ -118,8 +116,8 @@ class _Obstacles:
 
     def __init__(self) -> None:
         self.blames: Counter[Blame] = Counter()
-        self.stages: Counter[str] = Counter()
-        """How many devices are ruled out at each stage."""
+        self.whys: Counter[str] = Counter()
+        """How many devices each sort of reason rules out."""
         self.tainted: Counter[frozenset[Taint]] = Counter()
         self.unused: dict[tuple[str, str], JSONObject] = {}
         self.elsewhere = 0
@@ -130,10 +128,11 @@ class _Obstacles:
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
 
-    def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
+    def add(self, funnel: Funnel, reasons: Sequence[Reason]) -> None:
         """Add the devices of a node, and why each is ruled out."""
-        self.stages.update(each.stage for each in reasons)
-        self.elsewhere = max(self.elsewhere, sum(each.stage == ELSEWHERE for each in reasons))
+        whys = Counter(each.why for each in reasons)
+        self.whys += whys
+        self.elsewhere = max(self.elsewhere, whys[ELSEWHERE])
         self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
@@ -212,7 +211,7 @@ class Explainer:
         )
 
     def depths(self, verdicts: Verdicts, round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
-        """Return how many stages devices pass, by claim and request; those of other nodes are left out.
+        """Return how many steps devices pass, by claim and request; those of other nodes are left out.
 
         Other nodes refuse the pod before their devices are looked at.
         """
@@ -221,8 +220,7 @@ class Explainer:
             for funnel in self._funnels(node, verdict, round_) or ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
-                    key = device.slice.driver, device.slice.pool, device.name
-                    known[key] = max(depth, known.get(key, 0))
+                    known[device.id] = max(depth, known.get(device.id, 0))
         return found
 
     def _funnels(self, node: int, verdict: Verdict, round_: Round) -> Sequence[Funnel] | None:
@@ -277,7 +275,6 @@ class Explainer:
             funnel: The devices of the first node that are left for the request.
             compete: Whether each request could be met alone.
         """
-        counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
         for look in looks[:_LOOKED_AT_MAX]:
             for each in look.funnels or ():
@@ -294,7 +291,7 @@ class Explainer:
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
-        if not funnel.seen:
+        if not funnel.counts["seen"]:
             others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
             because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
@@ -304,13 +301,13 @@ class Explainer:
             "request": funnel.request,
             "for": _subject(funnel.claim, funnel.request, needs),
             "wanted": funnel.wanted,
-            **counts,
+            **funnel.counts,
             "constrained": constrained,
             "constraint": constraint(funnel),
             "together": together and together.devices,
             "selecting": self._wish(self._selectors(funnel)),
             "because": because,
-            "short": max((CAPACITY, COUNTERS), key=found.stages.__getitem__),
+            "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
             "counters": found.counters(),
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
@@ -339,34 +336,32 @@ class Explainer:
         selectors = items(asks.class_, "spec", "selectors") if of_class else items(asks.raw, "selectors")
         return [text(each, "cel", "expression") for each in selectors]
 
-    def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
-        """Describe the obstacles at the first stage that leaves too few devices.
+    def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[Blame]:
+        """Describe the obstacles at the first step that leaves too few devices.
 
         Devices without a capacity of some name count only if no device has it: they hide what the others lack.
         """
         wanted = funnel.least
-        for stage in _STAGES[1:]:
-            if getattr(funnel, stage) >= wanted:
+        for step, left in funnel.counts.items():
+            if left >= wanted or step == "seen":
                 continue
-            blamed = {_BLAMED[stage], COUNTERS} if stage == "enough" else {_BLAMED[stage], NODE}
-            if stage == "selected" and funnel.wanted is None:  # all devices are those with enough capacity
-                blamed.add(CAPACITY)
-            found = [reason for reason in reasons if reason.stage in blamed - {IN_USE}]
-            closest = [reason for reason in found if reason.stage != CAPACITY or reason.lacks[0].name]
-            yield from (self._first_false(funnel, reason) for reason in closest or found)
+            others = set() if step == "enough" else {NODE}
+            found = [each for each in reasons if (each.step == step and each.why != IN_USE) or each.why in others]
+            closest = [each for each in found if each.why != CAPACITY or each.lacks[0].name]
+            yield from (self._first_false(funnel, each) for each in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.stage == CONSTRAINT]
+            without = [Blame(reason.text) for reason in reasons if reason.why == CONSTRAINT]
             yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
-    def _first_false(self, funnel: Funnel, reason: DeviceReason) -> Blame:
+    def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
         """Describe the obstacle to the use of a device."""
-        if reason.stage in {SELECTOR, CLASS}:
-            return self._met(reason, self._selectors(funnel, of_class=reason.stage == CLASS))
-        if reason.stage == TAINT:
+        if reason.why in {SELECTOR, CLASS}:
+            return self._met(reason, self._selectors(funnel, of_class=reason.why == CLASS))
+        if reason.why == TAINT:
             return Blame(TAINT)  # one for all taints
         if not reason.lacks:
             return Blame(reason.text)
@@ -374,14 +369,11 @@ class Explainer:
         # One for all counters that are short, whichever devices consume them.
         return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
 
-    def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
+    def _met(self, reason: Reason, expressions: Sequence[str]) -> Blame:
         """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
-        cluster = self._cluster
-        device, settings = cluster.allocator.catalog.find((reason.driver, reason.pool), reason.device), cluster.settings
-        if device is None:
-            return Blame(reason.text)
+        settings = self._cluster.settings
         try:
-            bindings = cluster.allocator.selectors.values.of(device.content)
+            bindings = self._cluster.allocator.selectors.values.of(reason.device.content)
         except EvaluationError:  # an attribute of a type that the release does not know
             return Blame(reason.text)
         for expression in expressions:
@@ -390,12 +382,12 @@ class Explainer:
                 return blamed
         return Blame(reason.text)
 
-    def _held(self, name: str, reason: DeviceReason) -> set[DeviceID]:
+    def _held(self, name: str, reason: Reason) -> set[DeviceID]:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
-        if reason.stage != COUNTERS:
-            return {(reason.driver, reason.pool, reason.device)}
+        if reason.why != COUNTERS:
+            return {reason.device.id}
         devices = map(device_of, results_of(self._cluster.claim(name)))
-        return {each for each in devices if each[:2] == (reason.driver, reason.pool)}
+        return {each for each in devices if each[:2] == reason.device.slice.id}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -405,10 +397,10 @@ _VALUES_MAX: Final = 4
 
 
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the stages of a request of a group, with what is said of the devices that pass them."""
+    """Yield the steps of a request of a group, with what is said of the devices that pass them."""
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     labels = ("", "of the class", selecting, "free", "tolerated", f"with enough {request['short']}")
-    yield from zip(_STAGE_NAMES, labels, strict=True)
+    yield from zip(STEPS, labels, strict=False)
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
