@@ -9,9 +9,10 @@ from typing import Final
 import pytest
 
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
+from webhook.inventory import Inventory
 from webhook.objects import JSONObject
 from webhook.references.pending import References
-from webhook.simulation import Cluster, Inventory, Scheduler, Settings
+from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.changes import cluster as cluster_changes
 

@@ -38,10 +38,11 @@ from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import (
-    INSUFFICIENT,
+    AFFINITY,
+    RESOURCES,
+    TAINTS,
     TOO_MANY,
     UNNAMED,
-    UNSELECTED,
     Demand,
     NodeState,
     Refusal,
@@ -54,7 +55,7 @@ from webhook.simulation.nodes import (
     taint_of,
     untolerated,
 )
-from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
+from webhook.simulation.verdicts import Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either
 
 _WISH_MAX: Final = 80
@@ -195,13 +196,17 @@ class Explainer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, the closest first."""
-        if not verdicts.nodes:
+    def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
+        """Group the nodes that refuse a pod, the closest first.
+
+        Args:
+            by_node: The verdicts; none if the pod's node affinity names other nodes.
+        """
+        if not by_node:
             missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
             return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
         alike: dict[Hashable, list[_Look]] = {}
-        for node, verdict in verdicts.by_node.items():
+        for node, verdict in by_node.items():
             if verdict.refusal is not None:
                 look = _Look(node, verdict, verdict.refusal, self._funnels(node, verdict, round_))
                 alike.setdefault(self._key(look, round_.needs), []).append(look)
@@ -210,13 +215,13 @@ class Explainer:
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
 
-    def depths(self, verdicts: Verdicts, round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
+    def depths(self, by_node: Mapping[int, Verdict], round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
         """Return how many steps devices pass, by claim and request; those of other nodes are left out.
 
         Other nodes refuse the pod before their devices are looked at.
         """
         found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
-        for node, verdict in verdicts.by_node.items():
+        for node, verdict in by_node.items():
             for funnel in self._funnels(node, verdict, round_) or ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
@@ -225,7 +230,7 @@ class Explainer:
 
     def _funnels(self, node: int, verdict: Verdict, round_: Round) -> Sequence[Funnel] | None:
         """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
-        if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
+        if verdict.refusal is not None and verdict.refusal.plugin == RESOURCES:
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
@@ -493,14 +498,14 @@ _LABEL_VALUES_MAX: Final = 4
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
-    if not any("untolerated taint" in reason for reason in refusal.reasons):
+    if refusal.plugin != TAINTS:
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
     """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
-    if UNSELECTED not in refusal.reasons:
+    if refusal.plugin != AFFINITY:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
         selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
@@ -536,11 +541,6 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
     yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
-
-
-def is_full(refusal: Refusal) -> bool:
-    """Tell whether a node refuses a pod only for a lack of cpu, memory, other resources or room for pods."""
-    return all(reason == TOO_MANY or reason.startswith(INSUFFICIENT) for reason in refusal.reasons)
 
 
 def shortages(
