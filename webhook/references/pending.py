@@ -44,28 +44,30 @@ _REFUSALS_MAX: Final = 10
 """The maximum number of refusals of an object that are shown."""
 
 
-class References:
-    """Adds to answers which name was probably meant, and which containers get no devices.
+class Annotated(Answers):
+    """Answers that also tell which name was probably meant, and which containers get no devices."""
 
-    Args:
-        cluster: The cluster that pods are scheduled into.
-    """
-
-    def __init__(self, cluster: Cluster) -> None:
-        settings = cluster.settings
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler)
+        cluster, settings = scheduler.cluster, scheduler.cluster.settings
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
-        self._refused = cluster.refused
         self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
 
-    def annotate(self, answer: JSONObject, placement: Placement) -> None:
-        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have.
+    def of(self, placement: Placement, refusals: Iterable[str] = ()) -> JSONObject:
+        """Return the result of one pod: see :func:`webhook.simulate`.
 
         Args:
-            answer: The answer for a pod; notes are added.
-            placement: The pod, with its claims.
+            refusals: What the API server refuses of the pod and its claims.
         """
-        why, is_scheduled = answer["why"], placement.node is not None
+        answer = super().of(placement)
+        answer["why"]["notes"] += refusals
+        self._annotate(answer["why"], placement)
+        return answer
+
+    def _annotate(self, why: JSONObject, placement: Placement) -> None:
+        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have."""
+        is_scheduled = placement.node is not None
         found = every_rule()[_UNSEEN].check(placement.pod, self._context)
         unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): _text(problem) for problem in found}
         when = "scheduled, but" if is_scheduled else "once scheduled,"
@@ -77,7 +79,7 @@ class References:
         if not is_scheduled:
             counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
             classes = self._classes(placement) if counts and not any(counts) else []
-            why["notes"] += dict.fromkeys(self._notes(placement, classes))
+            why["notes"] += dict.fromkeys(self._of_names(placement, classes))
             why["notes"] += self._of_sharing(placement, why["nodes"])
             return
         why["notes"] += map(_text, every_rule()[_UNUSED].check(placement.pod, self._context))
@@ -97,7 +99,7 @@ class References:
         names = {name: None for claim in placement.claims for _, name in classes_of(claim)}
         return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
 
-    def _notes(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
+    def _of_names(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
         for device_class in classes:
             for problem in every_rule()[_OF_CLASS].check(device_class, self._context):
                 yield f"DeviceClass {name_of(device_class)}: {_text(problem)}"
@@ -107,7 +109,8 @@ class References:
                 if kind in rule.kinds:
                     for problem in rule.check(obj, self._context):
                         named = namespace_of(obj), str(value_at(obj, problem.path))
-                        if rule.name != _ABSENT or named not in self._refused:  # a note says why that is not there
+                        # Of a claim that the API server has refused, a note says why it is not there.
+                        if rule.name != _ABSENT or named not in self._cluster.refused:
                             yield _text(problem)
 
 
@@ -141,15 +144,12 @@ def simulate(
         raise ValueError(twice[0])
     wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    tell, references = Answers(scheduler), References(scheduler.cluster)
-    refusals = _Refusals(scheduler.cluster, given, feature_gates)
+    tell, refusals = Annotated(scheduler), _Refusals(scheduler.cluster, given, feature_gates)
     answers: dict[int, JSONObject] = {}
     for index in in_order([pod for _, pod in wanted], inventory):
         submitted, pod = wanted[index]
         placement = scheduler.schedule(pod)
-        answers[index] = answer = tell.of(placement)
-        answer["why"]["notes"] += refusals.of(submitted, pod)
-        references.annotate(answer, placement)
+        answers[index] = tell.of(placement, refusals.of(submitted, pod))
     return [answers[index] for index in range(len(wanted))]
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from webhook.allocation.explain import STEPS
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+from webhook.simulation.nodes import Taint
 from webhook.simulation.verdicts import UNAVAILABLE
 
 RequestKey = tuple[str, str]
@@ -61,6 +62,14 @@ def combined(requests: Sequence[JSONObject]) -> str:
     if len({_whole(key_of(each)) for each in requests}) > 1:
         return ""
     return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
+
+
+def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
+    """Count the devices that sets of taints keep from requests."""
+    found: Counter[frozenset[Taint]] = Counter()
+    for each in (one for request in requests for one in request["taints"]):
+        found[frozenset(Taint(**taint) for taint in each["taints"])] += each["devices"]
+    return found
 
 
 def cause(groups: Sequence[JSONObject], error: str) -> str:

@@ -10,7 +10,7 @@ from webhook.hints.names import listed
 from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.simulation.causes import key_of, shortfall_of, wanted_of
+from webhook.simulation.causes import key_of, shortfall_of, taints_of, wanted_of
 from webhook.simulation.holders import used_by
 from webhook.simulation.nodes import Taint, taint_of
 from webhook.simulation.verdicts import Needs, Round
@@ -257,16 +257,8 @@ class Lacks:
     # -- taints
 
     def _not_tolerated(self, asked: _Asked) -> Cause:
-        taints = list(
-            dict.fromkeys(
-                Taint(**taint) for request in asked.alike for each in request["taints"] for taint in each["taints"]
-            )
-        )
-        rules = [
-            each
-            for each in self._scene.inventory.all("DeviceTaintRule")
-            if taint_of(mapping(each, "spec", "taint")) in taints
-        ]
+        taints = list(dict.fromkeys(taint for several in taints_of(asked.alike) for taint in sorted(several)))
+        rules = self._scene.cluster.rules_of(taints)
         free = "" if asked.total("free") == asked.total("selected") else "free "
         total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
         devices = f"the only {free}device" if total == 1 else f"all {total} {free}devices"
