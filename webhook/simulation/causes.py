@@ -53,13 +53,13 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
 def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
     """Return the shortfall of each request; none for one that can be met by itself, as can one of its alternatives."""
     found = {key_of(each): shortfall_of(each) for each in requests}
-    met = {_whole(key) for key, short in found.items() if short is None}
-    return {key: short for key, short in found.items() if short is not None and _whole(key) not in met}
+    met = {whole(key) for key, short in found.items() if short is None}
+    return {key: short for key, short in found.items() if short is not None and whole(key) not in met}
 
 
 def combined(requests: Sequence[JSONObject]) -> str:
     """State why the only request cannot be met although each device fits by itself; empty for several requests."""
-    if len({_whole(key_of(each)) for each in requests}) > 1:
+    if len({whole(key_of(each)) for each in requests}) > 1:
         return ""
     return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
 
@@ -106,7 +106,7 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
     common = set.intersection(*map(set, lacks))
     if common:
         keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
-        alternatives = [key for key in keys if _whole(key) == _whole(keys[0])][:_PHRASES_MAX]
+        alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
         texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
@@ -144,7 +144,7 @@ def key_of(request: JSONObject) -> RequestKey:
     return request["claim"], request["request"]
 
 
-def _whole(key: RequestKey) -> RequestKey:
+def whole(key: RequestKey) -> RequestKey:
     """Return the key of the request that an alternative belongs to."""
     return key[0], key[1].partition("/")[0]
 

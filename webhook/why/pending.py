@@ -29,7 +29,6 @@ from webhook.objects import (
 )
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.answers import Answers
 from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
 from webhook.simulation.nodes import (
@@ -47,7 +46,7 @@ from webhook.simulation.nodes import (
     taint_of,
     wants,
 )
-from webhook.simulation.rejections import Explainer
+from webhook.simulation.rejections import Explainer, Group
 from webhook.simulation.scheduler import Placement
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
@@ -105,7 +104,7 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
 def helps(scene: Scene, found: Found) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, as the simulation finds them."""
     placement = found.placement
-    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"]) if placement else ()
+    return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
 
 
 def _gated(gates: Sequence[str]) -> Cause:
@@ -207,7 +206,7 @@ class _Pending:
         """Return why a placement has no node, and what would help."""
         causes = list(self._causes(placement))
         if not causes:
-            reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
+            reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
         return Found(causes, None if any(self._not_simulated()) else placement)
@@ -373,20 +372,18 @@ class _Pending:
             yield Cause(f"no node has the devices of its allocated claims: {said}", about, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
-            groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
+            groups = Explainer(self.scene.cluster).groups(alone, round_)
             closest = self._closest(groups, verdicts)
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
 
-    def _closest(self, groups: Sequence[JSONObject], verdicts: Verdicts) -> list[int]:
+    def _closest(self, groups: Sequence[Group], verdicts: Verdicts) -> list[int]:
         """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
 
         If one does not, the devices decide.
         """
-        steps = [min((each.step for each in unmet(group["requests"]).values()), default=_TOGETHER) for group in groups]
-        names = [
-            name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group["nodes"]
-        ]
+        steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+        names = [name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes]
         nodes = [self.scene.cluster.index[each] for each in names]
         return [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
 
