@@ -73,7 +73,7 @@ class Manifests:
     def __init__(self, arguments: Namespace) -> None:
         name = arguments.stdin_filename
         if name and arguments.paths and STDIN not in arguments.paths:
-            raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
+            raise UsageError("standard input is not read: leave out the paths, or give -", "--stdin-filename")
         self.paths: list[str] = arguments.paths or [STDIN if name else "."]
         """The paths that are read."""
         self._arguments = arguments
@@ -681,7 +681,7 @@ def _old_state(
             options = manifests.options(stated)
             return Deployed(arguments.old, report, options.for_earlier(options.values), tell)
         except SourceError as error:
-            raise UsageError(f"--old: {error}") from error
+            raise UsageError(str(error), "--old") from error
     from webhook.suppression.revision import Revision, RevisionError  # needed only to compare
 
     paths = manifests.paths
@@ -689,7 +689,7 @@ def _old_state(
         revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
         return AtRevision(revision, paths, arguments.stdin_filename or "")
     except RevisionError as error:
-        raise UsageError(f"--against: {error}") from error
+        raise UsageError(str(error), "--against") from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

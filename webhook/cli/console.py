@@ -170,7 +170,7 @@ def check_outputs(arguments: Namespace) -> None:
     for output in arguments.output:
         if output.file in seen:
             where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
-            raise UsageError(f"--output: two reports go to {where}")
+            raise UsageError(f"two reports go to {where}", "--output")
         seen.add(output.file)
         if output.file:
             from webhook.documents.writing import check_writable  # needed only to write files
