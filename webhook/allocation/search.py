@@ -10,7 +10,7 @@ several equal devices are used are one state.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
@@ -18,7 +18,7 @@ from webhook.allocation.compatibility import Common, CounterSetKey, Groups
 from webhook.allocation.constraints import Constraint, Distinct, MatchLists
 from webhook.allocation.counters import Counters, Group, Rest
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
-from webhook.allocation.selecting import SelectorFault
+from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.allocation.view import Available, NodeView
 from webhook.budget import check_deadline
 from webhook.later import cached_property
@@ -89,15 +89,7 @@ class State:
         if not self._features.ConsumableCapacity:
             return True
         take = ask.takes(self._view.devices[index].content)
-        if take is None or not take.is_allowed:
-            return False
-        before, now = self._view.capacity_used(index), self.shares.get(index)
-        if not before and not now:
-            return True
-        return all(
-            (before or {}).get(name, 0) + amount + (now or {}).get(name, 0) <= take.limits[name]
-            for name, amount in take.amounts.items()
-        )
+        return take is not None and take.fits(self._view.capacity_used(index), self.shares.get(index))
 
     def allocate(self, ask: Ask, index: int) -> Pick | None:
         """Allocate a wanted device; None if it cannot be allocated.
@@ -107,7 +99,7 @@ class State:
         """
         content = self._view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
-        if not self._is_free(ask, index, is_shared=is_shared):
+        if self.blocked(ask) >> index & 1:
             return None
         draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
         if draw is None:
@@ -133,11 +125,6 @@ class State:
         pick = Pick(ask, index, take, draw, is_first)
         self.picks[ask.claim].append(pick)
         return pick
-
-    def _is_free(self, ask: Ask, index: int, *, is_shared: bool) -> bool:
-        if ask.is_admin:
-            return is_shared or not self._used_by[ask.claim] >> index & 1
-        return not (self._view.taken | self._used) >> index & 1
 
     def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
         """Take the counters that a device consumes, once for all its shares; None if they are not left."""
@@ -302,11 +289,19 @@ class Memories:
     """The states of one search that lead nowhere.
 
     Args:
-        counters: Returns the node's counters, None if there are none.
+        available: Returns what is left of the counters of a pool, by its place.
+        work: Counts the devices looked at.
     """
 
-    def __init__(self, demand: Demand, view: NodeView, state: State, counters: Callable[[], Counters | None]) -> None:
-        self._counters = counters
+    def __init__(
+        self,
+        demand: Demand,
+        view: NodeView,
+        state: State,
+        available: Callable[[int], Available],
+        work: Callable[[int], None],
+    ) -> None:
+        self._available, self._work = available, work
         self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
         self._others: dict[int, bool] = {}
         self._demand, self._view, self._state = demand, view, state
@@ -330,9 +325,11 @@ class Memories:
         return memory
 
     @cached_property
-    def _is_by_group(self) -> bool:
-        """Whether groups of devices that share counters are interchangeable, such as the partitions of a GPU."""
-        return not self.leaves_traces and not self._has_admins and _can_be_grouped(self._demand, self._view)
+    def _counters(self) -> Counters | None:
+        """The devices in groups that share counters, such as the partitions of a GPU; None if groups are not alike."""
+        if self.leaves_traces or self._has_admins or not _can_be_grouped(self._demand, self._view):
+            return None
+        return Counters(self._view, self._available, self._work)
 
     @property
     def is_worthwhile(self) -> bool:
@@ -354,7 +351,7 @@ class Memories:
             used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
             return place, used, state.save()
         now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
-        counters = self._counters() if self._is_by_group else None
+        counters = self._counters
         grouped: Mapping[int, int] = {} if counters is None else counters.group_of
         # A device may be used by one claim and, for its administrator, by others.
         by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
@@ -451,7 +448,7 @@ class Memories:
             ),
             content.index if content.is_shared or content.capacity else None,
             (view.pool_of[index], tuple(content.consumes.items()))
-            if content.consumes and not self._is_by_group
+            if content.consumes and self._counters is None
             else None,
             view.matches and view.matches[index],
             # How far upstream gets with all devices depends on the first of them that is in use.
@@ -481,7 +478,7 @@ def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
     If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
     """
     asks = list(_asks(demand, 0))
-    if not view.consumes or any(ask.is_all for ask in asks):
+    if not view.consumes or not view.variant.features.PartitionableDevices or any(ask.is_all for ask in asks):
         return False
     for device in view.devices:
         if device.content.is_shared or any(
@@ -525,7 +522,7 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
 DONE: Final = 0
 FAILED: Final = 1
 EXCEEDED: Final = 2
-"""More devices than a claim may get; ends all frames that led there at once."""
+"""A claim would get more devices than it may (``errAllocationResultMaxSizeExceeded``)."""
 
 MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
@@ -533,62 +530,30 @@ _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
+GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
+"""The scheduler's error for a search that takes too long."""
 
 
 class GivenUpError(Exception):
     """The search would take too long."""
 
 
-class SearchResult(NamedTuple):
-    """The result of a search.
+class Outcome(NamedTuple):
+    """How an attempt ends on a node; it names devices by their places, and so holds for all nodes with the same key.
 
     Args:
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
         steps: The number of calls of ``allocateOne`` that upstream needs.
         visits: The number of devices that upstream looks at.
+        complaint: The error that ends it; None if it ends without one.
     """
 
-    picks: tuple[tuple[Pick, ...], ...] | None
-    chosen: Mapping[int, int]
-    steps: int
-    visits: int
-
-
-class _Scan:
-    """A frame that looks for a device of a request, from a place on."""
-
-    __slots__ = ("ask", "index", "key", "next", "pick", "place", "position", "steps", "visits")
-
-    def __init__(self, ask: Ask, position: int, place: int, index: int, start: int) -> None:
-        self.ask, self.position, self.place, self.index = ask, position, place, index
-        self.next = start
-        self.pick: Pick | None = None
-        self.key: Hashable = None
-        self.steps = 0
-        self.visits = 0
-
-    @property
-    def at(self) -> SearchPosition:
-        """The position of the search."""
-        return SearchPosition(self.position, self.place, self.index, self.next)
-
-
-class _Alternatives:
-    """A frame that tries the alternatives of a request, one after the other."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.place = 0
-        self.were_all_exceeded = True
-
-
-class _Claim:
-    """A frame for a claim that has its devices, while later claims are tried."""
-
-
-_CLAIM: Final = _Claim()
-_Frame = _Scan | _Alternatives | _Claim
+    picks: tuple[tuple[Pick, ...], ...] | None = None
+    chosen: Mapping[int, int] = {}
+    steps: int = 0
+    visits: int = 0
+    complaint: Complaint | None = None
 
 
 class Search:
@@ -598,185 +563,201 @@ class Search:
         available: Returns what is left of the counters of a pool, by its place.
     """
 
-    def __init__(
-        self,
-        demand: Demand,
-        view: NodeView,
-        every: Mapping[Ask, Sequence[int]],
-        available: Callable[[int], Available],
-    ) -> None:
-        self._demand, self._view, self._every = demand, view, every
-        self._ascending = view.variant.is_sorted
+    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._demand, self._view = demand, view
+        self._every: dict[Ask, list[int]] = {}
+        """The devices that requests for all devices get."""
         self._state = State(demand, view, available)
-        self._available = available
-        self._counters: Counters | None = None
-        self._memories = Memories(demand, view, self._state, self._count_counters)
-        self._stack: list[_Frame] = []
-        self._own_visits = 0
-        self.steps = 0
-        self.visits = 0
+        self._memories = Memories(demand, view, self._state, available, self._work)
+        self._chosen: dict[int, int] = {}
+        self._steps = self._visits = self._own_visits = 0
 
-    def run(self) -> SearchResult:
-        """Search.
+    def run(self) -> Outcome:
+        """Check the claims, and look for devices for them.
 
         Raises:
-            Stop: The search ends with an error of upstream's.
-            GivenUpError: The search takes too long.
             DeadlineExceededError: The deadline of the budget in force has passed.
         """
-        stack = self._stack
-        code = self._enter(0, None, 0, 0)
-        while code != DONE and stack:
-            frame = stack[-1]
-            if isinstance(frame, _Scan):
-                code = self._resume(frame, code)
-            elif isinstance(frame, _Alternatives):
-                code = self._next_alternative(frame, code)
-            else:
-                # Too many devices for the next claim: fewer devices for this one may leave enough.
-                stack.pop()
-                code = FAILED
-        if code != DONE:
-            return self.so_far()
-        chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
-        picks = tuple(map(tuple, self._state.picks))
-        return SearchResult(picks, chosen, self.steps, self.visits)
+        picks = complaint = None
+        try:
+            self._check()
+            if self._allocate_one(0) == DONE:
+                picks = tuple(map(tuple, self._state.picks))
+        except Stop as stop:
+            complaint = stop.complaint
+        except (GivenUpError, RecursionError):
+            complaint = GIVEN_UP
+        return Outcome(picks, self._chosen, self._steps, self._visits, complaint)
 
-    def so_far(self) -> SearchResult:
-        """Return the result so far, without devices."""
-        return SearchResult(None, {}, self.steps, self.visits)
+    def _check(self) -> None:
+        """Check the claims before the search (``validateDeviceRequest``), and find all devices for those that want all.
 
-    def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
-        """Take a step forward; None if it pushed a frame that continues the search."""
-        order, stack = self._demand.order, self._stack
-        while True:
-            self.steps += 1
-            if position >= len(order):
+        Raises:
+            Stop: The attempt ends with an error of upstream's.
+        """
+        mixes_up = self._view.variant.mixes_up_alternatives
+        totals: dict[int, dict[int, int]] = {}
+        last: Ask | None = None
+        for check in self._demand.checks:
+            if isinstance(check, Complaint):
+                raise Stop(check)
+            if isinstance(check, Ask):
+                if check.is_all:
+                    # Until 1.35 the second alternative of a request was cached under the index of the first.
+                    is_first = mixes_up and check.alternative == 1 and last is not None and last.is_all
+                    self._every[check] = self._all_devices(check, (last if last and is_first else check).chooser)
+                last = check
+                least, wanted = totals.setdefault(check.claim, {}), self._wanted(check)
+                least[check.place] = min(wanted, least.get(check.place, wanted))
+            elif (total := sum(totals.get(check, {}).values())) > LIMIT:
+                text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
+                raise Stop(Complaint(check, text))
+
+    def _all_devices(self, ask: Ask, chooser: Chooser) -> list[int]:
+        """Return the devices that a request for all devices gets.
+
+        Raises:
+            Stop: A pool is incomplete or invalid, or a selector is wrong.
+        """
+        pools = self._view.pools
+        unusable = next((n for n, each in enumerate(pools) if each.is_incomplete or each.is_invalid), len(pools))
+        found = [
+            index
+            for index, place in enumerate(self._view.pool_of)
+            if place < unusable and self._is_selectable(ask, chooser, index) and self._state.has_capacity(ask, index)
+        ]
+        if unusable < len(pools):
+            state = "being updated" if pools[unusable].is_incomplete else "invalid"
+            text = f", request {ask.name}: asks for all devices, but resource pool "
+            raise Stop(Complaint(ask.claim, text, "pool", unusable, f" is currently {state}"))
+        return found
+
+    def _wanted(self, ask: Ask) -> int:
+        """Return the number of devices that a request wants."""
+        return len(self._every[ask]) if ask.is_all else ask.count
+
+    def _allocate_one(self, position: int, alternative: int | None = None, number: int = 0, start: int = 0) -> int:
+        """Allocate the next device, and all that are wanted after it (``allocateOne``); no device if that fails.
+
+        Args:
+            position: The position of the request among all.
+            alternative: The chosen alternative of the request; None before one is chosen.
+            number: The number of devices found for the request.
+            start: The place from which devices are tried.
+        """
+        self._steps += 1
+        if position >= len(self._demand.order):
+            return DONE
+        request = self._demand.order[position]
+        if request is None:
+            # Too many devices for a later claim: fewer devices for this one may leave enough.
+            return DONE if self._allocate_one(position + 1) == DONE else FAILED
+        if request.has_alternatives and alternative is None:
+            return self._allocate_any(position, len(request.asks))
+        ask = request.asks[alternative or 0]
+        wanted = self._wanted(ask)
+        if number >= wanted:  # of all devices, there must be one at least
+            return FAILED if ask.is_all and not wanted else self._allocate_one(position + 1)
+        if len(self._state.picks[ask.claim]) + wanted - number > LIMIT:
+            return EXCEEDED
+        at = SearchPosition(position, alternative or 0, number, start)
+        is_remembered = self._steps > _REMEMBERED_AFTER and self._memories.is_worthwhile
+        return (self._recall if is_remembered else self._allocate_device)(ask, at)
+
+    def _allocate_any(self, position: int, alternatives: int) -> int:
+        """Allocate the first alternative of a request that leaves enough for the requests after it."""
+        codes = []
+        for alternative in range(alternatives):
+            self._chosen[position] = alternative
+            codes.append(self._allocate_one(position, alternative))
+            if codes[-1] == DONE:
                 return DONE
-            request = order[position]
-            if request is None:
-                stack.append(_CLAIM)
-                position, place, index, start = position + 1, None, 0, 0
-                continue
-            if request.has_alternatives and place is None:
-                stack.append(_Alternatives(position))
-                place = 0
-                continue
-            ask = request.asks[place or 0]
-            wanted = len(self._every[ask]) if ask.is_all else ask.count
-            if ask.is_all and not wanted:
-                return FAILED
-            if index >= wanted:
-                position, place, index, start = position + 1, None, 0, 0
-                continue
-            if len(self._state.picks[ask.claim]) + wanted - index > LIMIT:
-                return EXCEEDED
-            frame = _Scan(ask, position, place or 0, index, start)
-            stack.append(frame)
-            return self._recall(frame) if self.steps > _REMEMBERED_AFTER and self._memories.is_worthwhile else None
+        return min(codes)  # EXCEEDED only if all are
 
-    def _count_counters(self) -> Counters | None:
-        """Return the node's counters, None if there are none."""
-        if self._counters is None and self._view.consumes and self._view.variant.features.PartitionableDevices:
-            self._counters = Counters(self._view, self._available, self._work)
-        return self._counters
-
-    def _recall(self, frame: _Scan) -> int | None:
-        """Return the end of the search from an equal state before; else remember the end of this one."""
-        key = self._memories.key(frame.at, frame.ask.claim)
-        memory = self._memories.recall(key)
-        if memory is None:
-            frame.key, frame.steps, frame.visits = key, self.steps, self.visits
-            return None
-        self._stack.pop()
-        self.steps += memory.steps
-        self.visits += memory.visits
-        return memory.code
-
-    def _resume(self, frame: _Scan, code: int | None) -> int | None:
-        """Begin, or continue after a device that led nowhere; a code is the result of the frame above on the stack."""
-        state = self._state
-        if frame.pick is not None:
-            state.undo(frame.pick)
-            frame.pick = None
-            if code == EXCEEDED or frame.ask.is_all:
-                return self._leave(frame, code or FAILED)
-        elif code is not None:
-            return self._leave(frame, code)
-        ask = frame.ask
-        if ask.is_all:
-            index = self._every[ask][frame.index]
-            self.visits += 1
-            pick = state.allocate(ask, index)
-        else:
-            pick = self._first_fit(frame)
-        if pick is None:
-            return self._leave(frame, FAILED)
-        frame.pick = pick
-        start = frame.next if self._ascending else 0
-        place = 0 if ask.is_all and self._view.variant.mixes_up_alternatives else frame.place
-        return self._enter(frame.position, place, frame.index + 1, start)
-
-    def _leave(self, frame: _Scan, code: int) -> int:
-        self._stack.pop()
-        if frame.key is not None:
-            self._memories.note(frame.key, code, self.steps - frame.steps, self.visits - frame.visits)
+    def _recall(self, ask: Ask, at: SearchPosition) -> int:
+        """Return the end of the search from an equal state before; else search, and remember the end."""
+        key = self._memories.key(at, ask.claim)
+        if memory := self._memories.recall(key):
+            self._steps += memory.steps
+            self._visits += memory.visits
+            return memory.code
+        steps, visits = self._steps, self._visits
+        code = self._allocate_device(ask, at)
+        if code != DONE:
+            self._memories.note(key, code, self._steps - steps, self._visits - visits)
         return code
 
-    def _first_fit(self, frame: _Scan) -> Pick | None:
-        """Allocate the next device that is free and wanted."""
-        state, ask, view = self._state, frame.ask, self._view
-        devices, matches, known = view.devices, view.matches, ask.chooser.known
-        blocked = state.blocked(ask)
-        begin = frame.next
-        for index in range(begin, len(devices)):
-            if blocked >> index & 1:
+    def _allocate_device(self, ask: Ask, at: SearchPosition) -> int:
+        """Try devices for a request until the rest can be allocated, too."""
+        variant = self._view.variant
+        alternative = 0 if ask.is_all and variant.mixes_up_alternatives else at.alternative
+        for index in self._candidates(ask, at):
+            if pick := self._state.allocate(ask, index):
+                start = index + 1 if variant.is_sorted and not ask.is_all else 0
+                code = self._allocate_one(at.position, alternative, at.number + 1, start)
+                if code == DONE:
+                    return DONE
+                self._state.undo(pick)
+                if code == EXCEEDED:
+                    return EXCEEDED
+        return FAILED
+
+    def _candidates(self, ask: Ask, at: SearchPosition) -> Iterator[int]:
+        """Yield the devices that may be the next one for a request: free, selected, and with enough capacity.
+
+        Raises:
+            Stop: A selector or pool ends the search with an error.
+        """
+        if ask.is_all:  # their order does not matter: if this one cannot be had, no other helps
+            self._visits += 1
+            yield self._every[ask][at.number]
+            return
+        begin, end = at.start, len(self._view.devices)
+        blocked = self._state.blocked(ask)
+        for index in range(begin, end):
+            if blocked >> index & 1 or not self._is_selectable(ask, ask.chooser, index):
                 continue
-            content = devices[index].content
-            choice = known[content.index] if content.index < len(known) else None
-            if choice is None:
-                choice = ask.chooser.choose(content)
-            if choice is not True:
-                if choice is False:
-                    continue
-                raise Stop(fault(ask, choice, view, index))
-            if matches is not None and matches[index] is not True:
-                raise_unless_bool(matches[index])
-                continue
-            if not state.has_capacity(ask, index):
-                continue
-            pick = state.allocate(ask, index)
-            if pick is not None:
-                frame.next = index + 1
+            if self._state.has_capacity(ask, index):
                 self._count(index + 1 - begin)
-                return pick
-        if view.broken:
-            raise Stop(Complaint(None, view.broken))
-        frame.next = len(devices)
-        self._count(len(devices) - begin)
-        return None
+                begin = index + 1
+                yield index
+        if self._view.broken:
+            raise Stop(Complaint(None, self._view.broken))
+        self._count(end - begin)
+
+    def _is_selectable(self, ask: Ask, chooser: Chooser, index: int) -> bool:
+        """Tell whether selectors select a device, and it is for the node (``isSelectable``).
+
+        Raises:
+            Stop: A selector fails.
+        """
+        view = self._view
+        choice = chooser.choose(view.devices[index].content)
+        if choice is not True:
+            if choice is False:
+                return False
+            raise Stop(_fault(ask, choice, view, index))
+        match = True if view.matches is None else view.matches[index]
+        if isinstance(match, str):
+            raise Stop(Complaint(None, match))
+        return match
 
     def _count(self, visits: int) -> None:
-        self.visits += visits
+        self._visits += visits
         self._work(visits)
 
     def _work(self, visits: int) -> None:
+        """Count devices that are looked at.
+
+        Raises:
+            GivenUpError: They are too many.
+        """
         before = self._own_visits
         self._own_visits += visits
         if self._own_visits > MOST_VISITS:
             raise GivenUpError
         if before // _STRIDE != self._own_visits // _STRIDE:
             check_deadline()
-
-    def _next_alternative(self, frame: _Alternatives, code: int | None) -> int | None:
-        if code != EXCEEDED:
-            frame.were_all_exceeded = False
-        frame.place += 1
-        request = self._demand.order[frame.position]
-        if request is None or frame.place >= len(request.asks):
-            self._stack.pop()
-            return EXCEEDED if frame.were_all_exceeded else FAILED
-        return self._enter(frame.position, frame.place, 0, 0)
 
 
 _ADVICE: Final = (
@@ -786,7 +767,7 @@ _ADVICE: Final = (
 """The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
 
 
-def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
+def _fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
     """Return upstream's error for a selector that fails.
 
     Args:
@@ -800,13 +781,3 @@ def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complai
     missing = found.detail.missing
     after = f": {found.detail}{_ADVICE if missing else ''}"
     return Complaint(claim, f"{before} on device ", "device", index, after, missing=missing)
-
-
-def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at
-    """End the attempt if a device's node selector cannot be parsed.
-
-    Raises:
-        Stop: The selector cannot be parsed.
-    """
-    if isinstance(match, str):
-        raise Stop(Complaint(None, match))

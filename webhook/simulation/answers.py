@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.reads import drivers_of
+from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (
     Blocked,
@@ -200,7 +201,7 @@ class Answers:
         if placement.node is not None or placement.candidates:
             return None
         verdicts, needs = placement.verdicts, placement.needs
-        depths = self._explainer.depths(verdicts, Round(self._cluster, needs)) if verdicts and needs else {}
+        depths = self._explainer.depths(verdicts.by_node, Round(self._cluster, needs)) if verdicts and needs else {}
         names = self._cluster.names
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
@@ -246,7 +247,7 @@ class Answers:
         if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
             return _renamed(known[3], dict(zip(known[2], names, strict=True))), known[4]
         round_ = Round(self._cluster, needs)
-        groups = self._explainer.groups(verdicts, round_)
+        groups = self._explainer.groups(verdicts.by_node, round_)
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
@@ -398,7 +399,6 @@ def _drivers(name: str, cluster: Cluster) -> set[str]:
     return drivers_of(selectors, cluster.settings.release, cluster.settings.gates)
 
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
@@ -456,7 +456,7 @@ def _wants_several(asks: JSONObject) -> bool:
 
 def _used(spec: JSONObject) -> Iterator[str]:
     for field, what in (("podAffinity", "required pod affinity"), ("podAntiAffinity", "required pod anti-affinity")):
-        if items(spec, "affinity", field, _REQUIRED):
+        if items(spec, "affinity", field, REQUIRED[-1]):
             yield what
     if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in items(spec, "topologySpreadConstraints")):
         yield "topology spread constraints"
