@@ -88,10 +88,9 @@ def _too_many(claim: JSONObject, context: Context) -> str:
 
 def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -> str:
     """Say for how many devices of a request the counters of a node suffice; empty if counters are not the reason."""
-    scene = context.scene
-    if scene is None:
+    if context.free is None:
         return ""
-    attempt = scene.allocator.attempt([Inventory().take(_claim(devices)) or {}])
+    attempt = context.free.allocator.attempt([Inventory().take(_claim(devices)) or {}])
     found = []
     for node in nodes[:_NODES_MOST]:
         current().spend(_NODE)
@@ -107,11 +106,10 @@ def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -
 
 def _unusable(claim: JSONObject, context: Context) -> str:
     """Say why the scheduler does not use some pools of the nodes that have enough devices for a claim."""
-    scene = context.scene
-    if scene is None:
+    if context.free is None:
         return ""
-    allocator, has_enough = scene.allocator, _enough(claim, context)
-    nodes = [node for node in scene.nodes[:_NODES_MOST] if has_enough(text(node, "metadata", "name"))]
+    allocator, has_enough = context.free.allocator, _enough(claim, context)
+    nodes = [each.node for each in context.free.nodes[:_NODES_MOST] if has_enough(each.name)]
     wrong = {f"pool {each.pool} is {each.why}" for node in nodes for each in allocator.unused(allocator.view(node))}
     return listed(sorted(wrong))
 
@@ -266,7 +264,7 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:
     """Return the nodes that have devices for each request; None if a request has none, as other rules report that."""
-    fleet, scene = context.fleet, context.scene
+    fleet, free = context.fleet, context.free
     found: set[str] | None = None
     for request in context.requests(claim):
         answer = sorted_out(request, context)
@@ -278,9 +276,10 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
         if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
             names = {each.node for each in fleet.places(answer.taken)}
             found = found if EVERYWHERE in names else names if found is None else found & names
-    if scene is None:
+    if free is None:
         return None
-    return scene.nodes if found is None else [each for name in sorted(found) if (each := scene.by_name.get(name))]
+    names = free.names if found is None else sorted(found & free.index.keys())
+    return [free.nodes[free.index[name]].node for name in names]
 
 
 _CONTENTS_MOST: Final = 100
@@ -339,15 +338,15 @@ def _without(claim: JSONObject, context: Context) -> Iterator[_Less]:
 
 def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
     """Tell whether a node could allocate claims; None if unknown, or too much work."""
-    scene = context.scene
-    if scene is None or not scene.nodes:
+    free = context.free
+    if free is None or not free.nodes:
         return None
     try:
         made = [Inventory().take(_claim(devices)) or {} for devices in claims]
     except MalformedError:
         return None
-    attempt = scene.allocator.attempt(made)
-    for asked, node in enumerate(scene.nodes if nodes is None else nodes):
+    attempt = free.allocator.attempt(made)
+    for asked, node in enumerate([each.node for each in free.nodes] if nodes is None else nodes):
         if asked == _NODES_MOST:
             return None
         current().spend(_NODE)

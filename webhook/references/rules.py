@@ -38,50 +38,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet, Sorted
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
-
-
-class Scene:
-    """A cluster whose devices are all free.
-
-    Args:
-        inventory: The objects of the cluster.
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
-
-    Raises:
-        ValueError: No allocator is known for that release and those gates, or an object is malformed.
-    """
-
-    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
-        from webhook.allocation import Allocator, Features  # most manifests need no allocator
-        from webhook.simulation.cluster import Settings
-
-        slices = [free_of_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
-        self._nodes = inventory.all("Node")
-        self._slices = slices
-        self.allocator = Allocator(
-            [free_of_nulls(each) for each in inventory.all("DeviceClass")],
-            slices,
-            taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
-            features=Features.of(gates, release),
-            release=release,
-            with_lists="DRAListTypeAttributes" in gates,
-        )
-
-    @cached_property
-    def by_name(self) -> dict[str, JSONObject]:
-        """The nodes by name."""
-        return {text(each, "metadata", "name"): each for each in self.nodes}
-
-    @cached_property
-    def nodes(self) -> list[JSONObject]:
-        """The nodes that may have devices; none if unknown, because labels decide and no nodes are known."""
-        if self._nodes:
-            return [each for each in self._nodes if name_of(each)]
-        names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)
-        if any(at(each, "spec", "nodeSelector") or at(each, "spec", "perDeviceNodeSelection") for each in self._slices):
-            return []
-        return [{"metadata": {"name": name}} for name in names]
+    from webhook.simulation.cluster import Cluster
 
 
 _BYTES: Final = 16 << 20
@@ -285,13 +242,25 @@ class Context:
         return frozenset(text(each, "opaque", "driver") for each in configs)
 
     @cached_property
-    def scene(self) -> Scene | None:
-        """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
+    def free(self) -> Cluster | None:
+        """The cluster with all its devices free; None if no allocator is known for the release and its gates.
+
+        Where no nodes are known, those that slices name count, unless labels decide.
+        """
         if not self.uses_allocator:
             return None
+        from webhook.simulation.cluster import Cluster, Settings  # most manifests need no allocator
 
+        found, slices = Inventory(), [each for each in self.inventory.all("ResourceSlice") if at(each, "spec", "pool")]
+        others = (each for kind in ("DeviceClass", "DeviceTaintRule", "Node") for each in self.inventory.all(kind))
+        for each in (*slices, *others):
+            found.put(free_of_nulls(each))
+        by_label = (at(each, "spec", field) for each in slices for field in ("nodeSelector", "perDeviceNodeSelection"))
+        if not found.knows("Node") and not any(by_label):
+            for name in dict.fromkeys(text(each, "spec", "nodeName") for each in slices):
+                found.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         try:
-            return Scene(self.inventory, self.release, self.gates)
+            return Cluster(found, Settings(self.release, self.gates))
         except (LookupError, ValueError):
             return None
 
