@@ -278,8 +278,8 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
             found = found if EVERYWHERE in names else names if found is None else found & names
     if free is None:
         return None
-    names = free.names if found is None else sorted(found & free.index.keys())
-    return [free.nodes[free.index[name]].node for name in names]
+    tried = free.names if found is None else sorted(found & free.index.keys())
+    return [free.nodes[free.index[name]].node for name in tried]
 
 
 _CONTENTS_MOST: Final = 100
