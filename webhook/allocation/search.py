@@ -10,7 +10,7 @@ several equal devices are used are one state.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
@@ -310,7 +310,7 @@ class Memories:
         self._sought = 0
         self._found = 0
         self.leaves_traces = leaves_traces(demand, view)
-        self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
+        self._has_admins = any(ask.is_admin for ask in demand.asks)
         self._classes: dict[int, list[int | None]] = {}
         self._numbers: dict[Hashable, int] = {}
 
@@ -421,7 +421,7 @@ class Memories:
         """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
         found = self._classes.get(position)
         if found is None:
-            asks = list(_asks(self._demand, position))
+            asks = [ask for request in self._demand.order[position:] if request for ask in request.asks]
             found = self._classes[position] = [self._class(index, asks) for index in range(len(self._view.devices))]
         return found
 
@@ -466,32 +466,26 @@ def _parts(value: Any) -> int:
     return 1 + sum(map(_parts, value))
 
 
-def _asks(demand: Demand, position: int) -> Iterable[Ask]:
-    for request in demand.order[position:]:
-        if request is not None:
-            yield from request.asks
-
-
 def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
     """Tell whether neither the scope of counters nor the devices of requests for all devices matter.
 
     If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
     """
-    asks = list(_asks(demand, 0))
+    asks = demand.asks
     if not view.consumes or not view.variant.features.PartitionableDevices or any(ask.is_all for ask in asks):
         return False
-    for device in view.devices:
-        if device.content.is_shared or any(
-            isinstance(ask.chooser.choose(device.content), SelectorFault) for ask in asks
-        ):
-            return False
-    return len({pool.scope for pool in view.pools}) == len(view.pools)
+    if len({pool.scope for pool in view.pools}) < len(view.pools):
+        return False
+    contents = [device.content for device in view.devices]
+    return not any(
+        content.is_shared or any(isinstance(ask.chooser.choose(content), SelectorFault) for ask in asks)
+        for content in contents
+    )
 
 
 def leaves_traces(demand: Demand, view: NodeView) -> bool:
     """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
-    features = view.variant.features
-    asks = list(_asks(demand, 0))
+    features, asks = view.variant.features, demand.asks
     for ask in asks:
         # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
         # is not reached before a constraint reads the attribute that it derives.
