@@ -32,8 +32,8 @@ from webhook.schema import (
     compile_struct,
     transition,
 )
+from webhook.schema.declarations import NOTHING
 from webhook.schema.decoding import Misfit, apart
-from webhook.schema.fields import NOTHING
 
 
 def lower_case(text: str, _release: int) -> tuple[str, ...]:

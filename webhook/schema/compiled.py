@@ -14,7 +14,21 @@ from webhook.later import cached_property
 from webhook.problem import DUPLICATE, ERROR, Key, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.declarations import Declared, Struct, declared
+from webhook.schema.declarations import (
+    ITSELF,
+    NEW,
+    NOTHING,
+    STORED,
+    Change,
+    Declared,
+    Default,
+    Field,
+    Place,
+    Recheck,
+    Struct,
+    Walk,
+    declared,
+)
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
     Misfit,
@@ -25,18 +39,6 @@ from webhook.schema.decoding import (
     under,
     unknown_field,
     within,
-)
-from webhook.schema.fields import (
-    ITSELF,
-    NEW,
-    NOTHING,
-    STORED,
-    Change,
-    Default,
-    Field,
-    Place,
-    Recheck,
-    Walk,
 )
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
@@ -380,8 +382,11 @@ class CompiledStruct:
             if type(value) is not dict:
                 return otherwise(value)
             walks, inlined = self._walks
+            passing = self._passing
             found: list[FieldFindings] = []
             for name, each in value.items():
+                if type(each) is passing.get(name):
+                    continue
                 if (walk_field := walks.get(name)) is None:
                     if name not in opaque:
                         if len(found) < most_unknown:
@@ -459,6 +464,15 @@ class CompiledStruct:
             else:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
         return walks | dict.fromkeys(self.wire.keys() - walks.keys(), lambda _: NOTHING), inlined
+
+    @cached_property
+    def _passing(self) -> dict[str, type]:
+        """The types of which all values of a field are valid, for the fields that have one: most values are of these."""
+        return {
+            name: field.passes
+            for name, field in self.fields.items()
+            if field.passes and self.checks(name) and name not in self.gated
+        }
 
     @cached_property
     def inlined(self) -> list[CompiledStruct]:

@@ -40,7 +40,7 @@ from webhook.schema import (
     check,
     exactly_one,
 )
-from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
 
 # -- The capacity of a device, and how much of it a request may take
 

@@ -9,7 +9,7 @@ from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Problem, Verbatim, invalid, required, too_long
 from webhook.schema import OLDEST, Anything, Nested, Struct, Target
 from webhook.schema.compiled import CompiledField
-from webhook.schema.fields import Check
+from webhook.schema.declarations import Check
 
 RAW_MAX_BYTES = {32: 10 * 1024}
 """The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""
