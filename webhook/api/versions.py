@@ -16,7 +16,7 @@ from webhook.later import cached_property
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, span
-from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Struct, Target, compile_struct
+from webhook.schema import CREATE, OLDEST, Struct, Target, compile_struct
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -290,10 +290,8 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
     """Yield a type and all types that it consists of."""
     yield type_
     for field in type_.fields.values():
-        while isinstance(field, Array | Map):
-            field = field.item  # noqa: PLW2901 - down to what the list or map holds
-        if isinstance(field, Nested):
-            yield from _parts(field.type)
+        if field.struct:
+            yield from _parts(field.struct)
 
 
 def release_of(kubernetes: str) -> Release:

@@ -138,7 +138,7 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
         return
     for name, field in place.type.fields.items():
         if _exists(field, place.kind, release):
-            struct = _struct(field)
+            struct = field.struct
             path = place.path if field.inline else (*place.path, name)
             home = place.home if name == place.type.box else (*place.home, name)
             yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
@@ -157,8 +157,8 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
             place = left.pop()
             for stated in rules_at(place, release):
                 found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
-            for struct in filter(None, map(_struct, place.type.opaque.values() if place.type else ())):
-                own = (each for sort in _SORTS for each in declared(struct, sort))
+            for opaque in place.type.opaque.values() if place.type else ():
+                own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
                 found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
             left += reversed(list(children(place, release)))
     return dict(sorted(found.items()))
@@ -192,7 +192,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             yield from (Stated(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
-            if inner := _struct(field):
+            if inner := field.struct:
                 left.append(inner)
 
 
@@ -244,13 +244,6 @@ def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool
 
 def _of_version(kind: Kind, struct: type[Struct]) -> type[Struct]:
     return VERSIONS[kind.api_version].replaced.get(struct, struct)
-
-
-def _struct(field: Field) -> type[Struct] | None:
-    """Return the struct that a field holds, one or many."""
-    while isinstance(field, Array | Map):
-        field = field.item
-    return field.type if isinstance(field, Nested) else None
 
 
 def doc_of(function: Callable[..., Any]) -> str:

@@ -5,7 +5,7 @@ number. A rule about one field is declared on it; a rule about several is a func
 update, :func:`transition`.
 """
 
-from webhook.schema.compiled import CompiledStruct, View, compile_struct
+from webhook.schema.compiled import CompiledStruct, View, compile_struct, examined
 from webhook.schema.declarations import (
     ANY,
     CHANGED,
@@ -24,7 +24,6 @@ from webhook.schema.declarations import (
     transition,
 )
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.examining import examined
 from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Map, Nested, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 

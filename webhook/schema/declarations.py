@@ -127,6 +127,11 @@ class Field:
         self.gate, self.empty, self.written = gate, empty, written
         self.rechecked = rechecked
 
+    @property
+    def struct(self) -> type[Struct] | None:
+        """The struct that it holds, one or many; None if it holds none."""
+        return None
+
     def type_name(self, package: str) -> str:
         """Name the field's Go type as error texts do, such as ``[]v1alpha2.ResourceHandle``."""
         raise NotImplementedError

@@ -37,7 +37,7 @@ from webhook.problem import (
     too_many_characters,
 )
 from webhook.release import Release
-from webhook.schema.compiled import CompiledField, CompiledStruct, View, compile_struct, decoding_later
+from webhook.schema.compiled import CompiledField, CompiledStruct, View, compile_struct, walking_later
 from webhook.schema.declarations import (
     EMPTY,
     IMMUTABLE,
@@ -484,9 +484,7 @@ class Anything(Field):
         """Compile closures that find only the decoder's refusals, if the shape is known."""
         shape = self.shape if target.thorough else None
         return CompiledField(
-            walk=decoding_later(partial(shape.compile, target.decoding, owner, package))
-            if shape
-            else lambda _: NOTHING,
+            walk=walking_later(partial(shape.compile, target.decoding, owner, package)) if shape else lambda _: NOTHING,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,
             view=lambda value, _: value,
@@ -548,6 +546,11 @@ class Array(Field):
         self.item, self.max_items, self.unique, self.at_item = item, max_items, unique, at_item
         self.skips_repeated, self.size_ends_list, self.required_detail = skips_repeated, size_ends_list, required_detail
 
+    @property
+    def struct(self) -> type[Struct] | None:
+        """The struct that it holds."""
+        return self.item.struct
+
     def states(self, problem: Problem) -> bool:
         """Tell whether the list's own rules can find a problem: its size, repeated items."""
         return problem.reason in _OWN_REASONS
@@ -579,7 +582,7 @@ class Array(Field):
     def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
         walk_item = item.walk
-        decode_item = decoding_later(partial(self.item.compile, target.decoding, owner, package))
+        decode_item = walking_later(partial(self.item.compile, target.decoding, owner, package))
         validates = target.validates
         absent: Sequence[Problem] = (
             (required(Path(), self.required_detail),) if validates and self.required else NOTHING
@@ -724,6 +727,11 @@ class Map(Field):
         self.item, self.key, self.max_items, self.is_atomic = item, key, max_items, is_atomic
         self.key_bytes, self.key_go = key_bytes, key_go
 
+    @property
+    def struct(self) -> type[Struct] | None:
+        """The struct that it holds."""
+        return self.item.struct
+
     def type_name(self, package: str) -> str:
         """Name the Go map."""
         key = f"{package}.{self.key_go}" if self.key_go[:1].isupper() else self.key_go
@@ -751,7 +759,7 @@ class Map(Field):
     def _walk(self, item: CompiledField, target: Target, owner: str, package: str) -> Walk:
         go_type, release, enough = self.type_name(package), target.release, target.enough
         walk_item = item.walk
-        decode_item = decoding_later(partial(self.item.compile, target.decoding, owner, package))
+        decode_item = walking_later(partial(self.item.compile, target.decoding, owner, package))
         limit = target.pick(self.max_items) if target.validates else None
         absent = (required(Path()),) if self.required and target.validates else NOTHING
         walk_key = self.key.stated(target).compile(target, owner, package).walk if self.key else None
@@ -827,6 +835,11 @@ class Nested(Field):
     ) -> None:
         super().__init__(doc, **common)
         self._type, self.required_detail, self.default = type_, required_detail, default
+
+    @property
+    def struct(self) -> type[Struct]:
+        """The struct that it holds."""
+        return self.type
 
     @cached_property
     def type(self) -> type[Struct]:
