@@ -14,8 +14,7 @@ from typing import Any
 from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
-from webhook.api.shapes import type_of
-from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target, type_of
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at

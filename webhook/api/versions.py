@@ -17,6 +17,7 @@ from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Struct, Target, compile_struct
+from webhook.schema.derive.shape import Structure
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -210,6 +211,26 @@ def find(api_version: object, kind: object) -> Served | None:
         return _SERVED.get((api_version, kind))
     except TypeError:  # a list or a map
         return None
+
+
+def type_of(api_version: str, kind: str) -> type[Struct] | None:
+    """Return the type of any known kind, as the newest version has it, also of one that only policies read."""
+    if known := find(api_version, kind):
+        return known.type
+    from webhook.api.core import catalogue  # only policies look at them
+
+    return catalogue.kind(api_version, kind)
+
+
+def schema_of(api_version: str, kind: str) -> Structure | None:
+    """Return the schema of a kind, as far as merging and type checking need it."""
+    return _schema_of(api_version, kind) if type_of(api_version, kind) else None
+
+
+@cache  # of known kinds only: clients choose the names of others
+def _schema_of(api_version: str, kind: str) -> Structure:
+    type_: Any = type_of(api_version, kind)
+    return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})
 
 
 def is_own(api_version: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.judgement import decoder
-from webhook.api.shapes import type_of
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted

@@ -7,7 +7,7 @@ only the metadata is.
 from __future__ import annotations
 
 from webhook.api import conversion, judgement
-from webhook.api.shapes import type_of
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.problem import ERROR, Path, Problem
