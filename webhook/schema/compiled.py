@@ -378,11 +378,9 @@ class CompiledStruct:
         def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not dict:
                 return otherwise(value)
-            (walks, inlined), passing = self._walks, self._passing
+            walks, inlined = self._walks
             found: list[FieldFindings] = []
             for name, each in value.items():
-                if type(each) is passing.get(name):
-                    continue
                 if (walk_field := walks.get(name)) is None:
                     if len(found) < most_unknown:
                         found.append((name, [unknown_field(name, walks)]))
@@ -454,15 +452,6 @@ class CompiledStruct:
             later = walking_later(partial(opaque.compile, self.target, *self.names))
             walks.setdefault(name, self._within(name, later) if self.target.thorough else _ignored)
         return walks, inlined
-
-    @cached_property
-    def _passing(self) -> dict[str, type]:
-        """The types of which all values of a field are valid, for the fields that have one: most values are such."""
-        return {
-            name: field.passes
-            for name, field in self.fields.items()
-            if field.passes and self.checks(name) and name not in self.gated
-        }
 
     @cached_property
     def inlined(self) -> list[CompiledStruct]:
