@@ -26,9 +26,9 @@ from webhook.drivers.errors import (
     optional,
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
+from webhook.drivers.rules import Fault
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
-from webhook.records import NamedTuple
 from webhook.spelling import nearest
 from webhook.structural.rules import check_rules, rule_errors
 from webhook.structural.schema import Structural
@@ -212,23 +212,6 @@ Schema = Mapping[str, Any]
 Steps = tuple[str | int, ...]
 
 
-class ParameterFault(NamedTuple):
-    """An error in parameters.
-
-    Args:
-        path: The path below the parameters.
-        hint: How to fix it.
-        gate: Whether a feature gate of the driver would allow it.
-        fix: The fix, where it is clear.
-    """
-
-    path: tuple[str | int, ...]
-    message: str
-    hint: str = ""
-    gate: bool = False
-    fix: Fix | None = None
-
-
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
 _LITERALS: Final = {"true": True, "false": False}
@@ -239,7 +222,7 @@ _A_NAME: Final = 10
 """The work of comparing a name with another one."""
 
 
-def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
+def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
     """List the errors that the driver would report in its parameters.
 
     Raises:
@@ -266,14 +249,14 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
         misfits = [Path(each.path) for each in faults if not each.gate]
         misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
         for problem in check_rules(content, schema, NEWEST, misfits=misfits):
-            yield ParameterFault(tuple(problem.path), problem.message)
+            yield Fault(tuple(problem.path), problem.message)
 
 
-def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[ParameterFault]]:
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[Fault]]:
     """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
     if value.keys().isdisjoint(_TYPE_META):
         hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
-        return "", [ParameterFault((), "apiVersion and kind are missing", hint)]
+        return "", [Fault((), "apiVersion and kind are missing", hint)]
     faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
     if not all(each.fix for each in faults):
         return "", faults
@@ -281,16 +264,16 @@ def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> t
     return str(meant.get(("kind",), value.get("kind"))), faults
 
 
-def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Fault]:
     if (given := value.get(field)) in expected:
         return
     if field not in value:
-        yield ParameterFault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+        yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
         fix = Fix("replace", near, safe=False) if near else None
-        yield ParameterFault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
 class _Walk:
@@ -303,19 +286,19 @@ class _Walk:
     def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
         self._profile, self._is_lenient = profile, is_lenient
 
-    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value and all below it."""
         if len(path) > _DEEPEST:
             return
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
             hint, fix = _of_type(schema.get("type"), value)
-            yield ParameterFault(path, fault, hint, fix=fix)
+            yield Fault(path, fault, hint, fix=fix)
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
                 hint, fix = _near(schema, value) if key == "enum" else Advice()
-                yield ParameterFault(path, fault, hint, fix=fix)
+                yield Fault(path, fault, hint, fix=fix)
         yield from _excluded(schema, value, path)
         yield from self._combined(schema, value, path)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
@@ -326,7 +309,7 @@ class _Walk:
             for index, each in enumerate(value):
                 yield from self.check(items, each, (*path, index))
 
-    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
         if _COMBINING.isdisjoint(schema):
             return
@@ -334,23 +317,23 @@ class _Walk:
         for each in schema.get("allOf", ()):
             yield from walk.check(each, value, path)
         if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
-            yield ParameterFault(path, f"{shown(value)} fits none of the schemas in anyOf")
+            yield Fault(path, f"{shown(value)} fits none of the schemas in anyOf")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
-            yield ParameterFault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
         if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
-            yield ParameterFault(path, f"{shown(value)} fits the schema in not")
+            yield Fault(path, f"{shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Tell whether a value fits a schema, with all feature gates of the driver."""
         return all(fault.gate for fault in self.check(schema, value, ()))
 
-    def gate(self, path: Steps, what: str, gate: str) -> Iterator[ParameterFault]:
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
         """Report a value that needs a feature gate of the driver that is off by default."""
         if not self._profile.gates.get(gate, True):
             message = f"{what} needs the driver's feature gate {gate}, which is off by default"
-            yield ParameterFault(path, message, "enable it in the driver's installation", gate=True)
+            yield Fault(path, message, "enable it in the driver's installation", gate=True)
 
-    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Fault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
         for name, inner in value.items():
@@ -367,12 +350,12 @@ class _Walk:
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
-                yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 missing.pop(near, None)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
         for name in missing:
-            yield ParameterFault(path, f"{name} is missing")
+            yield Fault(path, f"{name} is missing")
 
 
 def _closed(schema: Schema) -> bool:
@@ -414,10 +397,10 @@ def _of_type(wanted: Any, value: Any) -> Advice:
     return Advice()
 
 
-def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
     for key, limit in _EXCLUSIVE.items():
         if schema.get(key) and value == schema.get(limit):
-            yield ParameterFault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
 def _meant(name: str, known: Collection[str]) -> str:
