@@ -215,9 +215,8 @@ def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
 
 def _rules_of(field: Field) -> Iterator[Stated]:
     """List the rules that a field states itself, including those of its items."""
-    for name, (doc, states) in EVERY_FIELD.items():
-        if states(field):
-            yield Stated(name, doc)
+    limits = field.limits()
+    yield from (Stated(name, doc) for name, doc in EVERY_FIELD.items() if name in limits)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
             yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)

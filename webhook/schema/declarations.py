@@ -164,10 +164,10 @@ class Field:
         del problem
         return False
 
-    def limits(self) -> list[str]:
-        """Describe the declared limits of the field, for ``draguard explain``."""
-        facts = {"required": self.required, "immutable": self.immutable, "not empty": bool(self.empty)}
-        return [fact for fact, holds in facts.items() if holds]
+    def limits(self) -> dict[str, str]:
+        """Describe the declared limits of the field for ``draguard explain``, by the names of their rules."""
+        stated = {"required": self.required, "immutable": self.immutable, "empty": self.empty}
+        return {rule: "not empty" if rule == "empty" else rule for rule, holds in stated.items() if holds}
 
     def gates(self, target: Target) -> Sequence[str]:
         """Return the feature gates without which the API server of a release drops the field."""
@@ -194,16 +194,6 @@ class Field:
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a rule's function with dashes, which is the name of the rule."""
     return function.__name__.replace("_", "-")
-
-
-def most(limit: int | Mapping[int, int] | None, unit: str) -> list[str]:
-    """Describe a limit that may differ between releases: ``32 items at most``."""
-    if limit is None:
-        return []
-    if isinstance(limit, int):
-        return [f"{limit} {unit} at most"]
-    since = [f"{number} since 1.{release}" for release, number in limit.items()]
-    return [f"{', '.join(since)} {unit} at most"]
 
 
 # -- Structs, and rules about several fields

@@ -51,7 +51,6 @@ from webhook.schema.declarations import (
     Place,
     Struct,
     Walk,
-    most,
     name_of,
 )
 from webhook.schema.decoding import (
@@ -137,14 +136,9 @@ class Scalar(Field):
         """Make the JSON decoder's check of a non-null value; one that fits by its type is checked for null, too."""
         return _decoder(self.python, owner, go_type)
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the value."""
-        return super().limits() + self._defaults()
-
-    def _defaults(self) -> list[str]:
-        if isinstance(self.default, dict):
-            return [f"default {default}" for default in self.default.values()]
-        return [] if self.default is None else [f"default {self.default}"]
+        return super().limits() | ({} if self.default is None else {"default": f"default {self.default}"})
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one value."""
@@ -228,15 +222,15 @@ class Text(Scalar):
         """Tell whether the text's declared rules can find a problem: limits in bytes are handwritten."""
         return self.max_bytes is None or problem.reason != TOO_LONG
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the text."""
-        facts = Field.limits(self) + most(self.max_length or self.max_bytes, "bytes")
-        facts += [name_of(test) for test in (*self.formats, *([self.checked_by] if self.checked_by else ()))]
-        values = self.one_of
-        if isinstance(values, Mapping):
-            values = values[max(values)]
-        facts += [f"one of {', '.join(values)}"] if values else []
-        return facts + self._defaults()
+        found = Field.limits(self)
+        if most := self.max_length or self.max_bytes:
+            found["max-length"] = f"{most} bytes at most"
+        found |= {name_of(test): name_of(test) for test in (*self.formats, self.checked_by) if test}
+        if self.one_of:
+            found["enum"] = f"one of {', '.join(map(str, self.one_of))}"
+        return found | super().limits()
 
     def checker(self, target: Target) -> Check | None:
         """Make the check of one text."""
@@ -348,11 +342,11 @@ class Int(Scalar):
         """How many bits the Go type has."""
         return int(self.go.removeprefix("int"))
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the number."""
-        facts = [f"{self.minimum[0]} at least"] if self.minimum else []
-        facts += [f"{self.maximum[0]} at most"] if self.maximum else []
-        return facts + super().limits()
+        found = {"minimum": f"{self.minimum[0]} at least"} if self.minimum else {}
+        found |= {"maximum": f"{self.maximum[0]} at most"} if self.maximum else {}
+        return found | super().limits()
 
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
@@ -559,10 +553,10 @@ class Array(Field):
         """Name the Go slice."""
         return f"[]{self.item.type_name(package)}"
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the list."""
-        facts = super().limits() + most(self.max_items, "items")
-        return facts + ([f"unique {self.unique or 'items'}"] if self.unique is not None else [])
+        found = super().limits() | _most_items(self.max_items)
+        return found | ({} if self.unique is None else {"duplicate": f"unique {self.unique or 'items'}"})
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -678,6 +672,10 @@ class Array(Field):
         return change
 
 
+def _most_items(limit: int | Mapping[int, int] | None) -> dict[str, str]:
+    return {"max-items": f"{limit} items at most"} if limit else {}
+
+
 def _walk_declarative(item: CompiledField) -> Walk:
     """Return the walk for the items of a list that only the handwritten rules find too long."""
     walk_item, struct = item.walk, item.struct
@@ -737,9 +735,9 @@ class Map(Field):
         key = f"{package}.{self.key_go}" if self.key_go[:1].isupper() else self.key_go
         return f"map[{key}]{self.item.type_name(package)}"
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the map."""
-        return super().limits() + most(self.max_items, "items")
+        return super().limits() | _most_items(self.max_items)
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""

@@ -33,9 +33,10 @@ class RawObject(Anything):
         walk = self._checker(target) if target.validates else compiled.walk
         return compiled._replace(walk=walk, canonical=_canonical)
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the object."""
-        return [*super().limits(), f"{RAW_MAX_BYTES[32]} bytes of JSON at most", "a JSON object"]
+        size = f"{RAW_MAX_BYTES[32]} bytes of JSON at most"
+        return super().limits() | {"size": size, "json-object": "a JSON object"}
 
     def _checker(self, target: Target) -> Check:
         limit = None if target.stored else target.pick(RAW_MAX_BYTES)
