@@ -199,16 +199,16 @@ KINDS = tuple(
 """The kinds of Dynamic Resource Allocation, in any version."""
 
 
-_SERVED: Final[Mapping[tuple[object, object], Served]] = {
+SERVED: Final[Mapping[tuple[str, str], Served]] = {
     (api_version, kind): served for api_version, version in VERSIONS.items() for kind, served in version.kinds.items()
 }
 """The kinds by version and name."""
 
 
-def find(api_version: object, kind: object) -> Served | None:
+def find(api_version: Any, kind: Any) -> Served | None:
     """Return the kind of an object, None if draguard does not judge it."""
     try:
-        return _SERVED.get((api_version, kind))
+        return SERVED.get((api_version, kind))
     except TypeError:  # a list or a map
         return None
 

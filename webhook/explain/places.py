@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from webhook.api.versions import VERSIONS, Served
+from webhook.api.versions import SERVED, VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
 from webhook.references import every_rule
@@ -116,10 +116,7 @@ class Rule(NamedTuple):
 def kinds(release: Release | None = None) -> list[Kind]:
     """List the kinds, or those that a release serves."""
     return [
-        Kind(api_version, name, served)
-        for api_version, version in VERSIONS.items()
-        for name, served in version.kinds.items()
-        if release is None or served.since <= release <= served.until
+        Kind(*of, served) for of, served in SERVED.items() if release is None or served.since <= release <= served.until
     ]
 
 
@@ -167,7 +164,7 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
 @cache
 def names_of_types(*sorts: str) -> frozenset[str]:
     """Collect the names of the rules of types and their fields, or of some sorts of rules."""
-    roots: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
+    roots: list[type[Struct]] = [served.type for served in SERVED.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
     return frozenset(stated.name for stated in _stated_in(roots, *sorts))
 
