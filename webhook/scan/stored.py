@@ -126,7 +126,7 @@ class Cluster:
         group = text(obj, "apiVersion").rpartition("/")[0]
         if group == DRA:
             obj = self._with_versions_noted(obj)
-        has_lines = not document.is_json and document.size <= _SMALL
+        has_lines = not document.is_json and document.extent[1] - document.extent[0] <= _SMALL
         self._places[kind, namespace_of(obj), name_of(obj)] = document if has_lines else document.source
         if group == DRA:
             self._unjudged.append(obj)

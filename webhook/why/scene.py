@@ -20,6 +20,7 @@ from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation.answers import Answers
 from webhook.simulation.nodes import Taint
 
 _MENTIONED: Final = (
@@ -199,6 +200,11 @@ class Scene:
     def scheduler(self) -> Scheduler:
         """The scheduler, in the cluster as it is."""
         return Scheduler(Cluster(self.inventory, self.settings))
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What the scheduler makes of pods."""
+        return Answers(self.scheduler)
 
     @property
     def cluster(self) -> Cluster:
