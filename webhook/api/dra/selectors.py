@@ -29,7 +29,7 @@ def is_too_long(expression: str) -> bool:
 
 
 def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
-    """A CEL expression whose result is a boolean, or a derived attribute's value, and that does not cost too much."""
+    """A CEL expression whose result is a boolean, and that does not cost too much."""
     from webhook.cel.kubernetes.devices import refusal_of  # slow to import
     from webhook.cel.kubernetes.refusals import TOO_COMPLEX
 
