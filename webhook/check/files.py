@@ -243,7 +243,7 @@ def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
     if not problems or not _may_be_kind(document.data):
         return []
     is_meant = document.within or all(map(_is_misspelt, problems))
-    if not is_meant and not (document.mentions(_VERSION) and _has_objects(document.origin.source)):
+    if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
         return []
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 

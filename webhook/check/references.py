@@ -161,7 +161,7 @@ def _name(obj: object, path: Path) -> str:
 
 def _place(document: Document, path: Path) -> str:
     """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
-    has_lines = document.source == STDIN_NAME or not document.rendered
+    has_lines = document.source == STDIN_NAME or not document.file.rendered
     return f"{document.source}:{document.position(path).line}" if has_lines else document.source
 
 

@@ -298,7 +298,7 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
             left.pop(source, None)
             is_found = True
         else:
-            others.setdefault(source, document.whole_text if source in left else "")
+            others.setdefault(source, document.file.text if source in left else "")
         yield document
     yield from (_without_manifest(source, text, "") for source, text in others.items() if source in left)
     if not is_found and not others.keys() <= left.keys():
