@@ -310,13 +310,13 @@ def simulate(
         ValueError: An object cannot be decoded, ``pods`` has other objects only, or ``kubernetes`` or a feature gate is
             not known.
     """
-    from webhook import arguments, simulation  # `import webhook` stays cheap
-    from webhook.references.pending import annotator
+    from webhook import arguments  # `import webhook` stays cheap
+    from webhook.references import pending
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_iterable("objects", objects)
     arguments.check_iterable("pods", pods)
-    return simulation.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates, annotator=annotator)
+    return pending.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)
 
 
 def _check_settings(kubernetes: Any, feature_gates: Any) -> None:

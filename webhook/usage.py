@@ -4,4 +4,13 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A usage error; the text explains how to fix it."""
+    """A usage error.
+
+    Args:
+        message: What is wrong, and how to fix it.
+        option: The option whose value is wrong, such as ``--cluster``; empty if it is about something else.
+    """
+
+    def __init__(self, message: str, option: str = "") -> None:
+        super().__init__(f"{option}: {message}" if option else message)
+        self.option = option

@@ -185,18 +185,17 @@ def test_why_devices_are_ruled_out() -> None:
     )
     [funnel] = attempt.explain(NODE)
     assert (funnel.claim, funnel.request, funnel.wanted) == ("ns/c", "r", 2)
-    stages = (funnel.seen, funnel.of_class, funnel.selected, funnel.free, funnel.tolerated, funnel.enough)
-    assert stages == (7, 7, 5, 4, 3, 2)
+    assert funnel.counts == {"seen": 7, "ofClass": 7, "selected": 5, "free": 4, "tolerated": 3, "enough": 2}
     assert funnel.constrained == 1
-    reasons = {each.device: (each.stage, each.text, each.holders) for each in funnel.reasons()}
+    reasons = {each.device.name: (each.why, each.text, each.holders, each.taints) for each in funnel.reasons()}
     assert reasons == {
-        "free": ("", "", ()),
-        "no-rack": ("constraint", f"attribute {DRIVER}/rack, which a constraint compares, is not published", ()),
-        "used": ("in use", "it is in use", ("ns/holder",)),
-        "tainted": ("taint", "taint k:NoExecute is not tolerated", ()),
-        "other": ("selector", "selector #0 of the request is false", ()),
-        "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", ()),
-        "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", ()),
+        "free": ("", "", (), ()),
+        "no-rack": ("constraint", f"attribute {DRIVER}/rack, which a constraint compares, is not published", (), ()),
+        "used": ("in use", "", ("ns/holder",), ()),
+        "tainted": ("taint", "", (), ({"key": "k", "effect": "NoExecute"},)),
+        "other": ("selector", "selector #0 of the request is false", (), ()),
+        "odd": ("selector", "selector #0 of the request: CEL runtime error: no such key: model", (), ()),
+        "small": ("counters", "counter memory of set: 1Gi is left, 2Gi is consumed", (), ()),
     }
 
 

@@ -29,7 +29,7 @@ def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None)
     slices = [resource_slice(name="counters", count=2, sharedCounters=sets), resource_slice(*parts, count=2)]
     attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim(request(count=wanted))])
     [funnel] = attempt.explain(NODE)
-    assert (funnel.enough, funnel.together) == (4, found)
+    assert (funnel.counts["enough"], funnel.together) == (4, found)
 
 
 @pytest.mark.parametrize("wanted", [6, 5])

@@ -63,7 +63,7 @@ def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: 
     claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
     attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim])
     (funnel,) = attempt.explain({"metadata": {"name": "n0"}})
-    assert funnel.seen == 0
+    assert funnel.counts["seen"] == 0
     assert [(each.pool, each.why, each.devices) for each in funnel.unused] == [(f"{DRIVER}/pool", why, devices)]
 
 
@@ -145,7 +145,7 @@ def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, pa
         per_device: "" if partitionable else GATE,
     }[made]
     why = f"used without slice a: {because}"
-    assert funnel.seen == (0 if because else 1)
+    assert funnel.counts["seen"] == (0 if because else 1)
     assert [(each.why, each.devices) for each in funnel.unused] == ([(why, 1)] if because else [])
     assert unused(Catalog([made()]), implementation(features, Release(release))) == ({0: why} if because else {})
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import cycle
+from sys import getsizeof
 from typing import Any
 
 import jsonpatch
@@ -21,7 +22,7 @@ from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.fast.objects import PLANNED_AFTER
-from webhook.fast.plan import planned
+from webhook.fast.plan import REMEMBERED_MAX, planned, remember
 from webhook.problem import Problem, forbidden
 from webhook.release import Release, releases
 from webhook.schema import (
@@ -279,3 +280,15 @@ def test_a_rule_runs_once_for_equal_fields_if_it_reads_no_others() -> None:
     RUNS.clear()
     assert is_fine({"first": "a"})
     assert not RUNS
+
+
+def test_what_is_remembered_is_bounded_by_bytes_together() -> None:
+    names, specs = set[str](), set[bytes]()
+    sizes = []
+    for number in range(4000):
+        remember(f"name-{number}", names)
+        remember(b"%4000d" % number, specs)
+        sizes.append(sum(map(getsizeof, specs)))
+    assert REMEMBERED_MAX / 2 < max(sizes) < REMEMBERED_MAX
+    assert "name-3999" in names
+    assert "name-0" not in names

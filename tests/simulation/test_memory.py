@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
+from webhook.inventory import Inventory
 from webhook.objects import JSONObject
-from webhook.references.pending import References
-from webhook.simulation import Cluster, Inventory, Scheduler, Settings
-from webhook.simulation.answers import Answers
+from webhook.references.pending import Annotated
+from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.changes import cluster as cluster_changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
@@ -39,12 +39,8 @@ def explained(nodes: int) -> JSONObject:
         inventory.add(node(name))
         inventory.add(slices(name))
     inventory.add(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
-    cluster = Cluster(inventory, Settings.of())
-    scheduler = Scheduler(cluster)
-    placement = scheduler.schedule(inventory.take(pod(claims={"gpu": "t"})) or {})
-    answer = Answers(scheduler).of(placement)
-    References(cluster).annotate(answer, placement)
-    return answer
+    scheduler = Scheduler(Cluster(inventory, Settings.of()))
+    return Annotated(scheduler).of(scheduler.schedule(inventory.take(pod(claims={"gpu": "t"})) or {}))
 
 
 def peak() -> int:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.simulation.clusters import device_class, devices, node, pod, template
 from webhook import simulate
+from webhook.inventory import Inventory
 from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject
-from webhook.simulation import Cluster, Inventory, Scheduler, Settings
+from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.replicas import fit
 
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.rows import each_row
 from tests.simulation.clusters import node
+from webhook import simulate
 from webhook.inventory import MalformedError
 from webhook.objects import JSONObject
-from webhook.simulation import simulate
 from webhook.simulation.workloads import Running, is_workload, pods_of
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}

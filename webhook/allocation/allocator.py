@@ -7,31 +7,23 @@ from typing import Final
 
 import msgspec
 
-from webhook.allocation.compatibility import snapshot
-from webhook.allocation.demand import LIMIT, Ask, ClaimDemand, Complaint, Demand, Stop
+from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
+from webhook.allocation.memories import leaves_traces
 from webhook.allocation.pools import unusable_elsewhere
-from webhook.allocation.search import (
-    GivenUpError,
-    Pick,
-    Search,
-    SearchResult,
-    fault,
-    leaves_traces,
-    raise_unless_bool,
-)
-from webhook.allocation.selecting import Chooser, Fault, SelectorFault, Selectors
+from webhook.allocation.search import GIVEN_UP, Outcome, Search
+from webhook.allocation.selecting import Fault, SelectorFault, Selectors
+from webhook.allocation.state import Pick, snapshot
 from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.view import Available, NodeView, Usage, available, full_name
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
 from webhook.release import Release
 
 _DEMANDS: Final = 64
 """How many different demands are remembered."""
-_PLANS: Final = 100_000
+_OUTCOMES: Final = 100_000
 """How many searches are remembered of each."""
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -40,19 +32,6 @@ UPSTREAM_SECONDS: Final = 10
 _STEP_SECONDS: Final = 7e-7
 _VISIT_SECONDS: Final = 4e-7
 """The time that a step and a look at a device take upstream, from the recorded times."""
-_GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
-"""The scheduler's error for a search that takes too long."""
-
-
-class Plan(NamedTuple):
-    """A search whose devices are given by their places in a list, so that it holds for all nodes with the same key.
-
-    Args:
-        found: The result of the search; None if there was no search.
-    """
-
-    found: SearchResult | None
-    complaint: Complaint | None = None
 
 
 class Allocator:
@@ -96,7 +75,7 @@ class Allocator:
         self.selectors = Selectors(self.variant, with_lists=with_lists)
         """The selectors of classes and requests."""
         self._usage = Usage(with_shares=features.ConsumableCapacity)
-        self._demands: dict[bytes, tuple[Demand, dict[Hashable, Plan]]] = {}
+        self._demands: dict[bytes, tuple[Demand, dict[Hashable, Outcome]]] = {}
         for claim in allocated:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
@@ -166,110 +145,8 @@ class Allocator:
             self._aside = set_aside(self.catalog, self.variant)
         return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
 
-    def left(self, view: NodeView, counters: dict[str, Available]) -> Callable[[int], Available]:
-        """Return a function that computes what is left of the counters of a node's pool, by its place.
 
-        Args:
-            counters: The results so far, by the pools' names: as upstream keeps them, whatever the driver.
-        """
-
-        def left(pool: int) -> Available:
-            name = view.pools[pool].scope
-            if name not in counters:
-                usage, with_shares = view.usages[pool], self.variant.draws_for_shares
-                counters[name] = available(view.pools[pool], usage, with_shares=with_shares)
-            return counters[name]
-
-        return left
-
-    def search(self, demand: Demand, view: NodeView, counters: dict[str, Available]) -> Plan:
-        """Look for devices on a node.
-
-        Args:
-            counters: The remainders of counters, by the pools' names.
-        """
-        if view.error:
-            return Plan(None, Complaint(None, view.error))
-        every: dict[Ask, list[int]] = {}
-        search = Search(demand, view, every, self.left(view, counters))
-        try:
-            self._check(demand, view, every)
-            found = search.run()
-        except Stop as stop:
-            return Plan(search.so_far(), stop.complaint)
-        except GivenUpError:
-            return Plan(search.so_far(), _GIVEN_UP)
-        if found.picks is None and view.invalid and self.variant.sees_whole_pools:
-            return Plan(found, Complaint(None, "invalid resource pools were encountered", is_of_node=True))
-        return Plan(found, _unsupported(found, view))
-
-    def _check(self, demand: Demand, view: NodeView, every: dict[Ask, list[int]]) -> None:
-        """Check the claims before the search.
-
-        Raises:
-            Stop: The attempt ends with an error of upstream's.
-        """
-        totals: dict[int, dict[int, int]] = {}
-        last: Ask | None = None
-        for check in demand.checks:
-            if isinstance(check, Complaint):
-                raise Stop(check)
-            if isinstance(check, Ask):
-                if check.is_all:
-                    # Until 1.35 the second alternative of a request was cached under the index of the first.
-                    is_second = check.alternative == 1 and last is not None and last.is_all
-                    mixes_up = last is not None and is_second and self.variant.mixes_up_alternatives
-                    chooser = last.chooser if last is not None and mixes_up else check.chooser
-                    every[check] = self._all_devices(check, chooser, view)
-                last = check
-                wanted = len(every[check]) if check.is_all else check.count
-                least = totals.setdefault(check.claim, {})
-                least[check.place] = min(wanted, least.get(check.place, wanted))
-            else:
-                total = sum(totals.get(check, {}).values())
-                if total > LIMIT:
-                    text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
-                    raise Stop(Complaint(check, text))
-
-    def _all_devices(self, ask: Ask, chooser: Chooser, view: NodeView) -> list[int]:
-        """Return the devices that a request for all devices gets.
-
-        Raises:
-            Stop: A pool is incomplete or invalid, or a selector is wrong.
-        """
-        found: list[int] = []
-        index = 0
-        subject = f", request {ask.name}: asks for all devices, but resource pool "
-        for place, pool in enumerate(view.pools):
-            if pool.is_incomplete or pool.is_invalid:
-                after = f" is currently {'being updated' if pool.is_incomplete else 'invalid'}"
-                raise Stop(Complaint(ask.claim, subject, "pool", place, after))
-            for _ in range(sum(len(each.devices) for each in pool.slices)):
-                if self._is_wanted(ask, chooser, index, view):
-                    found.append(index)
-                index += 1
-        return found
-
-    def _is_wanted(self, ask: Ask, chooser: Chooser, index: int, view: NodeView) -> bool:
-        content = view.devices[index].content
-        choice = chooser.choose(content)
-        if isinstance(choice, SelectorFault):
-            raise Stop(fault(ask, choice, view, index))
-        if not choice:
-            return False
-        if view.matches is not None and view.matches[index] is not True:
-            raise_unless_bool(view.matches[index])
-            return False
-        if not self.features.ConsumableCapacity:
-            return True
-        take = ask.takes(content)
-        if take is None or not take.is_allowed:
-            return False
-        used = view.capacity_used(index) or {}
-        return all(used.get(name, 0) + amount <= take.limits[name] for name, amount in take.amounts.items())
-
-
-def _unsupported(found: SearchResult, view: NodeView) -> Complaint | None:
+def _unsupported(found: Outcome, view: NodeView) -> Complaint | None:
     """Return upstream's error for devices found whose node selectors cannot be joined; None if all can."""
     for claim, picks in enumerate(found.picks or ()):
         try:
@@ -284,36 +161,61 @@ class Attempt:
 
     Args:
         names: The claims, as namespace/name.
-        plans: The courses of searches for it.
+        outcomes: The outcomes of searches for it so far.
     """
 
-    def __init__(self, allocator: Allocator, names: Sequence[str], demand: Demand, plans: dict[Hashable, Plan]) -> None:
-        self.allocator, self.names, self.demand, self._plans = allocator, names, demand, plans
+    def __init__(
+        self, allocator: Allocator, names: Sequence[str], demand: Demand, outcomes: dict[Hashable, Outcome]
+    ) -> None:
+        self.allocator, self.names, self.demand, self._outcomes = allocator, names, demand, outcomes
         self._counters: dict[str, Available] = {}
-        self._stages: dict[Hashable, list[int]] = {}
+        self._whys: dict[Hashable, list[str]] = {}
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""
         view = self.allocator.view(node)
-        plan = self._plan(view)
-        fits = plan.found is not None and plan.found.picks is not None and plan.complaint is None
-        return (Result if fits else Failure)(self, view, plan)
+        found = self._outcome(view)
+        return (Failure if found.picks is None or found.complaint else Result)(self, view, found)
 
-    def _plan(self, view: NodeView) -> Plan:
-        """Return the course of the search on a node; a known one if the search went before on a node like it."""
-        plans, key = self._plans, view.key()
+    def _outcome(self, view: NodeView) -> Outcome:
+        """Return the outcome on a node; a known one if the search went before on a node like it."""
+        outcomes, key = self._outcomes, view.key()
         if not view.is_like_others:
-            return self.allocator.search(self.demand, view, self._counters)
-        plan = plans.get(key)
-        if plan is None:
+            return self._search(view)
+        found = outcomes.get(key)
+        if found is None:
             alike = view.alike(self.demand)
-            plan = plans.get(alike)
-            if plan is None:
-                plan = plans[alike] = self.allocator.search(self.demand, view, self._counters)
-            if len(plans) > _PLANS:
-                plans.clear()
-            plans[key] = plan
-        return plan
+            found = outcomes.get(alike)
+            if found is None:
+                found = outcomes[alike] = self._search(view)
+            if len(outcomes) > _OUTCOMES:
+                outcomes.clear()
+            outcomes[key] = found
+        return found
+
+    def _search(self, view: NodeView) -> Outcome:
+        """Look for devices on a node."""
+        if view.error:
+            return Outcome(complaint=Complaint(None, view.error))
+        found = Search(self.demand, view, self._left(view)).run()
+        if found.complaint:
+            return found
+        if found.picks is None and view.invalid and view.variant.sees_whole_pools:
+            return found._replace(complaint=Complaint(None, "invalid resource pools were encountered", is_of_node=True))
+        return found._replace(complaint=_unsupported(found, view))
+
+    def _left(self, view: NodeView) -> Callable[[int], Available]:
+        """Return a function that computes what is left of the counters of a node's pool, by its place."""
+        counters = self._counters  # by the pools' names: as upstream keeps them, whatever the driver
+
+        def left(pool: int) -> Available:
+            name = view.pools[pool].scope
+            if name not in counters:
+                with_shares = view.variant.draws_for_shares
+                counters[name] = available(view.pools[pool], view.usages[pool], with_shares=with_shares)
+            return counters[name]
+
+        return left
 
     def explain(self, node: JSONObject) -> list[Funnel]:
         """Count the devices of a node that are left for each request, stage by stage.
@@ -322,10 +224,10 @@ class Attempt:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
         view = self.allocator.view(node)
-        left, unused = self.allocator.left(view, self._counters), self.allocator.unused(view)
+        left, unused = self._left(view), self.allocator.unused(view)
         key = view.key(), "" if view.is_like_others else view.node
         return [
-            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._stages, key=key)
+            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._whys, key=key)
             for ask in self.demand.asks
         ]
 
@@ -333,16 +235,16 @@ class Attempt:
 class Answer:
     """The allocator's answer for a node."""
 
-    def __init__(self, attempt: Attempt, view: NodeView, plan: Plan) -> None:
-        self._attempt, self._view, self._found = attempt, view, plan.found
-        self.steps = 0 if plan.found is None else plan.found.steps
+    def __init__(self, attempt: Attempt, view: NodeView, outcome: Outcome) -> None:
+        self._attempt, self._view, self._outcome = attempt, view, outcome
+        self.steps = outcome.steps
         """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
-        seconds = 0 if plan.found is None else self.steps * _STEP_SECONDS + plan.found.visits * _VISIT_SECONDS
-        self.timed_out = plan.complaint is _GIVEN_UP or seconds > UPSTREAM_SECONDS
+        seconds = outcome.steps * _STEP_SECONDS + outcome.visits * _VISIT_SECONDS
+        self.timed_out = outcome.complaint is GIVEN_UP or seconds > UPSTREAM_SECONDS
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
-        has_devices = plan.found is not None and plan.found.picks is not None
-        catalog = attempt.allocator.catalog
-        self.depends_on_order = depends_on_order(attempt.demand, view, catalog, has_devices=has_devices)
+        self.depends_on_order = depends_on_order(
+            attempt.demand, view, attempt.allocator.catalog, has_devices=outcome.picks is not None
+        )
         """Whether another order of slices, of claims, or of Go's maps, could change the result."""
 
     @property
@@ -357,7 +259,7 @@ class Result(Answer):
     @property
     def allocations(self) -> list[JSONObject]:
         """One AllocationResult a claim, as in the API; share IDs are numbered."""
-        chosen = self._found.chosen if self._found else {}
+        chosen = self._outcome.chosen
         made: list[JSONObject] = []
         shares = position = 0
         for claim, picks in zip(self._attempt.demand.claims, self._picks, strict=True):
@@ -372,19 +274,19 @@ class Result(Answer):
         """Request, driver, pool and name of each device, by claim."""
         every = self._view.devices
         found = [[(pick.ask.full_name, every[pick.device]) for pick in picks] for picks in self._picks]
-        return [[(request, *device.slice.id, device.name) for request, device in each] for each in found]
+        return [[(request, *device.id) for request, device in each] for each in found]
 
     @property
     def _picks(self) -> Sequence[Sequence[Pick]]:
-        return (self._found.picks if self._found else None) or ()
+        return self._outcome.picks or ()
 
 
 class Failure(Answer):
     """No devices for all claims."""
 
-    def __init__(self, attempt: Attempt, view: NodeView, plan: Plan) -> None:
-        super().__init__(attempt, view, plan)
-        complaint = plan.complaint
+    def __init__(self, attempt: Attempt, view: NodeView, outcome: Outcome) -> None:
+        super().__init__(attempt, view, outcome)
+        complaint = outcome.complaint
         self.error = complaint and _error(complaint, view, attempt.names)
         """The allocator's error, None if the claims do not fit."""
         self.scope = complaint and ("node" if complaint.is_of_node else "abort")

@@ -38,6 +38,14 @@ class Take(NamedTuple):
     is_allowed: bool
     refused: tuple[str, ...] = ()
 
+    def fits(self, *used: Mapping[str, int] | None) -> bool:
+        """Tell whether a device allows it, and has so much left beside the amounts that are used."""
+        taken = [each for each in used if each]
+        return self.is_allowed and all(
+            amount + sum(each.get(name, 0) for each in taken) <= self.limits[name]
+            for name, amount in (self.amounts.items() if taken else ())
+        )
+
 
 def take(
     capacity: Mapping[str, JSONObject], requests: Mapping[str, Any] | None, *, fractions: bool = False

@@ -135,11 +135,6 @@ class Ask:
             self._takes[key] = take(content.capacity, self.wanted_of(content), fractions=fractions)
         return self._takes[key]
 
-    def may_take(self, content: Content) -> bool:
-        """Tell whether a device has the capacity that it wants, and allows such a share, while nothing is taken."""
-        found = self.takes(content)
-        return found is not None and found.is_allowed
-
     def wanted_of(self, content: Content) -> Mapping[str, Any] | None:
         """Return the amounts that it wants of a device, by capacity as the device publishes it.
 

@@ -18,6 +18,7 @@ import msgspec
 
 from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
@@ -171,9 +172,19 @@ class Device:
         self.slice = slice_
         self.content = content
 
+    @property
+    def id(self) -> DeviceID:
+        """Its driver, pool and name."""
+        return (*self.slice.id, self.name)
+
     def __str__(self) -> str:
         """Write driver, pool and name, as upstream's ``DeviceID``."""
-        return f"{self.slice.driver}/{self.slice.pool}/{self.name}"
+        return "/".join(self.id)
+
+    @property
+    def node_name(self) -> str:
+        """The only node that can use it; empty if labels decide, or all nodes can."""
+        return (self.content.others.get("nodeName") if self.slice.is_per_device else self.slice.node_name) or ""
 
 
 class Slice:

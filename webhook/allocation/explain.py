@@ -8,11 +8,11 @@ from itertools import accumulate, chain
 from typing import Any, Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
-from webhook.allocation.compatibility import Common
 from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
-from webhook.allocation.counters import Key, connected
 from webhook.allocation.demand import Ask, Demand, Stop
 from webhook.allocation.devices import Content, Device, quantity_text
+from webhook.allocation.memories import Key, connected
+from webhook.allocation.state import Common
 from webhook.allocation.unused import Unused
 from webhook.allocation.view import Available, NodeView
 from webhook.later import cached_property
@@ -85,51 +85,73 @@ def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[
     return _Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
 
 
+STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
+"""The numbers of devices that are left for a request, step by step, as answers name them.
+
+Those that the node can use, in complete and valid pools; of these those of the class; that the request selects; that
+are not in use; whose taints, if any, it tolerates; and that have enough capacity and counters left, each alone. Then
+those that the claim's constraints allow together, and those that the counters suffice for together.
+"""
+
+ELSEWHERE: Final = "elsewhere"
 CLASS: Final = "class"
 SELECTOR: Final = "selector"
 NODE: Final = "node"
-ELSEWHERE: Final = "elsewhere"
 IN_USE: Final = "in use"
 TAINT: Final = "taint"
 CAPACITY: Final = "capacity"
 COUNTERS: Final = "counters"
 CONSTRAINT: Final = "constraint"
 
+_STEP_OF: Final = {
+    ELSEWHERE: "seen",
+    CLASS: "ofClass",
+    SELECTOR: "selected",
+    NODE: "selected",
+    IN_USE: "free",
+    TAINT: "tolerated",
+    CAPACITY: "enough",
+    COUNTERS: "enough",
+    CONSTRAINT: "constrained",
+    "": "constrained",
+}
+"""The step that a device does not pass for a reason; for all devices wanted, they are those with enough capacity."""
+_UNBOUND: Final = "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
 _COMPARED_MAX: Final = 256
 """For how many devices a constraint on different values is looked at."""
 
 
-class DeviceReason(NamedTuple):
+class Reason(NamedTuple):
     """Why a request cannot have a device.
 
     Args:
-        stage: The stage that rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``,
-            ``counters`` or ``constraint``; empty if none does.
-        text: The reason, such as ``taint broken=yes:NoSchedule is not tolerated``.
+        why: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``, ``counters`` or
+            ``constraint``; ``elsewhere`` for a device of other nodes, and empty if nothing does.
+        step: The step that it does not pass.
+        text: More of it, in words.
         holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
             the reason.
         lacks: The insufficient capacity, or all insufficient counters, if they are the reason.
         taints: The taints that are not tolerated, if they are the reason.
     """
 
-    driver: str
-    pool: str
-    device: str
-    stage: str
-    text: str
+    device: Device
+    why: str
+    step: str
+    text: str = ""
     holders: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
     taints: tuple[JSONObject, ...] = ()
 
 
 class Funnel:
-    """The number of a node's devices left for a request, stage by stage; each stage is a subset of the one before.
+    """The number of a node's devices left for a request, step by step.
 
     Args:
         names: The claims, as namespace/name.
         left: Returns the remaining counters of a pool, by its place.
         unused: The pools that have devices for the node but cannot be used there.
-        known: The stages of requests on nodes so far; nodes with equal keys share them.
+        known: What rules out the devices of nodes for requests so far; nodes with equal keys share it.
     """
 
     def __init__(
@@ -141,7 +163,7 @@ class Funnel:
         *,
         left: Callable[[int], Available],
         unused: Sequence[Unused],
-        known: dict[Hashable, list[int]],
+        known: dict[Hashable, list[str]],
         key: Hashable,
     ) -> None:
         self.ask, self.view, self.left = ask, view, left
@@ -154,45 +176,43 @@ class Funnel:
         self._unused = unused
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
-            known[ask, key] = self._find_stages()
-        self._stages = known[ask, key]
-        self.seen, self.of_class, self.selected, self.free, self.tolerated, self.enough = (
-            each.bit_count() for each in self._stages
-        )
-        """The number of devices that the node can use, in complete and valid pools; of these those of the class; that
-        the request selects; that are not in use; whose taints, if any, it tolerates; and that have enough capacity and
-        counters left, each alone."""
-        self.places = list(_places(self._stages[-1]))
+            known[ask, key] = self._find_whys()
+        self._whys = known[ask, key]
+        depths = Counter(map(self._depth, self._whys))
+        self.counts = {name: sum(depths[each] for each in depths if each > step) for step, name in enumerate(STEPS[:6])}
+        """The number of devices left after each step, those aside that look at several devices."""
+        self.places = [index for index, why in enumerate(self._whys) if not why]
         """The places of the devices that the request could have, each alone."""
-        self.least = max(1, self.selected) if self.wanted is None else self.wanted
+        self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _find_stages(self) -> list[int]:
-        tests: tuple[Callable[[int], bool], ...] = (
-            lambda index: self.ask.chooser.is_of_class(self.content(index)) is True,
+    def _find_whys(self) -> list[str]:
+        """Return what rules out each device by itself, the constraints of the claim aside; empty for nothing."""
+        ask, view, chooser = self.ask, self.view, self.ask.chooser
+        tests: dict[str, Callable[[int], object]] = {
+            ELSEWHERE: lambda index: view.matches is not None and view.matches[index] is not True,
+            CLASS: lambda index: chooser.is_of_class(self.content(index)) is not True,
+            SELECTOR: lambda index: chooser.first_false(self.content(index)),
+            NODE: lambda index: chooser.choose(self.content(index)) is not True,
             # A request for all devices does not want those with too little capacity.
-            lambda index: (
-                not (self.ask.is_all and self._lacks_capacity(index))
-                and self.ask.chooser.choose(self.content(index)) is True
-            ),
-            self._is_free,
-            self._is_tolerated,
-            lambda index: not self._lacks_capacity(index) and not self._lacks_counters(index),
-        )
-        matches = self.view.matches
-        stage = (1 << len(self.view.devices)) - 1
-        if matches is not None:  # slices that state the node of each device
-            stage = sum(1 << index for index, is_for_node in enumerate(matches) if is_for_node is True)
-        found = [stage]
-        for test in tests:
-            stage = sum(1 << index for index in _places(stage) if test(index))
-            found.append(stage)
-        return found
+            **({CAPACITY: self._lacks_capacity} if ask.is_all else {}),
+            IN_USE: lambda index: not ask.is_admin and view.taken >> index & 1,
+            TAINT: lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
+            CAPACITY: self._lacks_capacity,
+            COUNTERS: self._lacks_counters,
+        }
+        return [next((why for why, test in tests.items() if test(index)), "") for index in range(len(view.devices))]
+
+    def _depth(self, why: str) -> int:
+        """Return the number of steps that devices pass which something rules out."""
+        return STEPS.index(self._step(why))
+
+    def _step(self, why: str) -> str:
+        return "selected" if why == CAPACITY and self.ask.is_all else _STEP_OF[why]
 
     def depths(self) -> Iterator[tuple[Device, int]]:
-        """Yield each device of the node, with the number of stages that it passes."""
-        for index, device in enumerate(self.view.devices):
-            yield device, sum(stage >> index & 1 for stage in self._stages)
+        """Yield each device of the node, with the number of steps that it passes."""
+        return zip(self.view.devices, map(self._depth, self._whys), strict=True)
 
     def content(self, index: int) -> Content:
         """Return the content of a device, by its place."""
@@ -215,7 +235,7 @@ class Funnel:
     @property
     def is_met(self) -> bool:
         """Whether the request could be met, if it were the only one, as far as numbers tell."""
-        limits = (self.enough, self.constrained)
+        limits = (self.counts["enough"], self.constrained)
         return all(each is None or each >= self.least for each in limits) and self.together is None
 
     @cached_property
@@ -245,37 +265,41 @@ class Funnel:
     @property
     def key(self) -> Hashable:
         """A key that is the same for nodes that look alike."""
-        stages = tuple(stage.bit_count() for stage in self._stages)
-        return self.ask, stages, self.constrained, self.together, tuple(each.why for each in self.unused)
+        counts = tuple(self.counts.values())
+        return self.ask, counts, self.constrained, self.together, tuple(each.why for each in self.unused)
 
-    def reasons(self) -> list[DeviceReason]:
+    def reasons(self) -> list[Reason]:
         """Return why each device is ruled out, in the order in which they are tried."""
-        found = []
-        for index, device in enumerate(self.view.devices):
-            stage, text = self._reason(index)
-            driver, pool = device.slice.driver, device.slice.pool
-            holders = self._holders(index, stage)
-            lacks = self._lacks_counters(index) if stage == COUNTERS else ()
-            if stage == CAPACITY and (lack := self._lacks_capacity(index)):
-                lacks = (lack,)
-            taints = tuple(self.ask.untolerated(device.content)) if stage == TAINT else ()
-            found.append(DeviceReason(driver, pool, device.name, stage, text, holders, lacks, taints))
-        return found
+        return list(map(self._reason, range(len(self._whys))))
 
-    def rivals(self) -> Iterator[DeviceReason]:
+    def _reason(self, index: int) -> Reason:
+        device, why, text, lacks = self.view.devices[index], self._whys[index], "", tuple[Lack, ...]()
+        if why in {CLASS, SELECTOR} and (first := self.ask.chooser.first_false(device.content)):
+            whose = f"class {self.ask.class_['metadata']['name']}" if first.of_class else "the request"
+            text = f"selector #{first.place} of {whose}{f': {first.detail}' if first.detail else ' is false'}"
+        elif why == NODE:
+            text = _UNBOUND
+        elif why in {CAPACITY, COUNTERS}:
+            lacks = (self._lacks_capacity if why == CAPACITY else self._lacks_counters)(index)
+            text = "; ".join(each.text for each in lacks)
+        elif not why and (text := self._lacks_attribute(index)):
+            why = CONSTRAINT
+        taints = tuple(self.ask.untolerated(device.content)) if why == TAINT else ()
+        return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
+
+    def rivals(self) -> Iterator[Reason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
         for index in self.places:
-            device = self.view.devices[index]
             holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
-            yield DeviceReason(device.slice.driver, device.slice.pool, device.name, COUNTERS, "", tuple(holders))
+            yield Reason(self.view.devices[index], COUNTERS, self._step(COUNTERS), holders=tuple(holders))
 
-    def _holders(self, index: int, stage: str) -> tuple[str, ...]:
+    def _holders(self, index: int, why: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         pool_index = self.view.pool_of[index]
         device, holders = self.view.devices[index], self.view.usages[pool_index].holders
-        if stage == IN_USE or (stage == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
+        if why == IN_USE or (why == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
-        if stage != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
+        if why != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
         pool, sets = self.view.pools[pool_index], _counter_sets(device)
         alike = [
@@ -286,20 +310,13 @@ class Funnel:
         ]
         return tuple(dict.fromkeys(holder for name in alike for holder in holders[name]))
 
-    # -- the stages
-
-    def _is_free(self, index: int) -> bool:
-        return self.ask.is_admin or not self.view.taken >> index & 1
-
-    def _is_tolerated(self, index: int) -> bool:
-        return not self.view.variant.features.DeviceTaints or self.ask.tolerates(self.content(index))
-
-    def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> Lack | None:
+    def _lacks_capacity(self, index: int, *, is_unused: bool = False) -> tuple[Lack, ...]:
         content, view = self.content(index), self.view
         if not view.variant.features.ConsumableCapacity:
-            return None
+            return ()
         used = None if is_unused else view.capacity_used(index)
-        return lack_of_capacity(content.capacity, self.ask.wanted_of(content), self.ask.takes(content), used)
+        lack = lack_of_capacity(content.capacity, self.ask.wanted_of(content), self.ask.takes(content), used)
+        return (lack,) if lack else ()
 
     def _lacks_counters(self, index: int) -> tuple[Lack, ...]:
         content, view = self.content(index), self.view
@@ -329,7 +346,7 @@ class Funnel:
     def _most(self, number: int) -> int:
         """Return how many of the devices a constraint allows together, at most."""
         kind, attribute = self.constraints[number]
-        known = (self._value(attribute, index) for index in self.places)
+        known = (self.value(attribute, index) for index in self.places)
         values = [each if isinstance(each, frozenset) else frozenset({each}) for each in known if each is not None]
         if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
             return len(values)
@@ -350,71 +367,23 @@ class Funnel:
             chains.append(1 + max(before, default=0))
         return max(chains, default=0)
 
-    def _value(self, attribute: Attribute, index: int) -> Value | None:
+    def value(self, attribute: Attribute, index: int) -> Value | None:
+        """Return the value that a device has of an attribute; None if it has none, or the expression of it fails."""
         try:
             return self.ask.value(attribute, self.content(index))
         except Stop:
             return None
 
-    def _reason(self, index: int) -> tuple[str, str]:
-        matches = self.view.matches
-        if matches is not None and matches[index] is not True:
-            return ELSEWHERE, "it is for other nodes"
-        choice = self.ask.chooser.first_false(self.content(index))
-        if choice is not None:
-            stage = CLASS if choice.of_class else SELECTOR
-            whose = f"class {self.ask.class_['metadata']['name']}" if choice.of_class else "the request"
-            return stage, f"selector #{choice.place} of {whose}{f': {choice.detail}' if choice.detail else ' is false'}"
-
-        def capacity(index: int) -> str:
-            lack = self._lacks_capacity(index)
-            return lack.text if lack else ""
-
-        tests = {
-            NODE: self._not_bound,
-            **({CAPACITY: capacity} if self.ask.is_all else {}),
-            IN_USE: lambda index: "" if self._is_free(index) else "it is in use",
-            TAINT: self._tainted,
-            CAPACITY: capacity,
-            COUNTERS: lambda index: "; ".join(each.text for each in self._lacks_counters(index)),
-            CONSTRAINT: self._lacks_attribute,
-        }
-        return next(((stage, text) for stage, test in tests.items() if (text := test(index))), ("", ""))
-
-    def _not_bound(self, index: int) -> str:
-        if self.ask.chooser.choose(self.content(index)) is True:
-            return ""
-        return "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
-
-    def _tainted(self, index: int) -> str:
-        if self._is_tolerated(index):
-            return ""
-        untolerated = self.ask.untolerated(self.content(index))
-        values = [(each, f"={each['value']}" if each.get("value") else "") for each in untolerated]
-        taints = [f"{each['key']}{value}:{each['effect']}" for each, value in values]
-        return (
-            f"taint {taints[0]} is not tolerated"
-            if len(taints) == 1
-            else (f"taints {', '.join(taints)} are not tolerated")
-        )
-
     def _lacks_attribute(self, index: int) -> str:
         for number in self.ask.constraints:
             attribute = self.constraints[number][1]
-            if self._value(attribute, index) is None:
+            if self.value(attribute, index) is None:
                 return f"attribute {attribute.name}, which a constraint compares, is not published"
         return ""
 
 
 def _counter_sets(device: Device) -> set[str]:
     return {counter_set for counter_set, _ in device.content.consumes}
-
-
-def _places(devices: int) -> Iterator[int]:
-    while devices:
-        lowest = devices & -devices
-        yield lowest.bit_length() - 1
-        devices ^= lowest
 
 
 # -- requests that could each be met alone, but not together
@@ -494,15 +463,8 @@ def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -
 
 def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
     """Count the devices left for a request by their value of an attribute."""
-    found: dict[Value, int] = {}
-    for index in funnel.places:
-        try:
-            value = funnel.ask.value(attribute, funnel.content(index))
-        except Stop:
-            continue
-        if value is not None:
-            found[value] = found.get(value, 0) + 1
-    return found
+    known = (funnel.value(attribute, index) for index in funnel.places)
+    return Counter(value for value in known if value is not None)
 
 
 def _listed(values: Any) -> str:

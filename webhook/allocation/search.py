@@ -1,531 +1,25 @@
 """The search for devices: depth first, claims then requests, the first solution wins.
 
-Follows upstream's ``allocateOne``, ``allocateDevice``, ``checkAvailableCounters`` and their rollback, in the same order
-and with the same side effects, to find the same solution; up to 1.36.2 including the amounts that a rollback leaves
-behind: counters taken for a device that a taint or a constraint then rules out stay taken. Where upstream repeats
-itself, the search remembers: a state that leads nowhere is not searched twice, and states that differ only in which of
-several equal devices are used are one state.
+Follows upstream's ``Allocate``, ``allocateOne`` and ``isSelectable`` in the same order, to find the same solution.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
-from webhook.allocation.capacity import Take
-from webhook.allocation.compatibility import Common, CounterSetKey, Groups
-from webhook.allocation.constraints import Constraint, Distinct, MatchLists
-from webhook.allocation.counters import Counters, Group, Rest
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
-from webhook.allocation.selecting import SelectorFault
+from webhook.allocation.memories import Memories, SearchPosition
+from webhook.allocation.selecting import Chooser, SelectorFault
+from webhook.allocation.state import Pick, State
 from webhook.allocation.view import Available, NodeView
 from webhook.budget import check_deadline
-from webhook.later import cached_property
 from webhook.records import NamedTuple
-
-
-class Draw(NamedTuple):
-    """What a device has drawn from its counter sets.
-
-    Args:
-        counters: Whether it has taken counters; another share of the device may have done so before.
-        groups: The groups that the counter sets had in common before; None if that does not matter.
-    """
-
-    counters: bool = False
-    groups: Mapping[CounterSetKey, Groups | None] | None = None
-
-
-_NOTHING: Final = Draw()
-
-
-class Pick(NamedTuple):
-    """A device picked for a request.
-
-    Args:
-        device: Its place among the node's devices.
-        take: The capacity taken of it, if it is shared.
-    """
-
-    ask: Ask
-    device: int
-    take: Take | None
-    draw: Draw = _NOTHING
-    is_first: bool = True
-
-
-class State:
-    """The devices that a search has allocated so far.
-
-    Args:
-        available: Returns what is left of the counters of a pool, by its place.
-    """
-
-    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
-        self._view, self._available = view, available
-        self._features = view.variant.features
-        self._undoes_all = view.variant.undoes_all
-        self.picks: list[list[Pick]] = [[] for _ in demand.claims]
-        self.constraints: list[list[Constraint]] = [
-            [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
-        ]
-        self._used = 0
-        """The devices allocated by this search, as a bit set of places."""
-        self._used_by = [0] * len(demand.claims)
-        """The same by claim."""
-        self.shares: dict[int, dict[str, int]] = {}
-        """The amounts taken of shared devices, by place and capacity."""
-        self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
-        """The counters taken, by the pool's name, as upstream keeps them: whatever its driver."""
-        self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
-
-    def blocked(self, ask: Ask) -> int:
-        """Return the devices that are in use for a request, as a bit set of places."""
-        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
-
-    def has_capacity(self, ask: Ask, index: int) -> bool:
-        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``)."""
-        if not self._features.ConsumableCapacity:
-            return True
-        take = ask.takes(self._view.devices[index].content)
-        if take is None or not take.is_allowed:
-            return False
-        before, now = self._view.capacity_used(index), self.shares.get(index)
-        if not before and not now:
-            return True
-        return all(
-            (before or {}).get(name, 0) + amount + (now or {}).get(name, 0) <= take.limits[name]
-            for name, amount in take.amounts.items()
-        )
-
-    def allocate(self, ask: Ask, index: int) -> Pick | None:
-        """Allocate a wanted device; None if it cannot be allocated.
-
-        Raises:
-            Stop: The request wants all devices, and a constraint rules this one out.
-        """
-        content = self._view.devices[index].content
-        is_shared = content.is_shared and self._features.ConsumableCapacity
-        if not self._is_free(ask, index, is_shared=is_shared):
-            return None
-        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
-        if draw is None:
-            return None
-        is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
-        if is_tainted or (ask.constraints and not self._constrain(ask, index)):
-            self._reject(index, draw)
-            return None
-        take = None
-        is_first = index not in self.shares
-        if not is_shared:
-            self._mark(ask.claim, self._used_by[ask.claim] | 1 << index)
-        else:
-            if ask.is_all and not self.has_capacity(ask, index):
-                if self._undoes_all:
-                    self._release_constraints(ask)
-                self._reject(index, draw)
-                return None
-            take = ask.takes(content)
-            shares = self.shares.setdefault(index, {})
-            for name, amount in (take.amounts if take else {}).items():
-                shares[name] = shares.get(name, 0) + amount
-        pick = Pick(ask, index, take, draw, is_first)
-        self.picks[ask.claim].append(pick)
-        return pick
-
-    def _is_free(self, ask: Ask, index: int, *, is_shared: bool) -> bool:
-        if ask.is_admin:
-            return is_shared or not self._used_by[ask.claim] >> index & 1
-        return not (self._view.taken | self._used) >> index & 1
-
-    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
-        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
-        if not self._features.PartitionableDevices:
-            return None
-        if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
-            return _NOTHING
-        if not self._consume(index):
-            return None
-        if self._common is None:
-            return Draw(counters=True)
-        groups = self._common.add(index)
-        if groups is None:
-            self._release(index)
-            return None
-        return Draw(counters=True, groups=groups)
-
-    def _reject(self, index: int, draw: Draw) -> None:
-        """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
-        if self._undoes_all:
-            self._restore_groups(draw)
-            if draw.counters:
-                self._release(index)
-
-    def undo(self, pick: Pick) -> None:
-        """Undo the last device."""
-        ask, index = pick.ask, pick.device
-        self.picks[ask.claim].pop()
-        self._restore_groups(pick.draw)
-        self._release_constraints(ask)
-        self._mark(ask.claim, self._used_by[ask.claim] & ~(1 << index))
-        if pick.take is None:
-            if self._view.devices[index].content.consumes:
-                self._release(index)
-        elif self._undoes_all:
-            if pick.draw.counters:
-                self._release(index)
-            self._give_back(index, pick.take)
-            if not pick.is_first:
-                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
-        elif pick.take.amounts:
-            self._give_back(index, pick.take)
-
-    def _give_back(self, index: int, take: Take) -> None:
-        """Give back the capacity taken of a shared device."""
-        shares = self.shares.get(index)
-        if shares is not None:
-            for name in take.amounts.keys() & shares.keys():  # of a share of nothing, the names may be gone
-                shares[name] -= take.amounts[name]
-            if not any(shares.values()):
-                del self.shares[index]
-
-    def _restore_groups(self, draw: Draw) -> None:
-        if draw.groups is not None and self._common is not None:
-            self._common.restore(draw.groups)
-
-    def _release_constraints(self, ask: Ask) -> None:
-        constraints = self.constraints[ask.claim]
-        for number in ask.constraints:
-            constraints[number].remove(ask.base)
-
-    def _mark(self, claim: int, used: int) -> None:
-        self._used_by[claim] = used
-        self._used = 0
-        for each in self._used_by:
-            self._used |= each
-
-    def _constrain(self, ask: Ask, index: int) -> bool:
-        content = self._view.devices[index].content
-        constraints = self.constraints[ask.claim]
-        for count, number in enumerate(ask.constraints):
-            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content), index):
-                continue
-            if ask.is_all:
-                text = f", request {ask.name}: cannot add device "
-                after = " because a claim constraint would not be satisfied"
-                raise Stop(Complaint(ask.claim, text, "device", index, after))
-            for earlier in ask.constraints[:count]:
-                constraints[earlier].remove(ask.base)
-            return False
-        return True
-
-    def _consume(self, index: int) -> bool:
-        """Take counters for a device, if they are left."""
-        view, consumed = self._view, self._consumed
-        pool = view.pool_of[index]
-        left = self._available(pool)
-        name = view.pools[pool].scope
-        is_enough = not left.is_overdrawn
-        for key, amount in view.devices[index].content.consumes.items():
-            total = consumed[name, key] = consumed.get((name, key), 0) + amount
-            is_enough = is_enough and total <= left.counters.get(key, total)
-        if not is_enough:
-            self._release(index)
-        return is_enough
-
-    def _release(self, index: int) -> None:
-        name = self._view.pools[self._view.pool_of[index]].scope
-        for key, amount in self._view.devices[index].content.consumes.items():
-            self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
-
-    # -- what memories are made of
-
-    @property
-    def consumed(self) -> tuple[Hashable, ...]:
-        """The counters taken."""
-        return tuple(sorted(each for each in self._consumed.items() if each[1]))
-
-    def save(self) -> Any:
-        """Return everything that an undone device can leave behind, for `restore`."""
-        return (
-            tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
-            self.consumed,
-            tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
-            None if self._common is None else frozenset(self._common.common.items()),
-        )
-
-    def restore(self, saved: Any) -> None:
-        """Restore a saved state, except for the devices."""
-        constraints, consumed, shares, common = saved
-        for mine, theirs in zip(self.constraints, constraints, strict=True):
-            for each, state in zip(mine, theirs, strict=True):
-                each.restore(state)
-        self._consumed = dict(consumed)
-        self.shares = {index: dict(amounts) for index, amounts in shares}
-        if self._common is not None:
-            self._common.common = dict(common)
-
-
-_MOST: Final = 64 << 20
-"""The bytes that the states of one search may take."""
-_STATE, _PART = 200, 48
-"""The bytes of a state beside its parts, and about those of a part: a tuple, a number, and the reference to it."""
-_TRIAL, _WORTH = 2_000, 20
-"""One state in twenty must be known, from so many on."""
-
-
-class SearchPosition(NamedTuple):
-    """The position of a search.
-
-    Args:
-        number: The number of devices found for the request.
-        start: The place from which the search for the next device starts.
-    """
-
-    position: int
-    alternative: int
-    number: int
-    start: int
-
-
-class Memory(NamedTuple):
-    """The end of a search from a state, the steps that it took, and the state that it left behind."""
-
-    code: int
-    steps: int
-    visits: int
-    after: Any
-
-
-class Memories:
-    """The states of one search that lead nowhere.
-
-    Args:
-        counters: Returns the node's counters, None if there are none.
-    """
-
-    def __init__(self, demand: Demand, view: NodeView, state: State, counters: Callable[[], Counters | None]) -> None:
-        self._counters = counters
-        self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
-        self._others: dict[int, bool] = {}
-        self._demand, self._view, self._state = demand, view, state
-        self._known: dict[Hashable, Memory] = {}
-        self._size = 0
-        self._sought = 0
-        self._found = 0
-        self.leaves_traces = leaves_traces(demand, view)
-        self._has_admins = any(ask.is_admin for ask in _asks(demand, 0))
-        self._classes: dict[int, list[int | None]] = {}
-        self._numbers: dict[Hashable, int] = {}
-
-    def recall(self, key: Hashable) -> Memory | None:
-        """Return the end of a search from a state, and restore the state that it left behind; None for a new state."""
-        memory = self._known.get(key)
-        self._sought += 1
-        if memory is not None:
-            self._found += 1
-            if self.leaves_traces:
-                self._state.restore(memory.after)
-        return memory
-
-    @cached_property
-    def _is_by_group(self) -> bool:
-        """Whether groups of devices that share counters are interchangeable, such as the partitions of a GPU."""
-        return not self.leaves_traces and not self._has_admins and _can_be_grouped(self._demand, self._view)
-
-    @property
-    def is_worthwhile(self) -> bool:
-        """Whether states recur often enough to be worth remembering."""
-        return self._sought < _TRIAL or self._found * _WORTH > self._sought
-
-    def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
-        """Remember how the search ended from a state."""
-        if self._size < _MOST:
-            after = self._state.save() if self.leaves_traces else None
-            self._known[key] = Memory(code, steps, visits, after)
-            self._size += _STATE + _PART * (_parts(key) + _parts(after))
-
-    def key(self, place: SearchPosition, claim: int) -> Hashable:
-        """Return the key of a state."""
-        state = self._state
-        picks = state.picks
-        if self.leaves_traces:
-            used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
-            return place, used, state.save()
-        now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
-        counters = self._counters() if self._is_by_group else None
-        grouped: Mapping[int, int] = {} if counters is None else counters.group_of
-        # A device may be used by one claim and, for its administrator, by others.
-        by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
-        if self._has_admins:
-            by_claim.update({pick.device: True for pick in picks[claim]})
-        alike = []
-        for index, is_by_claim in by_claim.items():
-            is_ahead = index >= place.start
-            class_ = (now if is_ahead else later)[index]
-            if class_ is not None:
-                shares = state.shares.get(index)
-                taken = () if shares is None else tuple(sorted(shares.items()))
-                alike.append((class_, is_ahead, is_by_claim, taken))
-        alike.sort()
-        constraints = tuple([each.state for each in state.constraints[claim]])
-        if counters is None:
-            return place, len(picks[claim]), tuple(alike), constraints, state.consumed
-        groups = self._by_group(place.start, counters, now, later, place.position)
-        if not self._has_others(grouped, now, place.position):
-            place = place._replace(start=0)
-        return place, len(picks[claim]), tuple(alike), groups
-
-    def _by_group(
-        self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
-    ) -> Hashable:
-        """Return the rests of all groups of devices that share counters, whichever groups have them."""
-        picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
-        found = []
-        for number, group in enumerate(counters.groups):
-            first = bisect_left(group.members, start)
-            key = number, picked.get(number, ()), first, position
-            kind = self._groups.get(key)
-            if kind is None:
-                classes_of = [later] * first + [now] * (len(group.members) - first)
-                kind = self._groups[key] = self._group(group, counters.rest(*key[:2]), key[1], classes_of)
-            found.append(kind)
-        return tuple(sorted(found))
-
-    def _group(
-        self,
-        group: Group,
-        rest: Rest,
-        picked: Sequence[int],
-        classes_of: Sequence[Sequence[int | None]],
-    ) -> int:
-        """Return a number that groups with the same rest share; with the classes of each of their members."""
-        out = rest.unfit | self._view.taken
-        alike = [
-            None if out >> index & 1 or index in picked else classes[index]
-            for index, classes in zip(group.members, classes_of, strict=True)
-        ]
-        if all(each is None for each in alike):
-            return -1
-        consumes = tuple([tuple(each.items()) for each in group.consumes])
-        return self._numbers.setdefault((consumes, rest.left, tuple(alike)), len(self._numbers))
-
-    def _has_others(self, grouped: Mapping[int, int], now: Sequence[int | None], position: int) -> bool:
-        """Tell whether requests from a position on want any device outside the groups."""
-        found = self._others.get(position)
-        if found is None:
-            found = self._others[position] = any(
-                class_ is not None and index not in grouped for index, class_ in enumerate(now)
-            )
-        return found
-
-    def _classes_at(self, position: int) -> list[int | None]:
-        """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
-        found = self._classes.get(position)
-        if found is None:
-            asks = list(_asks(self._demand, position))
-            found = self._classes[position] = [self._class(index, asks) for index in range(len(self._view.devices))]
-        return found
-
-    def _class(self, index: int, asks: list[Ask]) -> int | None:
-        view = self._view
-        content = view.devices[index].content
-        choices = [ask.chooser.choose(content) for ask in asks]
-        if not any(choices):
-            return None
-        parts = (
-            tuple(
-                [
-                    choice
-                    and (
-                        choice,
-                        ask.tolerates(content),
-                        ask.takes(content) is not None
-                        and tuple(
-                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
-                        ),
-                    )
-                    for ask, choice in zip(asks, choices, strict=True)
-                ]
-            ),
-            content.index if content.is_shared or content.capacity else None,
-            (view.pool_of[index], tuple(content.consumes.items()))
-            if content.consumes and not self._is_by_group
-            else None,
-            view.matches and view.matches[index],
-            # How far upstream gets with all devices depends on the first of them that is in use.
-            index if any(ask.is_all and choice for ask, choice in zip(asks, choices, strict=True)) else None,
-            view.taken >> index & 1,
-            tuple(sorted((view.capacity_used(index) or {}).items())),
-        )
-        return self._numbers.setdefault(parts, len(self._numbers))
-
-
-def _parts(value: Any) -> int:
-    """Count what a state consists of, in all depths."""
-    if not isinstance(value, tuple | frozenset):
-        return 1
-    return 1 + sum(map(_parts, value))
-
-
-def _asks(demand: Demand, position: int) -> Iterable[Ask]:
-    for request in demand.order[position:]:
-        if request is not None:
-            yield from request.asks
-
-
-def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
-    """Tell whether neither the scope of counters nor the devices of requests for all devices matter.
-
-    If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
-    """
-    asks = list(_asks(demand, 0))
-    if not view.consumes or any(ask.is_all for ask in asks):
-        return False
-    for device in view.devices:
-        if device.content.is_shared or any(
-            isinstance(ask.chooser.choose(device.content), SelectorFault) for ask in asks
-        ):
-            return False
-    return len({pool.scope for pool in view.pools}) == len(view.pools)
-
-
-def leaves_traces(demand: Demand, view: NodeView) -> bool:
-    """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
-    features = view.variant.features
-    asks = list(_asks(demand, 0))
-    for ask in asks:
-        # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
-        # is not reached before a constraint reads the attribute that it derives.
-        if (ask.is_all and ask.constraints) or ask.derived:
-            return True
-        for number in ask.constraints:
-            kind, _ = demand.claims[ask.claim].constraints[number]
-            if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):
-                return True
-    shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
-    if shares and any(ask.is_all for ask in asks):
-        return True
-    if not view.consumes or not features.PartitionableDevices:
-        return False
-    if shares or features.CompatibilityGroups:
-        return True
-    return not view.variant.undoes_all and (
-        any(ask.constraints for ask in asks)
-        or any(
-            ask.chooser.choose(device.content) is True and not ask.tolerates(device.content)
-            for device in view.devices
-            if device.content.consumes and device.content.taints
-            for ask in asks
-        )
-    )
-
 
 DONE: Final = 0
 FAILED: Final = 1
 EXCEEDED: Final = 2
-"""More devices than a claim may get; ends all frames that led there at once."""
+"""A claim would get more devices than it may (``errAllocationResultMaxSizeExceeded``)."""
 
 MOST_VISITS: Final = 1_000_000
 """The number of devices looked at before the search gives up: some seconds."""
@@ -533,62 +27,30 @@ _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
+GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
+"""The scheduler's error for a search that takes too long."""
 
 
 class GivenUpError(Exception):
     """The search would take too long."""
 
 
-class SearchResult(NamedTuple):
-    """The result of a search.
+class Outcome(NamedTuple):
+    """How an attempt ends on a node; it names devices by their places, and so holds for all nodes with the same key.
 
     Args:
         picks: The devices by claim; None if nothing fits.
         chosen: The alternatives chosen, by the position of their request among all.
         steps: The number of calls of ``allocateOne`` that upstream needs.
         visits: The number of devices that upstream looks at.
+        complaint: The error that ends it; None if it ends without one.
     """
 
-    picks: tuple[tuple[Pick, ...], ...] | None
-    chosen: Mapping[int, int]
-    steps: int
-    visits: int
-
-
-class _Scan:
-    """A frame that looks for a device of a request, from a place on."""
-
-    __slots__ = ("ask", "index", "key", "next", "pick", "place", "position", "steps", "visits")
-
-    def __init__(self, ask: Ask, position: int, place: int, index: int, start: int) -> None:
-        self.ask, self.position, self.place, self.index = ask, position, place, index
-        self.next = start
-        self.pick: Pick | None = None
-        self.key: Hashable = None
-        self.steps = 0
-        self.visits = 0
-
-    @property
-    def at(self) -> SearchPosition:
-        """The position of the search."""
-        return SearchPosition(self.position, self.place, self.index, self.next)
-
-
-class _Alternatives:
-    """A frame that tries the alternatives of a request, one after the other."""
-
-    def __init__(self, position: int) -> None:
-        self.position = position
-        self.place = 0
-        self.were_all_exceeded = True
-
-
-class _Claim:
-    """A frame for a claim that has its devices, while later claims are tried."""
-
-
-_CLAIM: Final = _Claim()
-_Frame = _Scan | _Alternatives | _Claim
+    picks: tuple[tuple[Pick, ...], ...] | None = None
+    chosen: Mapping[int, int] = {}
+    steps: int = 0
+    visits: int = 0
+    complaint: Complaint | None = None
 
 
 class Search:
@@ -598,185 +60,201 @@ class Search:
         available: Returns what is left of the counters of a pool, by its place.
     """
 
-    def __init__(
-        self,
-        demand: Demand,
-        view: NodeView,
-        every: Mapping[Ask, Sequence[int]],
-        available: Callable[[int], Available],
-    ) -> None:
-        self._demand, self._view, self._every = demand, view, every
-        self._ascending = view.variant.is_sorted
+    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._demand, self._view = demand, view
+        self._every: dict[Ask, list[int]] = {}
+        """The devices that requests for all devices get."""
         self._state = State(demand, view, available)
-        self._available = available
-        self._counters: Counters | None = None
-        self._memories = Memories(demand, view, self._state, self._count_counters)
-        self._stack: list[_Frame] = []
-        self._own_visits = 0
-        self.steps = 0
-        self.visits = 0
+        self._memories = Memories(demand, view, self._state, available, self._work)
+        self._chosen: dict[int, int] = {}
+        self._steps = self._visits = self._own_visits = 0
 
-    def run(self) -> SearchResult:
-        """Search.
+    def run(self) -> Outcome:
+        """Check the claims, and look for devices for them.
 
         Raises:
-            Stop: The search ends with an error of upstream's.
-            GivenUpError: The search takes too long.
             DeadlineExceededError: The deadline of the budget in force has passed.
         """
-        stack = self._stack
-        code = self._enter(0, None, 0, 0)
-        while code != DONE and stack:
-            frame = stack[-1]
-            if isinstance(frame, _Scan):
-                code = self._resume(frame, code)
-            elif isinstance(frame, _Alternatives):
-                code = self._next_alternative(frame, code)
-            else:
-                # Too many devices for the next claim: fewer devices for this one may leave enough.
-                stack.pop()
-                code = FAILED
-        if code != DONE:
-            return self.so_far()
-        chosen = {frame.position: frame.place for frame in stack if isinstance(frame, _Alternatives)}
-        picks = tuple(map(tuple, self._state.picks))
-        return SearchResult(picks, chosen, self.steps, self.visits)
+        picks = complaint = None
+        try:
+            self._check()
+            if self._allocate_one(0) == DONE:
+                picks = tuple(map(tuple, self._state.picks))
+        except Stop as stop:
+            complaint = stop.complaint
+        except (GivenUpError, RecursionError):
+            complaint = GIVEN_UP
+        return Outcome(picks, self._chosen, self._steps, self._visits, complaint)
 
-    def so_far(self) -> SearchResult:
-        """Return the result so far, without devices."""
-        return SearchResult(None, {}, self.steps, self.visits)
+    def _check(self) -> None:
+        """Check the claims before the search (``validateDeviceRequest``), and find all devices for those that want all.
 
-    def _enter(self, position: int, place: int | None, index: int, start: int) -> int | None:
-        """Take a step forward; None if it pushed a frame that continues the search."""
-        order, stack = self._demand.order, self._stack
-        while True:
-            self.steps += 1
-            if position >= len(order):
+        Raises:
+            Stop: The attempt ends with an error of upstream's.
+        """
+        mixes_up = self._view.variant.mixes_up_alternatives
+        totals: dict[int, dict[int, int]] = {}
+        last: Ask | None = None
+        for check in self._demand.checks:
+            if isinstance(check, Complaint):
+                raise Stop(check)
+            if isinstance(check, Ask):
+                if check.is_all:
+                    # Until 1.35 the second alternative of a request was cached under the index of the first.
+                    is_first = mixes_up and check.alternative == 1 and last is not None and last.is_all
+                    self._every[check] = self._all_devices(check, (last if last and is_first else check).chooser)
+                last = check
+                least, wanted = totals.setdefault(check.claim, {}), self._wanted(check)
+                least[check.place] = min(wanted, least.get(check.place, wanted))
+            elif (total := sum(totals.get(check, {}).values())) > LIMIT:
+                text = f": number of requested devices {total} exceeds the claim limit of {LIMIT}"
+                raise Stop(Complaint(check, text))
+
+    def _all_devices(self, ask: Ask, chooser: Chooser) -> list[int]:
+        """Return the devices that a request for all devices gets.
+
+        Raises:
+            Stop: A pool is incomplete or invalid, or a selector is wrong.
+        """
+        pools = self._view.pools
+        unusable = next((n for n, each in enumerate(pools) if each.is_incomplete or each.is_invalid), len(pools))
+        found = [
+            index
+            for index, place in enumerate(self._view.pool_of)
+            if place < unusable and self._is_selectable(ask, chooser, index) and self._state.has_capacity(ask, index)
+        ]
+        if unusable < len(pools):
+            state = "being updated" if pools[unusable].is_incomplete else "invalid"
+            text = f", request {ask.name}: asks for all devices, but resource pool "
+            raise Stop(Complaint(ask.claim, text, "pool", unusable, f" is currently {state}"))
+        return found
+
+    def _wanted(self, ask: Ask) -> int:
+        """Return the number of devices that a request wants."""
+        return len(self._every[ask]) if ask.is_all else ask.count
+
+    def _allocate_one(self, position: int, alternative: int | None = None, number: int = 0, start: int = 0) -> int:
+        """Allocate the next device, and all that are wanted after it (``allocateOne``); no device if that fails.
+
+        Args:
+            position: The position of the request among all.
+            alternative: The chosen alternative of the request; None before one is chosen.
+            number: The number of devices found for the request.
+            start: The place from which devices are tried.
+        """
+        self._steps += 1
+        if position >= len(self._demand.order):
+            return DONE
+        request = self._demand.order[position]
+        if request is None:
+            # Too many devices for a later claim: fewer devices for this one may leave enough.
+            return DONE if self._allocate_one(position + 1) == DONE else FAILED
+        if request.has_alternatives and alternative is None:
+            return self._allocate_any(position, len(request.asks))
+        ask = request.asks[alternative or 0]
+        wanted = self._wanted(ask)
+        if number >= wanted:  # of all devices, there must be one at least
+            return FAILED if ask.is_all and not wanted else self._allocate_one(position + 1)
+        if len(self._state.picks[ask.claim]) + wanted - number > LIMIT:
+            return EXCEEDED
+        at = SearchPosition(position, alternative or 0, number, start)
+        is_remembered = self._steps > _REMEMBERED_AFTER and self._memories.is_worthwhile
+        return (self._recall if is_remembered else self._allocate_device)(ask, at)
+
+    def _allocate_any(self, position: int, alternatives: int) -> int:
+        """Allocate the first alternative of a request that leaves enough for the requests after it."""
+        codes = []
+        for alternative in range(alternatives):
+            self._chosen[position] = alternative
+            codes.append(self._allocate_one(position, alternative))
+            if codes[-1] == DONE:
                 return DONE
-            request = order[position]
-            if request is None:
-                stack.append(_CLAIM)
-                position, place, index, start = position + 1, None, 0, 0
-                continue
-            if request.has_alternatives and place is None:
-                stack.append(_Alternatives(position))
-                place = 0
-                continue
-            ask = request.asks[place or 0]
-            wanted = len(self._every[ask]) if ask.is_all else ask.count
-            if ask.is_all and not wanted:
-                return FAILED
-            if index >= wanted:
-                position, place, index, start = position + 1, None, 0, 0
-                continue
-            if len(self._state.picks[ask.claim]) + wanted - index > LIMIT:
-                return EXCEEDED
-            frame = _Scan(ask, position, place or 0, index, start)
-            stack.append(frame)
-            return self._recall(frame) if self.steps > _REMEMBERED_AFTER and self._memories.is_worthwhile else None
+        return min(codes)  # EXCEEDED only if all are
 
-    def _count_counters(self) -> Counters | None:
-        """Return the node's counters, None if there are none."""
-        if self._counters is None and self._view.consumes and self._view.variant.features.PartitionableDevices:
-            self._counters = Counters(self._view, self._available, self._work)
-        return self._counters
-
-    def _recall(self, frame: _Scan) -> int | None:
-        """Return the end of the search from an equal state before; else remember the end of this one."""
-        key = self._memories.key(frame.at, frame.ask.claim)
-        memory = self._memories.recall(key)
-        if memory is None:
-            frame.key, frame.steps, frame.visits = key, self.steps, self.visits
-            return None
-        self._stack.pop()
-        self.steps += memory.steps
-        self.visits += memory.visits
-        return memory.code
-
-    def _resume(self, frame: _Scan, code: int | None) -> int | None:
-        """Begin, or continue after a device that led nowhere; a code is the result of the frame above on the stack."""
-        state = self._state
-        if frame.pick is not None:
-            state.undo(frame.pick)
-            frame.pick = None
-            if code == EXCEEDED or frame.ask.is_all:
-                return self._leave(frame, code or FAILED)
-        elif code is not None:
-            return self._leave(frame, code)
-        ask = frame.ask
-        if ask.is_all:
-            index = self._every[ask][frame.index]
-            self.visits += 1
-            pick = state.allocate(ask, index)
-        else:
-            pick = self._first_fit(frame)
-        if pick is None:
-            return self._leave(frame, FAILED)
-        frame.pick = pick
-        start = frame.next if self._ascending else 0
-        place = 0 if ask.is_all and self._view.variant.mixes_up_alternatives else frame.place
-        return self._enter(frame.position, place, frame.index + 1, start)
-
-    def _leave(self, frame: _Scan, code: int) -> int:
-        self._stack.pop()
-        if frame.key is not None:
-            self._memories.note(frame.key, code, self.steps - frame.steps, self.visits - frame.visits)
+    def _recall(self, ask: Ask, at: SearchPosition) -> int:
+        """Return the end of the search from an equal state before; else search, and remember the end."""
+        key = self._memories.key(at, ask.claim)
+        if memory := self._memories.recall(key):
+            self._steps += memory.steps
+            self._visits += memory.visits
+            return memory.code
+        steps, visits = self._steps, self._visits
+        code = self._allocate_device(ask, at)
+        if code != DONE:
+            self._memories.note(key, code, self._steps - steps, self._visits - visits)
         return code
 
-    def _first_fit(self, frame: _Scan) -> Pick | None:
-        """Allocate the next device that is free and wanted."""
-        state, ask, view = self._state, frame.ask, self._view
-        devices, matches, known = view.devices, view.matches, ask.chooser.known
-        blocked = state.blocked(ask)
-        begin = frame.next
-        for index in range(begin, len(devices)):
-            if blocked >> index & 1:
+    def _allocate_device(self, ask: Ask, at: SearchPosition) -> int:
+        """Try devices for a request until the rest can be allocated, too."""
+        variant = self._view.variant
+        alternative = 0 if ask.is_all and variant.mixes_up_alternatives else at.alternative
+        for index in self._candidates(ask, at):
+            if pick := self._state.allocate(ask, index):
+                start = index + 1 if variant.is_sorted and not ask.is_all else 0
+                code = self._allocate_one(at.position, alternative, at.number + 1, start)
+                if code == DONE:
+                    return DONE
+                self._state.undo(pick)
+                if code == EXCEEDED:
+                    return EXCEEDED
+        return FAILED
+
+    def _candidates(self, ask: Ask, at: SearchPosition) -> Iterator[int]:
+        """Yield the devices that may be the next one for a request: free, selected, and with enough capacity.
+
+        Raises:
+            Stop: A selector or pool ends the search with an error.
+        """
+        if ask.is_all:  # their order does not matter: if this one cannot be had, no other helps
+            self._visits += 1
+            yield self._every[ask][at.number]
+            return
+        begin, end = at.start, len(self._view.devices)
+        blocked = self._state.blocked(ask)
+        for index in range(begin, end):
+            if blocked >> index & 1 or not self._is_selectable(ask, ask.chooser, index):
                 continue
-            content = devices[index].content
-            choice = known[content.index] if content.index < len(known) else None
-            if choice is None:
-                choice = ask.chooser.choose(content)
-            if choice is not True:
-                if choice is False:
-                    continue
-                raise Stop(fault(ask, choice, view, index))
-            if matches is not None and matches[index] is not True:
-                raise_unless_bool(matches[index])
-                continue
-            if not state.has_capacity(ask, index):
-                continue
-            pick = state.allocate(ask, index)
-            if pick is not None:
-                frame.next = index + 1
+            if self._state.has_capacity(ask, index):
                 self._count(index + 1 - begin)
-                return pick
-        if view.broken:
-            raise Stop(Complaint(None, view.broken))
-        frame.next = len(devices)
-        self._count(len(devices) - begin)
-        return None
+                begin = index + 1
+                yield index
+        if self._view.broken:
+            raise Stop(Complaint(None, self._view.broken))
+        self._count(end - begin)
+
+    def _is_selectable(self, ask: Ask, chooser: Chooser, index: int) -> bool:
+        """Tell whether selectors select a device, and it is for the node (``isSelectable``).
+
+        Raises:
+            Stop: A selector fails.
+        """
+        view = self._view
+        choice = chooser.choose(view.devices[index].content)
+        if choice is not True:
+            if choice is False:
+                return False
+            raise Stop(_fault(ask, choice, view, index))
+        match = True if view.matches is None else view.matches[index]
+        if isinstance(match, str):
+            raise Stop(Complaint(None, match))
+        return match
 
     def _count(self, visits: int) -> None:
-        self.visits += visits
+        self._visits += visits
         self._work(visits)
 
     def _work(self, visits: int) -> None:
+        """Count devices that are looked at.
+
+        Raises:
+            GivenUpError: They are too many.
+        """
         before = self._own_visits
         self._own_visits += visits
         if self._own_visits > MOST_VISITS:
             raise GivenUpError
         if before // _STRIDE != self._own_visits // _STRIDE:
             check_deadline()
-
-    def _next_alternative(self, frame: _Alternatives, code: int | None) -> int | None:
-        if code != EXCEEDED:
-            frame.were_all_exceeded = False
-        frame.place += 1
-        request = self._demand.order[frame.position]
-        if request is None or frame.place >= len(request.asks):
-            self._stack.pop()
-            return EXCEEDED if frame.were_all_exceeded else FAILED
-        return self._enter(frame.position, frame.place, 0, 0)
 
 
 _ADVICE: Final = (
@@ -786,7 +264,7 @@ _ADVICE: Final = (
 """The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
 
 
-def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
+def _fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
     """Return upstream's error for a selector that fails.
 
     Args:
@@ -800,13 +278,3 @@ def fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complai
     missing = found.detail.missing
     after = f": {found.detail}{_ADVICE if missing else ''}"
     return Complaint(claim, f"{before} on device ", "device", index, after, missing=missing)
-
-
-def raise_unless_bool(match: bool | str) -> None:  # noqa: FBT001 - the value looked at
-    """End the attempt if a device's node selector cannot be parsed.
-
-    Raises:
-        Stop: The selector cannot be parsed.
-    """
-    if isinstance(match, str):
-        raise Stop(Complaint(None, match))

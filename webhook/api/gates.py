@@ -19,6 +19,18 @@ DRA = "DynamicResourceAllocation"
 """DRA's own gate, which counts as on: without it there is nothing to judge."""
 
 
+class GateError(ValueError):
+    """A feature gate cannot be set as stated.
+
+    Args:
+        gate: The gate.
+    """
+
+    def __init__(self, message: str, gate: str) -> None:
+        super().__init__(message)
+        self.gate = gate
+
+
 class Stage(Enum):
     """The stage of a feature, and whether it is on by default."""
 
@@ -89,7 +101,7 @@ def enabled(release: Release, stated: Mapping[str, bool] | None = None) -> froze
         stated: The gates that differ from the release's defaults, by name; ``AllAlpha`` and ``AllBeta`` too.
 
     Raises:
-        ValueError: A gate is unknown, or can no longer be switched off.
+        GateError: A gate is unknown, or can no longer be switched off.
     """
     return _enabled(release, frozenset(stated.items()) if stated else frozenset())
 
@@ -125,7 +137,7 @@ def parse(text: str) -> dict[str, bool]:
     Follows component-base ``featuregate/feature_gate.go`` (Set), for which a later gate overrides an earlier one.
 
     Raises:
-        ValueError: A gate has no value, or one that is neither true nor false.
+        GateError: A gate has no value, or one that is neither true nor false.
     """
     stated = {}
     for pair in text.split(","):
@@ -133,9 +145,9 @@ def parse(text: str) -> dict[str, bool]:
             continue
         gate, given, value = (part.strip() for part in pair.partition("="))
         if not given:
-            raise ValueError(f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false")
+            raise GateError(f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false", gate)
         if value not in _TRUE | _FALSE:
-            raise ValueError(f"invalid value of {gate}: {value!r} is neither true nor false")
+            raise GateError(f"invalid value of {gate}: {value!r} is neither true nor false", gate)
         stated[gate] = value in _TRUE
     return stated
 
@@ -162,11 +174,10 @@ def _enabled(release: Release, stated: frozenset[tuple[str, bool]]) -> frozenset
         if gate not in GATES and gate not in {ALL_ALPHA, ALL_BETA}:
             near = nearest(gate, [*GATES, ALL_ALPHA, ALL_BETA])
             hint = f"did you mean {near}?" if near else f"known are {', '.join(sorted(GATES))}"
-            raise ValueError(f"unrecognized feature gate: {gate}; {hint}")
+            raise GateError(f"unrecognized feature gate: {gate}; {hint}", gate)
         if not on and gate in GATES and stage(gate, release) is Stage.LOCKED:
-            raise ValueError(
-                f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
-            )
+            locked = f"cannot set feature gate {gate} to false, feature is locked to true in Kubernetes 1.{release}"
+            raise GateError(locked, gate)
     whole = {"alpha": wanted.get(ALL_ALPHA), "beta": wanted.get(ALL_BETA)}
     found = {DRA}
     for gate in GATES:

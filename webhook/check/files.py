@@ -17,7 +17,7 @@ from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import OTHERS, Judge, Judgement
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
-from webhook.check.references import References, Unlooked
+from webhook.check.references import References, Unlooked, qualified
 from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
 from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
@@ -36,6 +36,7 @@ from webhook.patterns import Pattern
 from webhook.problem import Problem
 from webhook.records import NamedTuple
 from webhook.references.manifests import Known, repeated_object
+from webhook.release import Release
 from webhook.report import LISTING
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted, merged
@@ -72,7 +73,7 @@ class Manifests:
     def __init__(self, arguments: Namespace) -> None:
         name = arguments.stdin_filename
         if name and arguments.paths and STDIN not in arguments.paths:
-            raise UsageError("--stdin-filename: standard input is not read: leave out the paths, or give -")
+            raise UsageError("standard input is not read: leave out the paths, or give -", "--stdin-filename")
         self.paths: list[str] = arguments.paths or [STDIN if name else "."]
         """The paths that are read."""
         self._arguments = arguments
@@ -87,7 +88,7 @@ class Manifests:
         )
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])
-        self._read: list[Document | Unreadable] | None = None
+        self._waiting: list[Document | Unreadable] | None = None
         self._texts: dict[str, list[str]] = {}
         self.notes: dict[str, None] = {}
         """Remarks on what was rendered."""
@@ -126,18 +127,15 @@ class Manifests:
         Raises:
             UsageError: No renderer is available, or an option does not fit.
         """
-        if self._read is not None:
-            return self._read
+        if self._waiting is not None:
+            return self._waiting
         options = self.options(kubernetes)
         self._selection.restart()
-        try:
-            documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
-        except SourceError as error:
-            raise UsageError(str(error)) from error
+        documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
         if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
-            documents = self._read = list(documents)
+            documents = self._waiting = list(documents)
         return documents
 
     def options(self, kubernetes: str | None) -> RenderOptions:
@@ -166,7 +164,7 @@ class Manifests:
     @property
     def kept(self) -> Sequence[Document | Unreadable]:
         """The documents that were kept for another release."""
-        return self._read or ()
+        return self._waiting or ()
 
     def replace(self, files: Mapping[str, str]) -> None:
         """Replace the texts of files that were read.
@@ -176,13 +174,13 @@ class Manifests:
         """
         seen: set[str] = set()
         documents: list[Document | Unreadable] = []
-        for each in self._read or ():
+        for each in self._waiting or ():
             if each.source not in files:
                 documents.append(each)
             elif each.source not in seen:
                 seen.add(each.source)
                 documents += parse(files[each.source], each.source)
-        self._read = documents
+        self._waiting = documents
 
 
 def piped_twice(inputs: Mapping[str, Sequence[str]]) -> str:
@@ -276,21 +274,21 @@ def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, re
     return sender(policies, arguments)
 
 
-class _Later(NamedTuple):
-    """A document whose final verdict needs all other documents.
+class _Waiting(NamedTuple):
+    """A document that is judged once all others have been read.
 
     Args:
-        served: Its kind; None if it is unknown.
         at: The place of its findings.
-        release: The release that it was judged by; None if it was not judged yet.
-        repeated: The finding that its file has the object twice, if it is reported only once the object is judged.
+        served: Its kind; None if it is unknown.
+        repeated: The findings that its file has the object twice.
+        passes: Whether it is a pod without claims, which device classes may give devices.
     """
 
-    document: Document
-    served: Served | None
     at: int
-    release: str | None = None
+    document: Document
+    served: Served | None = None
     repeated: Sequence[Finding] = ()
+    passes: bool = False
 
 
 def judge_all(
@@ -301,8 +299,9 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
+    note: Callable[[Document], None] = lambda _document: None,
 ) -> Unlooked:
-    """Judge documents as they are read, dependent ones after all others, and their references.
+    """Judge documents once all of them are read, and their references.
 
     Returns the references that were not looked up.
 
@@ -310,6 +309,7 @@ def judge_all(
         old: The earlier state of objects.
         cluster: The objects of the cluster; the manifests are added.
         stated: The Kubernetes release; None if that follows from the documents of a file.
+        note: Receives each document first.
     """
     gates = feature_gates(arguments, stated)
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
@@ -345,14 +345,13 @@ def judge_all(
     )
     for each in cluster.definitions:
         judge.note(each)
-    order = _InOrder(judge, references, stated, report, arguments.namespace)
-    order.is_listed = any(each.format in LISTING for each in arguments.output)
+    validation = _Validation(judge, references, stated, report, arguments.namespace)
+    validation.is_listed = any(each.format in LISTING for each in arguments.output)
     for document in documents:
-        if isinstance(document, Unreadable):
-            order.pass_over(document)
-        else:
-            order.take(document)
-    order.finish()
+        if isinstance(document, Document):
+            note(document)
+        validation.take(document)
+    validation.finish()
     report.remarks += old.remarks()
     return references.report(report)
 
@@ -361,8 +360,8 @@ _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
 """The version and kind of a kustomization that states none (api/types ``FixKustomizationPostUnmarshalling``)."""
 
 
-class _InOrder:
-    """Judges documents, and reports their findings in the order of the documents.
+class _Validation:
+    """Reads all documents, then judges them in their order: what some of them are judged by may follow them.
 
     Args:
         references: Looks up the references of objects.
@@ -375,9 +374,8 @@ class _InOrder:
         self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
-        self._found, self._releases, self._later = _Found(), _Releases(), list[_Later]()
-        self._passed = list[_Later]()
-        """Pods without claims that request resources with a domain, which device classes may provide."""
+        self._found = _Found()
+        self._waiting = list[_Waiting]()
         self._namespace = namespace
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
@@ -386,67 +384,108 @@ class _InOrder:
         self.is_listed = False
         """Whether a report lists every judged object."""
 
-    def pass_over(self, unreadable: Unreadable) -> None:
-        """Report an unreadable document."""
-        self._references.note_cut()
-        if unreadable.line:
-            self._report.files[unreadable.source] = None
-        if not self._found.is_full(unreadable.source):
-            report = unfilled if unreadable.is_template else unread
-            self._found.add(unreadable.source, [report(unreadable)])
-
-    def take(self, document: Document) -> None:
-        """Judge a document now, or postpone it."""
-        try:
+    def take(self, document: Document | Unreadable) -> None:
+        """Read a document; one that needs no other is judged at once."""
+        at = self._found.reserve()
+        if isinstance(document, Document):
             self._report.files[document.source] = None
             self._report.documents += 1
-            self._judge.note(document.data)
-            if self._found.is_full(document.source):
-                self._references.note(document, "", Judgement(None, accepted=False))
-            else:
-                self._now_or_later(document)
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            self._references.note_cut()
-            self._add([failed(error, document)], document)
+            self._carefully(self._take, _Waiting(at, document))
+            return
+        self._references.note_cut()
+        if document.line:
+            self._report.files[document.source] = None
+        self._found.put(at, document.source, [(unfilled if document.is_template else unread)(document)])
 
-    def _now_or_later(self, document: Document) -> None:
-        data, judge = document.data, self._judge
+    def _take(self, waiting: _Waiting) -> None:
+        judge, document, data = self._judge, waiting.document, waiting.document.data
+        judge.note(data)
         served = judge.kind_of(data)
         if served and not self._stated and served.until < DEFAULT:
             self._removed[f"{data['kind']} of {data['apiVersion']}", served.until] += 1
-        judgement = judge.alone(document, served, self._stated)
-        if judgement is not None and judgement.passed:
-            self._pass(document, served)
-            return
-        if repeated := self._repeated(document, served):
-            self._found.add(document.source, repeated)
-        if judgement is None:
-            self._defer(document, served)
-            return
-        release = self._stated or f"1.{served.default if served else DEFAULT}"
+        passes = judge.passes(document)
+        self._report.without_claims += passes
+        if any(qualified(data)) if passes else served or judge.asks_policies:
+            repeated = self._repeated(document, served)
+            self._waiting.append(waiting._replace(served=served, repeated=repeated, passes=passes))
+        elif not passes:
+            self._judged(waiting)
+
+    def finish(self) -> None:
+        """Judge the documents that were read, and report all findings."""
+        self._judge.know_noted()
+        for waiting in sorted(self._waiting, key=self._turn):
+            self._carefully(self._in_turn, waiting)
+        self._report.findings += self._found.all()
+        if self._kustomizations:
+            what = counted(self._kustomizations, "kustomization")
+            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
+        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+            are = "1 policy is" if policies == 1 else f"{policies} policies are"
+            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
+        self._report.asides += starmap(_as_removed, self._removed.items())
+
+    def _carefully(self, work: Callable[[_Waiting], None], waiting: _Waiting) -> None:
+        """Work on a document; report an unexpected error, so that the report does not lose the others."""
+        try:
+            work(waiting)
+        except OTHERS:
+            raise
+        except Exception as error:  # noqa: BLE001 - as said
+            self._references.note_cut()
+            self._note(waiting.document)
+            self._found.put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
+
+    def _turn(self, waiting: _Waiting) -> tuple[bool, bool]:
+        """Order objects: those whose release follows from others come later, pods without claims last."""
+        return waiting.passes, not self._stated and waiting.served is not None and _is_always(waiting.served)
+
+    def _in_turn(self, waiting: _Waiting) -> None:
+        """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
+        document, references = waiting.document, self._references
+        if self._found.is_full(document.source):
+            references.note(document, "", Judgement(None, accepted=False))
+        elif waiting.passes and not references.gives_devices_to(document, self._release(waiting)):
+            references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
+        else:
+            self._report.without_claims -= waiting.passes
+            self._judged(waiting)
+
+    def _judged(self, waiting: _Waiting) -> None:
+        document, served = waiting.document, waiting.served
+        release = self._release(waiting)
+        judgement = self._judge.of(document, served, release if served else self._stated)
         if judgement.accepted is None:
             self._references.note_cut()
-        if served:
-            self._releases.note(document.source, served)
-            if judgement.waits:
-                self._later.append(_Later(document, served, self._found.end, release))
-            self._add(judgement.findings, document, waits=judgement.waits)
-        elif judgement.waits:
-            self._defer(document, None)
         else:
-            self._add(judgement.findings, document)
-        if judgement.accepted is not None:
             self._references.note(document, release, judgement)
+        if (findings := judgement.findings) is None:
+            findings = self._skip(document)
+        else:
+            self._note(document)
+        self._found.put(waiting.at, document.source, [*waiting.repeated, *findings])
 
-    def _pass(self, document: Document, served: Served | None) -> None:
-        """Count a pod without claims; keep it if device classes that follow may provide its resources."""
-        self._report.without_claims += 1
-        if self._references.note_resources(document, self._stated or f"1.{DEFAULT}"):
-            repeated = self._repeated(document, served)
-            self._passed.append(_Later(document, served, self._found.end, repeated=repeated))
-            self._found.add(document.source, ())
+    def _release(self, waiting: _Waiting) -> str:
+        """Return the release that an object is judged by, once all others are known."""
+        if self._stated or waiting.served is None:
+            return self._stated or f"1.{DEFAULT}"
+        release = waiting.served.default
+        if _is_always(waiting.served):
+            file = waiting.document.source
+            windows = filter(None, map(self._releases.get, (file, _directory_of(file))))
+            release = next((newest for oldest, newest in windows if oldest <= newest), release)
+        return f"1.{release}"
+
+    @cached_property
+    def _releases(self) -> Mapping[str, tuple[Release, Release]]:
+        """The oldest and the newest release that serve all objects of a file, and of a directory."""
+        found: dict[str, tuple[Release, Release]] = {}
+        for each in self._waiting:
+            if (served := each.served) and not each.passes and not _is_always(served):
+                for place in (each.document.source, _directory_of(each.document.source)):
+                    oldest, newest = found.get(place, (OLDEST, NEWEST))
+                    found[place] = max(oldest, served.since), min(newest, served.default)
+        return found
 
     def _repeated(self, document: Document, served: Served | None) -> Sequence[Finding]:
         if served is None or document.source.endswith(MARKDOWN):
@@ -455,18 +494,6 @@ class _InOrder:
             self._file, self._of_file = document.source, {}
         repeated = repeated_object(document, self._of_file, self._namespace if served.type.namespaced else None)
         return [found(each, document) for each in repeated]
-
-    def _defer(self, document: Document, served: Served | None) -> None:
-        self._later.append(_Later(document, served, self._found.end))
-        self._found.add(document.source, ())
-
-    def _add(self, findings: Sequence[Finding] | None, document: Document, *, waits: bool = False) -> None:
-        if findings is None:
-            findings = self._skip(document)
-        else:
-            self._note(document)
-        if findings or waits:
-            self._found.add(document.source, findings)
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
@@ -486,52 +513,14 @@ class _InOrder:
         self._report.skipped[kind] += 1
         return ()
 
-    def finish(self) -> None:
-        """Judge postponed documents, and report all findings."""
-        self._judge.know_noted()
-        gives = self._references.gives_devices_to
-        using = [each for each in self._passed if gives(each.document, self._release(each.document, each.served))]
-        self._report.without_claims -= len(using)
-        self._later += using
-        for later in self._later:
-            document, served, at, release, repeated = later
-            if self._found.is_full(document.source) or not (result := self._judge_later(later)):
-                continue
-            beside, judgement = result
-            if judgement.accepted is None:
-                self._references.note_cut()
-            else:
-                self._references.note(document, beside, judgement)
-            findings = judgement.findings or ()
-            if served is None and judgement.findings is None:
-                findings = self._skip(document)
-            elif release is None:
-                self._note(document)
-            self._found.replace(at, document.source, [*repeated, *findings])
-        self._report.findings += self._found.all()
-        if self._kustomizations:
-            what = counted(self._kustomizations, "kustomization")
-            self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
-        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
-            are = "1 policy is" if policies == 1 else f"{policies} policies are"
-            self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
-        self._report.asides += starmap(_as_removed, self._removed.items())
 
-    def _release(self, document: Document, served: Served | None) -> str:
-        """Return the release of an object, once all others are known."""
-        if self._stated or served is None:
-            return self._stated or f"1.{DEFAULT}"
-        return f"1.{self._releases.beside(document.source, served)}"
+def _directory_of(file: str) -> str:
+    return f"{os.path.dirname(file)}/"
 
-    def _judge_later(self, later: _Later) -> tuple[str, Judgement] | None:
-        """Judge a postponed document, and return its release, too; None for an unchanged judgement."""
-        judge, (document, served, _, release, _) = self._judge, later
-        beside = release or self._release(document, served)
-        if served is None:
-            return beside, judge.later(document, None, self._stated)
-        if release is None or judge.knows_more:
-            return beside, judge.later(document, served, beside)
-        return None
+
+def _is_always(served: Served) -> bool:
+    """Tell whether all releases serve a kind."""
+    return served.since <= OLDEST and served.until >= NEWEST
 
 
 def _is_policy(api_version: str, kind: str) -> bool:
@@ -551,75 +540,31 @@ class _Found:
         self._of_file, self._count = Counter[str](), 0
         self._full: set[str] = set()
 
-    @property
-    def end(self) -> int:
-        """The place of the findings that are added next."""
-        return len(self._places)
+    def reserve(self) -> int:
+        """Return a place for findings, behind all others."""
+        self._places.append(())
+        return len(self._places) - 1
 
     def is_full(self, file: str) -> bool:
         """Tell whether a file has reached a limit."""
         return file in self._full
 
-    def add(self, file: str, findings: Sequence[Finding]) -> None:
-        """Add findings in a file, behind all others."""
-        self._places.append(self._bounded(file, findings))
-
-    def replace(self, at: int, file: str, findings: Sequence[Finding]) -> None:
-        """Replace the findings at a place."""
-        before = len(self._places[at])
-        self._of_file[file] -= before
-        self._count -= before
-        self._places[at] = self._bounded(file, findings)
-
-    def all(self) -> Iterator[Finding]:
-        """Return all findings."""
-        return chain.from_iterable(self._places)
-
-    def _bounded(self, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def put(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Put findings in a file at a place."""
+        if self.is_full(file):
+            return
         room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
         kept = min(room, len(findings))
         self._of_file[file] += kept
         self._count += kept
-        if kept == len(findings):
-            return findings
-        self._full.add(file)
-        return [*findings[:room], too_many(file)]
+        if kept < len(findings):
+            self._full.add(file)
+            findings = [*findings[:room], too_many(file)]
+        self._places[at] = findings
 
-
-class _Releases:
-    """The releases that serve all objects of a file, and of a directory."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[int, int]] = {}
-
-    def note(self, file: str, served: Served) -> None:
-        """Add an object."""
-        known, window = self._files.get(file), (served.since, served.default)
-        if known != window:
-            self._files[file] = _common(known, window)
-
-    def beside(self, file: str, served: Served) -> int:
-        """Return the newest release that serves all objects of the file, or else of the directory."""
-        for since, until in (self._files.get(file, _NONE), self._directories.get(os.path.dirname(file), _NONE)):
-            if since <= until:
-                return until
-        return served.default
-
-    @cached_property
-    def _directories(self) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
-        for file, window in self._files.items():
-            directory = os.path.dirname(file)
-            found[directory] = _common(found.get(directory), window)
-        return found
-
-
-_NONE = (NEWEST, OLDEST)
-"""No release at all."""
-
-
-def _common(window: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
-    return other if window is None else (max(window[0], other[0]), min(window[1], other[1]))
+    def all(self) -> Iterator[Finding]:
+        """Return all findings."""
+        return chain.from_iterable(self._places)
 
 
 def judged(
@@ -666,11 +611,13 @@ def judged(
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
         again = len(versions) > 1 or arguments.fix or arguments.diff
-        documents: Iterable[Document | Unreadable] = suppressed.noting(manifests.documents(stated, again=again))
+        documents: Iterable[Document | Unreadable] = manifests.documents(stated, again=again)
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        unlooked.join(judge_all(documents, old, known, arguments, stated=stated, report=reports[-1]))
+        unlooked.join(
+            judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
+        )
     report = merged(reports, versions)
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
@@ -734,7 +681,7 @@ def _old_state(
             options = manifests.options(stated)
             return Deployed(arguments.old, report, options.for_earlier(options.values), tell)
         except SourceError as error:
-            raise UsageError(f"--old: {error}") from error
+            raise UsageError(str(error), "--old") from error
     from webhook.suppression.revision import Revision, RevisionError  # needed only to compare
 
     paths = manifests.paths
@@ -742,7 +689,7 @@ def _old_state(
         revision = Revision(arguments.against, next((each for each in paths if each != STDIN), "."))
         return AtRevision(revision, paths, arguments.stdin_filename or "")
     except RevisionError as error:
-        raise UsageError(f"--against: {error}") from error
+        raise UsageError(str(error), "--against") from error
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.judgement import stored
 from webhook.api.templates import is_pod_without_claims
-from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
+from webhook.api.versions import DEFAULT, GROUP, Served, find, release_of
 from webhook.check.oldstate import OldState
-from webhook.check.target import ADMIN_HINT, ADMIN_RULES, POLICY_HINT, Namespaces
+from webhook.check.target import ADMIN_HINT, ADMIN_RULES, Namespaces
 from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
-from webhook.findings import TEMPLATE, Finding, failed, found
+from webhook.findings import TEMPLATE, Finding, found
 from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
-from webhook.schema import OLDEST, STATUS
+from webhook.schema import STATUS
 from webhook.schema.decoding import WRONG_TYPE
 from webhook.usage import UsageError
 
@@ -36,21 +36,16 @@ class Judgement(NamedTuple):
 
     Args:
         findings: The findings, in the order of the text; None if its kind is unknown.
-        waits: Whether they depend on a Namespace that may follow.
         accepted: Whether the API server would accept it; None if its references do not matter.
-        passed: Whether no rule or policy applies to it.
         filled: The object with other values in the place of placeholders; None if it depends on none.
     """
 
     findings: Sequence[Finding] | None = ()
-    waits: bool = False
     accepted: bool | None = None
-    passed: bool = False
     filled: Any = None
 
 
 _FINE: Final = Judgement(accepted=True)
-_PASSED: Final = Judgement(passed=True)
 OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
 
@@ -85,8 +80,7 @@ class Judge:
         self._subresource, self._sender, self._gates = subresource, sender, gates
         self._runtime_config, self._pod_locations = runtime_config, pod_locations
         self._all_pods, self._tries_fixes = all_pods, tries_fixes
-        self.knows_more = False
-        """Whether some of the manifests tell something of others."""
+        self.asks_policies = sender is not None
 
     def kind_of(self, obj: Any) -> Served | None:
         """Return the kind of an object; for another project's object, the kind of its pods with claims, if any."""
@@ -104,9 +98,9 @@ class Judge:
         )
         return find("v1", "PodTemplate") if is_about_claims else None
 
-    def _passes(self, document: Document) -> bool:
+    def passes(self, document: Document) -> bool:
         """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
-        if self._sender is not None or self._all_pods or not is_pod_without_claims(document.data):
+        if self.asks_policies or self._all_pods or not is_pod_without_claims(document.data):
             return False
         before = self.old.of(document)[0]
         return before is None or is_pod_without_claims(before)
@@ -118,42 +112,18 @@ class Judge:
             self._sender.note(obj)
 
     def know_noted(self) -> None:
-        """Use the Namespaces, the CustomResourceDefinitions and what plugins read, as all manifests have been read."""
-        self.namespaces.all_noted = True
-        self.knows_more = self._sender.know(self.namespaces.found) if self._sender else bool(self.namespaces.found)
+        """Let policies and plugins read what was noted, as all manifests have been read."""
+        if self._sender:
+            self._sender.know(self.namespaces.found)
 
-    def alone(self, document: Document, served: Served | None, stated: str | None) -> Judgement | None:
-        """Judge a document if this does not need others.
-
-        Args:
-            served: Its kind; None if it is unknown.
-            stated: The Kubernetes release; None if that follows from the documents of a file.
-
-        Returns:
-            The judgement; None if the release or the schema depends on other documents.
-        """
-        if self._passes(document):
-            return _PASSED
-        if self._sender and self._sender.awaits_definition(document.data):
-            return None
-        if served is None:
-            return self._unknown(document, stated)
-        if stated is None and served.since <= OLDEST and served.until >= NEWEST:  # all releases serve it
-            return None
-        return self._judged(document, stated or f"1.{served.default}")
-
-    def later(self, document: Document, served: Served | None, release: str | None) -> Judgement:
-        """Judge a document once all others have been read.
+    def of(self, document: Document, served: Served | None, release: str | None) -> Judgement:
+        """Judge a document, once all others have been noted.
 
         Args:
             served: Its kind; None if it is unknown.
+            release: The Kubernetes release; None for an object of an unknown kind if none is stated.
         """
-        try:
-            return self._judged(document, release) if served and release else self._unknown(document, release)
-        except OTHERS:
-            raise
-        except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
-            return Judgement([failed(error, document)])
+        return self._judged(document, release) if served and release else self._unknown(document, release)
 
     def _judged(self, document: Document, release: str) -> Judgement:
         """Judge an object of a known kind."""
@@ -171,12 +141,13 @@ class Judge:
                 problems = [each for each in problems if each.reason != "FieldValueRequired"]
         if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
             return judgement
-        accepted = not any(problem.level == ERROR for problem in problems)
+        # What a Namespace among the objects lacks may be added: the references of a claim are looked up all the same.
+        uncertain = () if self.namespaces.states(document.data) else ADMIN_RULES
+        accepted = not any(each.level == ERROR and each.rule not in uncertain for each in problems)
         findings = self._found(problems, outcome.object, document, release)
         findings += self._of_policies(outcome, document)
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
-        return Judgement(findings, waits=waits, accepted=accepted)
+        return Judgement(findings, accepted=accepted)
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
@@ -215,15 +186,14 @@ class Judge:
         """Judge an object of an unknown kind, which is skipped unless a policy matches it."""
         outcome, problems = self._review(document, stated)
         findings = self._of_policies(outcome, document)
-        waits = any(map(_asks_for_namespace, findings)) or (outcome.change is not None and outcome.change.is_completed)
         accepted = None if any(each.level == ERROR for each in outcome.problems) else True
         if not outcome.problems and not outcome.decisions:
-            return Judgement(None, waits=waits, accepted=accepted)
+            return Judgement(None, accepted=accepted)
         blanks = blanks_of(document) if outcome.decisions else None
         if blanks and not self._may_be_accepted(document, blanks, stated):
             findings = [found(_not_asked(blanks), document, stated or f"1.{DEFAULT}")]
         found_here = (found(problem, document, stated or f"1.{DEFAULT}") for problem in problems)
-        return Judgement([*found_here, *findings], waits=waits, accepted=accepted)
+        return Judgement([*found_here, *findings], accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
         before, problems = self.old.of(document)
@@ -349,11 +319,6 @@ def _converted(obj: Any, release: str) -> str:
     return "draguard convert --write converts it (give it the same --kubernetes-version)" if is_convertible else ""
 
 
-def _asks_for_namespace(finding: Finding) -> bool:
-    """Tell whether a finding depends on a Namespace that may follow."""
-    return finding.problem.hint == ADMIN_HINT or finding.problem.hint == POLICY_HINT  # noqa: PLR1714 - as said
-
-
 _ELSEWHERE = frozenset({"respell", "separate"})
 """Changes that are not only about the finding's own text."""
 
@@ -418,7 +383,6 @@ class Refused:
         self._namespaces = Namespaces(default=namespace)
         for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
             self._namespaces.note(each)
-        self._namespaces.all_noted = True
 
     def of(self, document: Document) -> list[Finding]:
         """Return the refusals of a manifest, in the order of the text."""

@@ -102,7 +102,7 @@ def load_policies(
     policies = load(given, release(stated), strongest, namespace=getattr(arguments, "namespace", DEFAULT_NAMESPACE))
     findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
-        raise UsageError(f"--policies: no policies found in {', '.join(arguments.policies)}")
+        raise UsageError(f"no policies found in {', '.join(arguments.policies)}", "--policies")
     return Policies(given, policies, _authorizer(arguments.authorizer), findings)
 
 
@@ -126,7 +126,7 @@ def sound_policies(
         tell(line)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
     if errors:
-        raise UsageError(f"--policies: {counted(errors, 'error')}: `draguard policy check` has the details")
+        raise UsageError(f"{counted(errors, 'error')}: `draguard policy check` has the details", "--policies")
     return policies
 
 
@@ -144,7 +144,7 @@ def _authorizer(path: str | None) -> Authorizer:
                 message = f"{path} must hold one document with rules; it holds {len(documents)}"
     except AuthorizerError as error:
         message = f"{path}: {error}"
-    raise UsageError(f"--authorizer: {message}")
+    raise UsageError(message, "--authorizer")
 
 
 def user(arguments: Namespace) -> Mapping[str, Any]:
@@ -158,9 +158,9 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
     name, groups, extra = arguments.as_user, list(arguments.as_group), _extra(arguments.as_user_extra)
     if name is None:
         if groups:
-            raise UsageError("--as-group: groups go with a user: add --as")
+            raise UsageError("groups go with a user: add --as", "--as-group")
         if extra:
-            raise UsageError("--as-user-extra: extra values go with a user: add --as")
+            raise UsageError("extra values go with a user: add --as", "--as-user-extra")
         return DEFAULT_USER
     if name.startswith(_SERVICE_ACCOUNT) and not groups:
         namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
@@ -176,7 +176,7 @@ def _extra(stated: Sequence[str]) -> dict[str, list[str]]:
     for each in stated:
         key, equals, value = each.partition("=")
         if not (key and equals):
-            raise UsageError(f"--as-user-extra: {each!r} is not KEY=VALUE")
+            raise UsageError(f"{each!r} is not KEY=VALUE", "--as-user-extra")
         found.setdefault(key.lower(), []).append(value)
     return found
 

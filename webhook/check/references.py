@@ -275,14 +275,14 @@ class References:
         self._locations, self._profiles, self._tries_fixes = pod_locations, profiles, tries_fixes
         self._inventory, self._namespace = inventory, namespace
         self._gates = gates
-        self._documents: dict[int, _Noted] = {}
+        self._documents = list[_Noted]()
         self._contexts: dict[tuple[str, int], Context] = {}
         self._around: dict[tuple[str, str], Context] = {}
         self._extended: dict[str, ExtendedResources] = {}
         """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
-        self._partly: dict[int, Document] = {}
+        self._partly = list[Document]()
         """The manifests with errors, in which not every warning is looked for."""
         self._hides_errors = False
         """Whether one of them has errors that are not found either."""
@@ -304,7 +304,7 @@ class References:
             judgement: Its findings; if the API server would not accept it, others cannot refer to its content.
         """
         obj = document.data if judgement.filled is None else judgement.filled
-        if not isinstance(obj, dict) or id(document) in self._documents:
+        if not isinstance(obj, dict):
             return
         findings, is_filled = judgement.findings, judgement.filled is not None
         if is_filled and has_placeholder(document.data, _NAME):
@@ -315,14 +315,14 @@ class References:
             obj = in_namespace(obj, self._namespace)
         if not judgement.accepted:
             self._note_name(obj, document.source)
-            self._partly[id(document)] = document
+            self._partly.append(document)
             errors = None if findings is None else _spoiled(findings)
             if errors is None:
                 self._hides_errors = True
             else:
-                self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
+                self._documents.append(_Noted(document, obj, release, errors=errors, is_filled=is_filled))
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
-            self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
+            self._documents.append(_Noted(document, obj, release, is_filled=is_filled))
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
@@ -330,26 +330,19 @@ class References:
         """Record that a document cannot be looked up, such as an unreadable one."""
         self._is_cut = True
 
-    def note_resources(self, document: Document, release: str) -> bool:
-        """Add a pod or workload without claims if it requests resources that device classes may provide; tell if so."""
-        if is_extended := any(_qualified(document.data)):
-            self._documents.setdefault(
-                id(document), _Noted(document, document.data, release, needs=("DeviceClass", "ResourceQuota"))
-            )
-        return is_extended
+    def note_without_claims(self, document: Document, release: str) -> None:
+        """Add a pod or workload without claims, whose resources device classes may provide and quotas limit."""
+        self._documents.append(_Noted(document, document.data, release, needs=("DeviceClass", "ResourceQuota")))
 
     def gives_devices_to(self, document: Document, release: str) -> bool:
-        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
+        """Tell whether a known device class provides a resource of a pod or workload without claims."""
         if release not in self._extended:
             from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
 
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        is_given = any(map(self._extended[release].provides, _qualified(document.data)))
-        if is_given:
-            del self._documents[id(document)]
-        return is_given
+        return any(map(self._extended[release].provides, qualified(document.data)))
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
@@ -390,17 +383,17 @@ class References:
         findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
-        skipped.partly = {(each.source, each.position().line) for each in self._partly.values()}
+        skipped.partly = {(each.source, each.position().line) for each in self._partly}
         skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
         if self._neighbours is None and not self._inventory.knows(_SLICE):
-            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
+            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents)
         return skipped
 
     def _findings(self) -> tuple[list[Finding], Unlooked]:
         """Look up the references of the manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
-        for given in self._documents.values():
+        for given in self._documents:
             try:
                 if known := self._known(given):
                     for (kind, path), count in known.skipped.items():
@@ -540,7 +533,7 @@ class References:
         """The pods that use each claim, with their files, and the number of manifests with such a claim."""
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
-        for each in self._documents.values():
+        for each in self._documents:
             for view, kind, _ in _views(each.obj, self._locations, ""):
                 if kind == "Pod":
                     pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))
@@ -565,7 +558,7 @@ def _key_of(obj: JSONObject) -> tuple[str, str]:
     return namespace_of(obj), name_of(obj)
 
 
-def _qualified(obj: Any) -> Iterator[str]:
+def qualified(obj: Any) -> Iterator[str]:
     """Yield the resources with a domain in their names that containers request; most have none, which saves imports."""
     steps = pod_template(obj) if isinstance(obj, dict) else None
     pod = None if steps is None else value_at(obj, steps)

@@ -67,7 +67,7 @@ def _check_policies(named: Collection[str], known: Collection[str]) -> None:
     """
     for name in named:
         if name not in known:
-            raise UsageError(f"--enforce: policy {name} not found in --policies{_suggestion(name, known)}")
+            raise UsageError(f"policy {name} not found in --policies{_suggestion(name, known)}", "--enforce")
 
 
 def _check_patterns(arguments: Namespace) -> None:
@@ -84,7 +84,7 @@ def _check_rules(named: Collection[str]) -> None:
     for name in named:
         if not is_rule(name):
             hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            raise UsageError(f"--enforce: unknown rule {name}{hint}")
+            raise UsageError(f"unknown rule {name}{hint}", "--enforce")
 
 
 def _suggestion(name: str, known: Collection[str]) -> str:

@@ -30,7 +30,7 @@ from webhook.inventory.objects import CLAIMS, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
-from webhook.references.pending import References
+from webhook.references.pending import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
@@ -255,7 +255,7 @@ def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
     try:
         return Settings.of(stated, feature_gates(arguments, stated))
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
+        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 class Words(NamedTuple):
@@ -426,7 +426,7 @@ def answer_all(
 ) -> dict[int, JSONObject]:
     """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
     cluster = scheduler.cluster
-    tell, references = Answers(scheduler), References(cluster)
+    tell = Annotated(scheduler)
     found: dict[int, JSONObject] = {}
     reported = frozenset(pods.reported)
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
@@ -445,7 +445,6 @@ def answer_all(
                     if index not in reported:
                         continue
                     answer = tell.of(placement)
-                    references.annotate(answer, placement)
                     if page is not None:
                         page.add(answer, placement, tell)
                 except GRAVE:
@@ -510,9 +509,8 @@ def _explained(
     """Return the result of the first copy that does not fit, with the reasons for which there is time."""
     answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
     with suppress(DeadlineExceededError):
-        tell = Answers(scheduler)
+        tell = Annotated(scheduler)
         answer = tell.of(placement)
-        References(scheduler.cluster).annotate(answer, placement)
         if page is not None:
             page.add(answer, placement._replace(pod=pod), tell)  # a change is one of the pod that is copied
     return answer

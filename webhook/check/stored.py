@@ -41,7 +41,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     try:
         return cluster, Settings.of(release, feature_gates(arguments, release))
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
+        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def work_of_selectors() -> Budget:

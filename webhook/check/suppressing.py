@@ -45,7 +45,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         try:
             known.append(baseline.read(arguments.baseline))
         except baseline.BaselineError as error:
-            raise UsageError(f"--baseline: {error}") from error
+            raise UsageError(str(error), "--baseline") from error
     configuration: Configuration | None = arguments.settings.configuration
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     return Suppressions(
@@ -74,7 +74,7 @@ def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
         try:
             found.append(Globs(arguments.exclude, ".").has)
         except PatternError as error:
-            raise UsageError(f"--exclude: {error}") from error
+            raise UsageError(str(error), "--exclude") from error
     configuration: Configuration | None = arguments.settings.configuration
     if configuration and "exclude" in configuration.values:
         found.append(configuration.excluded.has)
@@ -111,7 +111,7 @@ def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
         return ()
     names = [name for text in texts for name in names_in(text)]
     if not names:
-        raise UsageError(f"{option}: an empty text is most likely a variable that is not set: leave the option out")
+        raise UsageError("an empty text is most likely a variable that is not set: leave the option out", option)
     _check(names, option)
     return names
 
@@ -122,7 +122,7 @@ def _stated(texts: Sequence[str]) -> dict[str, str]:
     try:
         stated = levels(texts)
     except ValueError as error:
-        raise UsageError(f"--level: {error}") from error
+        raise UsageError(str(error), "--level") from error
     _check(filter(None, stated), "--level")
     return stated
 
@@ -131,7 +131,7 @@ def _check(names: Iterable[str], option: str) -> None:
     try:
         check(names)
     except UnknownRuleError as error:
-        raise UsageError(f"{option}: {error}") from error
+        raise UsageError(str(error), option) from error
 
 
 def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
@@ -149,7 +149,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
             if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
                 hint = did_you_mean(name.removeprefix(POLICY), known)
                 hint = f": {hint}" if hint else ""
-                raise UsageError(f"{option}: policy {name.removeprefix(POLICY)} not found in --policies{hint}")
+                raise UsageError(f"policy {name.removeprefix(POLICY)} not found in --policies{hint}", option)
 
 
 def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:

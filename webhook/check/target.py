@@ -72,7 +72,7 @@ def kubernetes(arguments: Namespace) -> str | None:
     """
     stated: str | None = arguments.kubernetes_version
     if stated and "," in stated:
-        raise UsageError(f"--kubernetes-version: {stated!r} are several releases: give one")
+        raise UsageError(f"{stated!r} are several releases: give one", "--kubernetes-version")
     return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
 
 
@@ -84,7 +84,7 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
     """
     named = [each for text in arguments.kubernetes_version for each in text.split(",")]
     if listed := next(filter(None, map(_listed, named)), ""):
-        raise UsageError(f"--kubernetes-version: {listed}")
+        raise UsageError(listed, "--kubernetes-version")
     stated = [_of_option(each) for each in named]
     return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
 
@@ -93,7 +93,7 @@ def _of_option(stated: str) -> str:
     try:
         return _known(stated, "--kubernetes-version")
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
+        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def _listed(stated: str) -> str:
@@ -157,25 +157,22 @@ def feature_gates(arguments: Namespace, stated: str | None) -> dict[str, bool] |
     try:
         wanted = {gate: on for text in arguments.feature_gates for gate, on in gates.parse(text).items()}
         gates.enabled(release, wanted)
-    except ValueError as error:
-        raise UsageError(f"{_source_of(str(error), arguments)}: {error}") from error
+    except gates.GateError as error:
+        raise UsageError(str(error), _source_of(error.gate, arguments)) from error
     for gate in wanted if stated else ():
         if not gates.known(gate, release):
             having = [each for each in releases(OLDEST, NEWEST) if gates.known(gate, each)]
-            message = f"{_source_of(gate, arguments)}: Kubernetes 1.{release} has no feature gate {gate}"
-            message += f"; added in 1.{having[0]}"
+            message = f"Kubernetes 1.{release} has no feature gate {gate}; added in 1.{having[0]}"
             message += f" and removed in 1.{having[-1] + 1}" if having[-1] < NEWEST else ""
-            raise UsageError(message)
+            raise UsageError(message, _source_of(gate, arguments))
     return wanted
 
 
-def _source_of(about: str, arguments: Namespace) -> str:
-    """Return the source of the feature gate that a text names: a line of the configuration file, or the option."""
+def _source_of(gate: str, arguments: Namespace) -> str:
+    """Return the source of a feature gate: a line of the configuration file, or the option."""
     configuration = getattr(getattr(arguments, "settings", None), "configuration", None)
-    if configuration is not None:
-        for gate in configuration.values.get("featureGates", ()):
-            if gate in re.findall(r"\w+", about):
-                return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
+    if configuration is not None and gate in configuration.values.get("featureGates", ()):
+        return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
     return "--feature-gates"
 
 
@@ -192,16 +189,16 @@ def runtime_config(arguments: Namespace) -> dict[str, bool] | None:
     try:
         stated = {key: on for text in arguments.runtime_config for key, on in parse(text).items()}
     except ValueError as error:
-        raise UsageError(f"--runtime-config: {error}") from error
+        raise UsageError(str(error), "--runtime-config") from error
     for key in stated:
         group, version = key.split("/")[:2]
         if group == "api":
             continue
         if not (versions := versions_of(group)):
-            raise UsageError(f"--runtime-config: unknown API group {group}")
+            raise UsageError(f"unknown API group {group}", "--runtime-config")
         if version not in versions:
             known = ", ".join(versions)
-            raise UsageError(f"--runtime-config: group version {group}/{version} is unknown; {group} has {known}")
+            raise UsageError(f"group version {group}/{version} is unknown; {group} has {known}", "--runtime-config")
     return stated
 
 
@@ -247,8 +244,6 @@ class Namespaces:
         self._stated: dict[str, dict[str, str]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._default = default
-        self.all_noted = False
-        """Whether all objects were added; until then only stated labels are known."""
         for text in stated:
             name, labels = _read(text)
             self._stated.setdefault(name, {}).update(labels)
@@ -260,6 +255,13 @@ class Namespaces:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
             for name, labels in self._stated.items()
         ]
+
+    def states(self, obj: Any) -> bool:
+        """Tell whether the labels of an object's namespace are stated."""
+        return bool(self._stated) and self._name(obj) in self._stated
+
+    def _name(self, obj: Any) -> str:
+        return identity(obj).namespace or self._default
 
     def note(self, obj: Any) -> None:
         """Add an object if it is a Namespace; the last one of a name counts."""
@@ -278,10 +280,10 @@ class Namespaces:
         """Return the labels of an object's namespace; None if they are unknown."""
         if not self._stated and not self._found:
             return None
-        name = identity(obj).namespace or self._default
+        name = self._name(obj)
         if name in self._stated:
             return self._stated[name]
-        found = self._found.get(name) if self.all_noted else None
+        found = self._found.get(name)
         labels = found["metadata"].get("labels") if found else {}
         return None if found is None else labels if isinstance(labels, dict) else {}
 
@@ -301,15 +303,15 @@ class Namespaces:
 def _read(text: str) -> tuple[str, dict[str, str]]:
     name, given, labels = text.partition("=")
     if not given:
-        raise UsageError(f"--namespace-labels: {text} has no labels: write it as {_EXAMPLE}, or {name}= for none")
+        raise UsageError(f"{text} has no labels: write it as {_EXAMPLE}, or {name}= for none", "--namespace-labels")
     if faults := formats.dns_label(name, NEWEST):
-        raise UsageError(f"--namespace-labels: {name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}")
+        raise UsageError(f"{name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}", "--namespace-labels")
     found = {}
     for pair in filter(None, labels.split(",")):
         key, given, value = pair.partition("=")
         if not given:
-            raise UsageError(f"--namespace-labels: {name}: the label {pair} has no value: write it as {_EXAMPLE}")
+            raise UsageError(f"{name}: the label {pair} has no value: write it as {_EXAMPLE}", "--namespace-labels")
         if faults := (*formats.label_key(key, NEWEST), *formats.label_value(value, NEWEST)):
-            raise UsageError(f"--namespace-labels: {name}: {pair} is not a label: {faults[0]}")
+            raise UsageError(f"{name}: {pair} is not a label: {faults[0]}", "--namespace-labels")
         found[key] = value
     return name, found

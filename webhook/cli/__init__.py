@@ -134,7 +134,7 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
     except UsageError as error:
         from webhook.cli.parser import setter  # needed for mistakes only
 
-        _complain(arguments, f"{error}{setter(arguments, str(error))}")
+        _complain(arguments, f"{error}{setter(arguments, error.option)}")
         return USAGE
     except ModuleNotFoundError as error:
         if not (advice := missing(error)):

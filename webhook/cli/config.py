@@ -56,7 +56,7 @@ def _form(arguments: Namespace) -> str:
         return "text"
     *others, output = arguments.output
     if others or output.file or output.format not in {"text", "json"}:
-        raise UsageError("--output: settings are printed as text, which is YAML, or as json, and not to a file")
+        raise UsageError("settings are printed as text, which is YAML, or as json, and not to a file", "--output")
     return str(output.format)
 
 

@@ -19,7 +19,7 @@ from webhook.problem import ERROR
 from webhook.report import Style, make
 from webhook.report.model import Report
 from webhook.report.text import COLORS, MARK, as_json, as_text, columns_of, not_read, printable, uncommanded
-from webhook.sources import SourceError, read
+from webhook.sources import read
 from webhook.usage import UsageError
 
 
@@ -69,10 +69,7 @@ def read_sources(
         return []
     options = render_options(arguments, kubernetes, namespace)._replace(texts=texts, note=tell)
     selection = Selection(allow_empty=arguments.allow_empty)
-    try:
-        documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
-    except SourceError as error:
-        raise UsageError(str(error)) from error
+    documents = only_manifests(read(paths, selection=selection, options=options), paths, selection)
     note_left_out(selection, quiet=getattr(arguments, "quiet", False))
     return documents
 
@@ -173,7 +170,7 @@ def check_outputs(arguments: Namespace) -> None:
     for output in arguments.output:
         if output.file in seen:
             where = f"the file {output.file}" if output.file else "standard output: give one a file, FORMAT=FILE"
-            raise UsageError(f"--output: two reports go to {where}")
+            raise UsageError(f"two reports go to {where}", "--output")
         seen.add(output.file)
         if output.file:
             from webhook.documents.writing import check_writable  # needed only to write files

@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
     if not arguments.watch:
         return _show(arguments, tell)
     if STDIN in arguments.cluster:
-        raise UsageError("--watch: standard input (-) is read once: give a file")
+        raise UsageError("standard input (-) is read once: give a file", "--watch")
     return _watch(arguments)
 
 

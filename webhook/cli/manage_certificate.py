@@ -98,7 +98,7 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
 
 
 def _fault(error: Exception) -> UsageError:
-    return UsageError(f"--manage-certificate: {error}")
+    return UsageError(str(error), "--manage-certificate")
 
 
 def _own_namespace(arguments: Namespace) -> str:

@@ -103,7 +103,7 @@ def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
             f"{option} is unsupported for charts and kustomizations, such as {rendered}: leave out {option}"
         )
     if arguments.write and STDIN in paths:
-        raise UsageError("--write: standard input (-) cannot be changed in place: leave out --write, or name files")
+        raise UsageError("standard input (-) cannot be changed in place: leave out --write, or name files", "--write")
 
 
 def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Document, str]]:

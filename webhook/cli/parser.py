@@ -242,8 +242,9 @@ class Parser(argparse.ArgumentParser):
         other = _SYNONYMS.get(str(value), "")
         hint = f": did you mean {other}?" if other in choices else ""
         hint = hint or meant(str(value), choices) or f" (choose from {', '.join(choices)})"
-        what = "unknown command" if isinstance(action, argparse._SubParsersAction) else "invalid choice:"  # noqa: SLF001 - argparse keeps this to itself
-        raise argparse.ArgumentError(None if what.endswith("d") else action, f"{what} {value!r}{hint}")
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse keeps this to itself
+            raise argparse.ArgumentError(None, f"unknown command {value!r}{hint}")
+        raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -427,18 +428,17 @@ def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = 
             raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
 
 
-def setter(arguments: argparse.Namespace, message: str) -> str:
-    """Return what has set the option that an error is about, if that is not the command line.
+def setter(arguments: argparse.Namespace, option: str) -> str:
+    """Return what has set an option, if that is not the command line.
 
     Args:
-        message: The error, which begins with the option.
+        option: The option, such as ``--cluster``.
 
     Returns:
         The text in parentheses, behind a space; empty if the command line has set the option.
     """
     sources: Mapping[str, str] = getattr(getattr(arguments, "settings", None), "sources", {})
-    option = message.partition(":")[0].removeprefix("--").replace("-", "_")
-    source = sources.get(option, COMMAND_LINE)
+    source = sources.get(option.removeprefix("--").replace("-", "_"), COMMAND_LINE)
     return "" if source == COMMAND_LINE else f" (set by {source})"
 
 

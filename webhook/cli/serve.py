@@ -200,7 +200,7 @@ def _delay(arguments: Namespace) -> float:
     if delay is None:
         return 0.0 if arguments.dev else server.SHUTDOWN_DELAY
     if not 0 <= delay <= _LONGEST_DELAY:
-        raise UsageError(f"--shutdown-delay: {delay:g} is not between 0 and {_LONGEST_DELAY} seconds")
+        raise UsageError(f"{delay:g} is not between 0 and {_LONGEST_DELAY} seconds", "--shutdown-delay")
     return delay
 
 
@@ -248,7 +248,7 @@ def _share(arguments: Namespace) -> float:
 def _clients(arguments: Namespace) -> server.Clients | None:
     if arguments.client_ca is None:
         if arguments.client_name:
-            raise UsageError("--client-name: give --client-ca, too: only a signed certificate proves a name")
+            raise UsageError("give --client-ca, too: only a signed certificate proves a name", "--client-name")
         return None
     if arguments.monitoring_port is None:
         _log.warning("kubelet has no certificate for --client-ca: give --monitoring-port, and let it send probes there")

@@ -201,7 +201,6 @@ class _Files:
 
     def __init__(self, stdin_name: str, stdin: bytes | None) -> None:
         self._stdin_name, self._stdin = stdin_name, stdin
-        self._bytes: dict[str, bytes] = {}
         self.texts: dict[str, str] = {}
         """The texts of the files that can be written."""
         self.unwritable: dict[str, str] = {}
@@ -233,7 +232,7 @@ class _Files:
             except (OSError, ValueError) as error:
                 self._refuse(name, str(getattr(error, "strerror", "") or error), wanted)
                 continue
-            self._bytes[name], self.texts[name] = data, text
+            self.texts[name] = text
         return self.texts
 
     def _refuse(self, name: str, why: str, wanted: Container[str]) -> None:
@@ -243,24 +242,21 @@ class _Files:
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
-        from webhook.documents.writing import read_regular, write_bytes  # only what is fixed is written
+        from webhook.documents.writing import changed, write_bytes  # only what is fixed is written
 
         for name, text in texts.items():
             if self._is_stdin(name):
                 continue
             try:
-                if read_regular(name) != self._bytes[name]:
-                    self.refused.append(f"not fixed: {name}: it has changed since it was read: try again")
-                    continue
-                write_bytes(name, encoded(text, self._bytes[name]))
+                write_bytes(name, changed(name, self.texts[name], text))
             except OSError as error:
                 self.refused.append(f"not fixed: {name}: {error.strerror or error}")
         return self.refused
 
     def piped(self, texts: dict[str, str]) -> bytes:
         """Return standard input with its fixes."""
-        name = self._stdin_name
-        return encoded(texts[name], self._bytes[name]) if name in texts else self._stdin or b""
+        data, text = self._stdin or b"", texts.get(self._stdin_name)
+        return data if text is None else encoded(text, data)
 
     def _is_stdin(self, name: str) -> bool:
         return self._stdin is not None and name == self._stdin_name

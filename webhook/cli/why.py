@@ -28,9 +28,7 @@ from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import colored
 from webhook.report.text import stated as stated_as
-from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
-from webhook.simulation.answers import Answers
 from webhook.spelling import nearest
 from webhook.usage import UsageError
 from webhook.why import Scene, explain, gone, subject_of
@@ -117,13 +115,12 @@ def _why(asked: Asked, arguments: Namespace) -> int:
     try:
         scene = Scene(inventory, stated, gates)
     except ValueError as error:
-        raise UsageError(f"--kubernetes-version: {error}") from error
-    cluster = Stored(inventory=inventory, settings=scene.settings)
-    rows = [*Table(cluster).rows()] if arguments.output == "html" else []  # before the simulation gives some away
+        raise UsageError(str(error), "--kubernetes-version") from error
+    rows = [*Table(scene).rows()] if arguments.output == "html" else []  # before the simulation gives some away
     answer = _explained(scene, asked)
     if arguments.output == "html":
         refs = [(each["kind"], each["namespace"] or "", each["name"]) for each in answer["objects"]]
-        show_escaped(_page(answer, Picture(rows, cluster, stories=[_story(scene, asked, answer)], refs=refs)))
+        show_escaped(_page(answer, Picture(rows, scene, stories=[_story(scene, asked, answer)], refs=refs)))
     elif arguments.output == "text":
         show_lines(_text(answer, color=wants_colors(arguments)))
     else:
@@ -202,8 +199,8 @@ def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:
     pod = next((each for each in known if not text(each, "spec", "nodeName")), None)
     found = Story("", "")
     if pod is not None and answer["stage"] == "pending":
-        tell, placement = Answers(scene.scheduler), scene.scheduler.schedule(pod)
-        found = Story.of("", tell.of(placement), tell.overlay(placement))
+        placement = scene.scheduler.schedule(pod)
+        found = Story.of("", scene.answers.of(placement), scene.answers.overlay(placement))
     opened = {each.label.rpartition(" (")[0]: each for each in found.helps}
     helps = [opened.get(each, Help(each)) for each in answer["helps"]]
     return found._replace(title=answer["stage"], said=cause, node="", helps=helps, notes=others)

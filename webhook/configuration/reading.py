@@ -102,7 +102,7 @@ class Configuration:
             ConfigurationError: Some are not allowed; the message has them all.
         """
         faults = list(islice(CONFIGURATION.check(self.values, ()), _FAULTS_MAX + 1))
-        errors = [self._error(*each) for each in faults]
+        errors = [self._error(each.path, each.message, each.hint, says_where=each.names_key) for each in faults]
         misshapen = {str(each.path[0]) if each.path else "" for each in faults}
         for name, value in self.values.items() if "" not in misshapen else ():
             for test, *given in () if name in misshapen else self._tests(name, value):
@@ -195,14 +195,15 @@ class Configuration:
         try:
             check(names)
         except UnknownRuleError as error:
-            message, _, hint = str(error).partition("; ")
-            raise self._error(at, message, hint) from error
+            raise self._error(at, f"unknown rule {error.name}", error.hint) from error
 
-    def _error(self, path: tuple[str | int, ...], message: str, hint: str = "") -> ConfigurationError:
+    def _error(
+        self, path: tuple[str | int, ...], message: str, hint: str = "", *, says_where: bool = False
+    ) -> ConfigurationError:
         place = self._document.position(path) if self._document else None
         at = f"{self.file}:{place.line}:{place.column}" if place else self.file
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
-        what = f"{named}: {message}" if named and not message.startswith("unknown key") else message
+        what = f"{named}: {message}" if named and not says_where else message
         text = f"{at}: {what}{hint and f'; {hint}'}"
         return ConfigurationError(text, (place.line, place.column) if place else (0, 0))
 

@@ -31,11 +31,13 @@ class ShapeFault(NamedTuple):
 
     Args:
         hint: How to fix it; empty if unclear.
+        names_key: Whether the message names the last key of the path.
     """
 
     path: tuple[str | int, ...]
     message: str
     hint: str = ""
+    names_key: bool = False
 
 
 def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> ShapeFault:
@@ -200,7 +202,7 @@ class Record(NamedTuple):
                 yield from self.keys[name].shape.check(inner, (*path, name))
             else:
                 hint = did_you_mean(name, self.keys, f"the keys are {', '.join(self.keys)}")
-                yield ShapeFault((*path, name), f"unknown key {name!r}", hint)
+                yield ShapeFault((*path, name), f"unknown key {name!r}", hint, names_key=True)
         for name, key in self.keys.items():
             if key.required and name not in value:
                 what = f"{key.doc[0].lower()}{key.doc[1:].removesuffix('.')}"

@@ -110,11 +110,6 @@ class Document:
         return self.origin.start, self.origin.end
 
     @property
-    def size(self) -> int:
-        """The length of the text in which the object is, as far as it is read to find a place in it."""
-        return self.origin.end - self.origin.start
-
-    @property
     def is_json(self) -> bool:
         """Whether the document is read as JSON, not as YAML."""
         return self.origin.is_json
@@ -231,18 +226,16 @@ class Origin:
 
     def repeated(self) -> Iterator[Unreadable]:
         """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
-        every = sorted(self._root.repeated(Path()), key=lambda each: each.again)
-        for number, again in enumerate(every):
-            first, offset = self.source.position(again.first).line, again.again
+        for number, (offset, before, path) in enumerate(sorted(self._root.repeated(Path()))):
             if self.is_json:
-                what = f"duplicate field {quoted(str(again.path))}"
+                what = f"duplicate field {quoted(str(path))}"
             else:
-                what = f"key {quoted(str(again.path[-1]))} already set in map"
-            line = self.source.position(offset).line
+                what = f"key {quoted(str(path[-1]))} already set in map"
+            first, line = self.source.position(before).line, self.source.position(offset).line
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
-            hint = "" if self.is_json else _boolean_keys(self.source.text, again.first, offset)
+            hint = "" if self.is_json else _boolean_keys(self.source.text, before, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
-            if not number and not self.is_json and again.path in _FIRST_KEYS:
+            if not number and not self.is_json and path in _FIRST_KEYS:
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable._replace(is_repeated=not self.is_json)
@@ -254,12 +247,11 @@ def _boolean_keys(text: str, *offsets: int) -> str:
     return boolean_keys(text, *offsets)
 
 
-def documents_of(value: Any, index: int, origin: Origin) -> Iterator[Document]:
+def documents_of(value: Any, index: int, origin: Origin) -> list[Document]:
     """Return the objects of a document; a list stands for its items.
 
     Args:
         value: The value of the document.
         index: Its index in its source.
     """
-    for item, within in expanded(value):
-        yield Document(item, index, origin, within)
+    return [Document(item, index, origin, within) for item, within in expanded(value)]

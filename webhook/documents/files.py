@@ -209,7 +209,7 @@ def _read(
     documents = parse(data, found.shown, skips=skips)
     documents = wanted.as_read(documents) if wanted else documents
     if selection:
-        documents = selection.readable(data, documents)
+        documents = selection.readable(documents, has_objects=mentions_objects(data))
     del data  # the decoded text is enough
     yield from documents
 

@@ -14,7 +14,6 @@ from webhook.documents.compose import key_of, parser_of
 from webhook.documents.jsontext import TOKEN, paired
 from webhook.documents.scalars import MERGE_KEY
 from webhook.problem import Path
-from webhook.records import NamedTuple
 
 _BLOCK_STYLES: Final = frozenset("|>")
 _CHARACTERS: Final = {
@@ -113,8 +112,8 @@ class Node:
                 return offset, None
         return offset, node
 
-    def repeated(self, path: Path) -> Iterator[Repeated]:
-        """Yield the keys that maps have several times.
+    def repeated(self, path: Path) -> Iterator[tuple[int, int, Path]]:
+        """Yield the keys that maps have several times: where each begins, where it did before, and its path.
 
         Args:
             path: The path of this node.
@@ -124,7 +123,7 @@ class Node:
             inner = path / (MERGE_KEY if entry.is_merge else entry.name)
             if not entry.is_merge:
                 if entry.name in own:
-                    yield Repeated(inner, own[entry.name], entry.start)
+                    yield entry.start, own[entry.name], inner
                 own[entry.name] = entry.start
             yield from entry.value.repeated(inner)
         for index, item in enumerate(self.items or ()):
@@ -183,19 +182,6 @@ def _is_white(spelled: re.Match[str]) -> bool:
     if not code:
         return spelled[0] in _WHITE_ESCAPES or spelled[0].isspace()
     return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
-
-
-class Repeated(NamedTuple):
-    """A key that a map has several times.
-
-    Args:
-        first: Offset of the occurrence before.
-        again: Offset of this occurrence.
-    """
-
-    path: Path
-    first: int
-    again: int
 
 
 def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:

@@ -180,13 +180,14 @@ class Selection:
             else:
                 yield file
 
-    def readable(self, data: bytes, documents: Iterator[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Return the documents of a file; unreadable ones are left out if they are not manifests, or not yet."""
-        reason = "" if mentions_objects(data) else NO_OBJECT
-        return self._readable(documents, reason)
+    def readable(
+        self, documents: Iterable[Document | Unreadable], *, has_objects: bool
+    ) -> Iterator[Document | Unreadable]:
+        """Yield the documents of a file without templates; without objects, unreadable ones are left out, too.
 
-    def _readable(self, documents: Iterable[Document | Unreadable], reason: str) -> Iterator[Document | Unreadable]:
-        """Leave out templates, and unreadable documents if there is a reason, which counts once for the file."""
+        The latter count once for the file.
+        """
+        reason = "" if has_objects else NO_OBJECT
         unreadable = False
         for document in documents:
             if isinstance(document, Document) or not (reason or document.is_template):
@@ -249,7 +250,7 @@ def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
         yield found if isinstance(found, Unreadable) else found.path
 
 
-def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iterator[FoundFile | Unreadable]:
+def find_files(paths: Iterable[str], selection: Selection | None = None) -> list[FoundFile | Unreadable]:
     """Find the files that :func:`webhook.documents.files.read` reads; the arguments are the same.
 
     A file that is found under several names is read once: under its own name if that is among them, as exclusions,
@@ -269,8 +270,7 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> Iter
                     selection.leave_out(BROKEN_LINK, found.path)
                     continue
             _keep(kept, real, path, result)
-    for _, result in kept.values():
-        yield result
+    return [result for _, result in kept.values()]
 
 
 class FoundFile(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
+from array import array
 from bisect import bisect_right
 from collections.abc import MutableSequence
 from io import StringIO
 from itertools import accumulate
 from typing import Any, Final
 
-from webhook.later import cached_property
 from webhook.problem import Fix, InYaml
 from webhook.records import NamedTuple
 
@@ -184,25 +184,18 @@ class Source:
         self.text = text
         self.rendered = rendered
         self._mentioned: dict[str, bool] = {}
+        self._lines: dict[int, str] = {}
+        self._starts: MutableSequence[int] = [0] if len(text) < _LONG else array("Q", [0])
+        """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text.
+
+        Of a long text it is an array: a list takes five times as much memory.
+        """
 
     def mentions(self, word: str) -> bool:
         """Tell whether the text contains a word."""
         if word not in self._mentioned:
             self._mentioned[word] = word in self.text
         return self._mentioned[word]
-
-    @cached_property
-    def _lines(self) -> dict[int, str]:
-        return {}
-
-    @cached_property
-    def _starts(self) -> MutableSequence[int]:
-        """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text."""
-        if len(self.text) < _LONG:
-            return [0]
-        from array import array  # most texts are short
-
-        return array("Q", [0])  # a list takes five times as much
 
     def _known(self, offset: int, number: int = 0) -> MutableSequence[int]:
         """Find where lines start, at least up to the one behind an offset or a line."""

@@ -104,14 +104,22 @@ def rewrite(files: Iterable[Rewritten]) -> None:
     name, changes = "", []
     try:
         for name, before, after in files:
-            changes.append((name, _changed(name, before, after)))
+            changes.append((name, changed(name, before, after)))
         for name, data in changes:
             write_bytes(name, data)
     except OSError as error:
         raise UsageError(f"{name}: not written: {error.strerror or error}") from error
 
 
-def _changed(name: str, before: str, after: str) -> bytes:
+def changed(name: str, before: str, after: str) -> bytes:
+    """Return the bytes of a file that is to be changed, in its own encoding.
+
+    Args:
+        before: Its text, as it was read.
+
+    Raises:
+        OSError: It must not be changed, or has been changed meanwhile.
+    """
     data = read_regular(name)
     check_inside(name)
     check_replaceable(name)
@@ -195,17 +203,17 @@ def check_writable(file: str, option: str) -> None:
     """
     directory = os.path.dirname(file) or "."
     if not os.path.isdir(directory):
-        raise UsageError(f"{option}: directory {directory} does not exist: create it first")
+        raise UsageError(f"directory {directory} does not exist: create it first", option)
     if os.path.isdir(file):
-        raise UsageError(f"{option}: this is a directory: name a file in it")
+        raise UsageError("this is a directory: name a file in it", option)
     try:
         check_inside(file)
         if os.path.isfile(file):
             check_replaceable(file)
     except PermissionError as error:
-        raise UsageError(f"{option}: {error.strerror}") from error
+        raise UsageError(error.strerror or str(error), option) from error
     if not os.access(file if os.path.exists(file) else directory, os.W_OK):
-        raise UsageError(f"{option}: permission denied: name a file that you may write")
+        raise UsageError("permission denied: name a file that you may write", option)
 
 
 def _mask() -> int:

@@ -11,7 +11,7 @@ from webhook.engine.mutation import Mutation, mutate_request
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import JSONObject, is_definition, mapping, metadata_of, text
 from webhook.policy.change.defaults import completed, defaulted, stated
-from webhook.policy.change.plugins import COMPLETED, READ, RefusedError, admitted, expect_admissible
+from webhook.policy.change.plugins import READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.policyset import Given, PolicySet
@@ -47,11 +47,6 @@ class Change(NamedTuple):
     manifest: Any
     judged: Any
     policies: PolicySet
-
-    @property
-    def is_completed(self) -> bool:
-        """Whether admission plugins complete it, and so other objects may change the verdict."""
-        return self.request.kind in COMPLETED
 
 
 def _changed(
@@ -148,13 +143,12 @@ class Sender:
             metadata = metadata_of(obj)
             self._noted[kind, text(metadata, "namespace") or self._namespace, text(metadata, "name")] = obj
 
-    def know(self, namespaces: Sequence[JSONObject]) -> bool:
-        """Let policies and plugins read what was noted of the manifests, and Namespaces; tell whether it is any."""
+    def know(self, namespaces: Sequence[JSONObject]) -> None:
+        """Let policies and plugins read what was noted of the manifests, and Namespaces."""
         objects = [*namespaces, *self._noted.values()]
         self._noted.clear()
         self._others += objects
         self._sets = {minor: policies.beside(objects, self._namespace) for minor, policies in self._sets.items()}
-        return bool(objects)
 
     def change(
         self,
@@ -190,12 +184,6 @@ class Sender:
         if not isinstance(obj, dict):
             return []
         return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
-
-    def awaits_definition(self, obj: Any) -> bool:
-        """Tell whether a CustomResourceDefinition could still say something of a manifest."""
-        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
-        kinds = self._set.kinds
-        return not kinds.has_group(kind.group) and kinds.custom(kind) is None
 
     def refusals(self, change: Change) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""

@@ -12,8 +12,9 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from operator import attrgetter
+from sys import getsizeof
 from types import GenericAlias
-from typing import Annotated, Any, Final, Literal, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
 
 from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
@@ -57,10 +58,10 @@ _MOST_MISSES: Final = 256
 """How many more values of such fields may be new than are not."""
 _STRUCT_MAX: Final = 4096
 """The most bytes of a struct that is remembered."""
-_STRUCTS: Final = 256
-"""The most structs, and fields of them, that are remembered together."""
-_REMEMBERED: Final = 1024
-"""The most values in a set of those that are remembered."""
+_ENTRY: Final = 64
+"""The bytes that a set takes for a value, at most."""
+REMEMBERED_MAX: Final = 2 << 20
+"""The most bytes of all that is remembered; then all is forgotten, and what is frequent is soon known again."""
 
 Wrong = Callable[[Any], object]
 """Returns a truthy result for a value that is not known to be fine."""
@@ -355,7 +356,7 @@ def _remembering(view: Callable[[Any], View], rule: Rule, names: Sequence[str]) 
             misses = _MOST_MISSES + 1
             return any(rule(view(value)))
         if not found and len(key) <= _FIELDS_MAX:
-            remember(key, known, _STRUCTS)
+            remember(key, known)
         return found
 
     return finds
@@ -385,9 +386,7 @@ def _write(source: Source, value: str, plan: Planned, known: set[bytes] | None, 
         key = source.local(f"{source.given(encode)}({given})")
         with source.block(f"if {key} not in {source.given(known)}:"):
             plan.inner(source, given)
-            source.line(
-                f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)}, {_STRUCTS})"
-            )
+            source.line(f"if len({key}) <= {_STRUCT_MAX}: {source.given(remember)}({key}, {source.given(known)})")
 
 
 def _is_about(rule: Declared, planned_fields: AbstractSet[str]) -> bool:
@@ -553,15 +552,27 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
     return remembered(wrong)
 
 
-def remember(value: _T, known: set[_T], most: int = _REMEMBERED) -> None:
+class _Memory:
+    """The sets of valid values, and the bytes that they take together: clients choose the values."""
+
+    filled: ClassVar[list[set[Any]]] = []
+    size: ClassVar[int] = 0
+
+
+def remember(value: _T, known: set[_T]) -> None:
     """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
 
     Args:
-        known: What is remembered; emptied once there is much.
-        most: How many values that is.
+        known: The values of this kind that are remembered.
     """
-    if len(known) >= most:
-        known.clear()
+    _Memory.size += getsizeof(value) + _ENTRY
+    if _Memory.size > REMEMBERED_MAX:
+        for each in _Memory.filled:
+            each.clear()
+        _Memory.filled.clear()
+        _Memory.size = getsizeof(value) + _ENTRY
+    if not known:
+        _Memory.filled.append(known)
     known.add(value)
 
 

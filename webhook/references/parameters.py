@@ -18,10 +18,8 @@ from webhook.references.rules import (
     CONTAINERS,
     Context,
     claim_or_template,
-    class_of,
     drivers_of_request,
     finding,
-    requests_of,
     rule,
 )
 
@@ -106,8 +104,8 @@ def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         yield from _of_class(obj, context)
     else:
         drivers = dict.fromkeys(text(each, "opaque", "driver") for each in items(obj, *devices_path(obj), "config"))
-        for request in requests_of(obj):
-            drivers |= dict.fromkeys(drivers_of_request(request.content, context))
+        for request in context.requests(obj):
+            drivers |= dict.fromkeys(drivers_of_request(request, context))
         for profile in filter(None, map(context.profile, drivers)):
             if profile.rules and not profile.is_example:
                 for each in _broken(profile, _subject(obj, profile, context), context):
@@ -132,7 +130,7 @@ def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if claim is None:
             continue
         drivers = {
-            driver: None for each in requests_of(claim) for driver in sorted(drivers_of_request(each.content, context))
+            driver: None for each in context.requests(claim) for driver in sorted(drivers_of_request(each, context))
         }
         for profile in filter(None, map(context.profile, drivers)):
             if profile.is_example or not any(each.is_about_users for each in profile.rules):
@@ -153,15 +151,15 @@ def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
     requests: list[Part] = []
     classes: dict[str, JSONObject] = {}
     of_classes: list[JSONObject] = []
-    for request in requests_of(claim):
-        if drivers_of_request(request.content, context) != {profile.driver}:
+    for request in context.requests(claim):
+        if drivers_of_request(request, context) != {profile.driver}:
             continue
         wanted = {**request.content, "name": request.name}
-        if amounts_of := mapping(request.content, "capacity", "requests"):
-            full = {name if "/" in name else f"{profile.driver}/{name}": each for name, each in amounts_of.items()}
+        if amounts := request.capacity:
+            full = {name if "/" in name else f"{profile.driver}/{name}": each for name, each in amounts.items()}
             wanted["capacity"] = {"requests": full}
         requests.append(Part(wanted, request.path))
-        if device_class := class_of(request.content, context):
+        if device_class := request.device_class:
             classes[name_of(device_class)] = device_class
             stated = _configs(profile, items(device_class, "spec", "config"), (), "FromClass", context)
             of_classes += ({**each.value, "requests": [request.name]} for each in stated)

@@ -1,14 +1,14 @@
-"""What is wrong with pods and their claims, beside the scheduler's own words."""
+"""Simulates pods, and tells what is wrong with them and their claims beside the scheduler's own words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from webhook.engine.manifests import review
 from webhook.hints.fields import hint_of
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import allocation_of, classes_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Problem, value_at
@@ -16,8 +16,10 @@ from webhook.references.allocation import without_sharing
 from webhook.references.lookup import every_rule
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
-from webhook.simulation import Cluster
-from webhook.simulation.scheduler import Placement
+from webhook.simulation import Cluster, Placement, Scheduler, Settings
+from webhook.simulation.answers import Answers
+from webhook.simulation.workloads import Running, distinct, in_order, is_workload, pods_of, stand_ins
+from webhook.workloads.runtimes import Templates
 
 _ABSENT: Final = "claim-not-found"
 _CAUSES: Final = (
@@ -42,28 +44,30 @@ _REFUSALS_MAX: Final = 10
 """The maximum number of refusals of an object that are shown."""
 
 
-class References:
-    """Adds to answers which name was probably meant, and which containers get no devices.
+class Annotated(Answers):
+    """Answers that also tell which name was probably meant, and which containers get no devices."""
 
-    Args:
-        cluster: The cluster that pods are scheduled into.
-    """
-
-    def __init__(self, cluster: Cluster) -> None:
-        settings = cluster.settings
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler)
+        cluster, settings = scheduler.cluster, scheduler.cluster.settings
         catalog = cluster.allocator.catalog
         shared = None if catalog.has_rules else catalog
-        self._refused = cluster.refused
         self._context = Context(cluster.inventory, settings.release, settings.gates, catalog=shared)
 
-    def annotate(self, answer: JSONObject, placement: Placement) -> None:
-        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have.
+    def of(self, placement: Placement, refusals: Iterable[str] = ()) -> JSONObject:
+        """Return the result of one pod: see :func:`webhook.simulate`.
 
         Args:
-            answer: The answer for a pod; notes are added.
-            placement: The pod, with its claims.
+            refusals: What the API server refuses of the pod and its claims.
         """
-        why, is_scheduled = answer["why"], placement.node is not None
+        answer = super().of(placement)
+        answer["why"]["notes"] += refusals
+        self._annotate(answer["why"], placement)
+        return answer
+
+    def _annotate(self, why: JSONObject, placement: Placement) -> None:
+        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have."""
+        is_scheduled = placement.node is not None
         found = every_rule()[_UNSEEN].check(placement.pod, self._context)
         unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): _text(problem) for problem in found}
         when = "scheduled, but" if is_scheduled else "once scheduled,"
@@ -75,7 +79,7 @@ class References:
         if not is_scheduled:
             counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
             classes = self._classes(placement) if counts and not any(counts) else []
-            why["notes"] += dict.fromkeys(self._notes(placement, classes))
+            why["notes"] += dict.fromkeys(self._of_names(placement, classes))
             why["notes"] += self._of_sharing(placement, why["nodes"])
             return
         why["notes"] += map(_text, every_rule()[_UNUSED].check(placement.pod, self._context))
@@ -95,7 +99,7 @@ class References:
         names = {name: None for claim in placement.claims for _, name in classes_of(claim)}
         return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
 
-    def _notes(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
+    def _of_names(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
         for device_class in classes:
             for problem in every_rule()[_OF_CLASS].check(device_class, self._context):
                 yield f"DeviceClass {name_of(device_class)}: {_text(problem)}"
@@ -105,7 +109,8 @@ class References:
                 if kind in rule.kinds:
                     for problem in rule.check(obj, self._context):
                         named = namespace_of(obj), str(value_at(obj, problem.path))
-                        if rule.name != _ABSENT or named not in self._refused:  # a note says why that is not there
+                        # Of a claim that the API server has refused, a note says why it is not there.
+                        if rule.name != _ABSENT or named not in self._cluster.refused:
                             yield _text(problem)
 
 
@@ -113,34 +118,109 @@ def _text(problem: Problem) -> str:
     return ": ".join(filter(None, (problem.message, problem.hint)))
 
 
-def annotator(
-    cluster: Cluster, objects: Iterable[JSONObject], feature_gates: Mapping[str, bool] | None
-) -> Callable[[JSONObject, Placement, JSONObject], None]:
-    """Return a function that adds to an answer the notes about a pod and its claims.
+def simulate(
+    objects: Iterable[JSONObject],
+    pods: Iterable[JSONObject],
+    *,
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> list[JSONObject]:
+    """Schedule pods into a cluster; see :func:`webhook.simulate`.
 
-    The API server refuses some of them, so that they can never be in a cluster: that is told in its words.
+    Args:
+        pods: The pods, or workloads that make them, and objects to add; if empty, the cluster's pending pods.
+        feature_gates: Gates that differ from the release's defaults.
+    """
+    cluster = list(_listed(objects))
+    makers, others = _sorted(pods, cluster)
+    given = [*cluster, *others]
+    inventory = Inventory(given)
+    nodes = inventory.all("Node")
+    running = Running(inventory.running())
+    made = [(each, pod) for each in makers or inventory.pending() for pod in pods_of(_typed(each), nodes, running)]
+    twice: list[str] = []
+    named = list(distinct((pod for _, pod in made), twice))
+    if twice:
+        raise ValueError(twice[0])
+    wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
+    scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
+    tell, refusals = Annotated(scheduler), _Refusals(scheduler.cluster, given, feature_gates)
+    answers: dict[int, JSONObject] = {}
+    for index in in_order([pod for _, pod in wanted], inventory):
+        submitted, pod = wanted[index]
+        placement = scheduler.schedule(pod)
+        answers[index] = tell.of(placement, refusals.of(submitted, pod))
+    return [answers[index] for index in range(len(wanted))]
+
+
+def _sorted(objects: Iterable[Any], cluster: Iterable[JSONObject]) -> tuple[list[JSONObject], list[JSONObject]]:
+    """Return the pods and workloads among some objects, and the others.
+
+    Raises:
+        ValueError: There are only others.
+    """
+    makers: list[JSONObject] = []
+    others: list[JSONObject] = []
+    every = list(_listed(objects))
+    templates = Templates([*cluster, *every])
+    for each in every:
+        if is_workload(_typed(each)):
+            makers.append(each)
+        elif made := stand_ins(each, templates).workloads:
+            makers += made
+        else:
+            others.append(each)
+    if others and not makers:
+        kinds = ", ".join(dict.fromkeys(str(each.get("kind")) for each in others))
+        raise ValueError(f"pods has neither pods nor workloads that make them, only {kinds}")
+    return makers, others
+
+
+def _typed(pod: JSONObject) -> JSONObject:
+    """Return a pod with its type; a workload has it already."""
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
+
+
+def _listed(objects: Iterable[Any]) -> Iterator[JSONObject]:
+    """Iterate over objects, including those in lists such as kubectl prints.
+
+    Raises:
+        ValueError: Something is not an object.
+    """
+    for each in objects:
+        if not isinstance(each, dict):
+            raise ValueError(f"an object is a dict, not {type(each).__name__}")
+        if str(each.get("kind", "")).endswith("List") and isinstance(each.get("items"), list):
+            yield from _listed(each["items"])
+        else:
+            yield each
+
+
+class _Refusals:
+    """Tells in the API server's words what it refuses of pods and their claims: these can never be in a cluster.
 
     Args:
         cluster: The cluster that pods are scheduled into.
         objects: The cluster's objects, as they were given; only claims and templates matter.
-        feature_gates: The gates that differ from the release's defaults.
+        gates: The gates that differ from the release's defaults.
     """
-    references, refusals = References(cluster), dict[int, list[str]]()
-    claims = {(text(each, "kind"), namespace_of(each), name_of(each)): each for each in objects}
 
-    def annotate(answer: JSONObject, placement: Placement, submitted: JSONObject) -> None:
+    def __init__(self, cluster: Cluster, objects: Iterable[JSONObject], gates: Mapping[str, bool] | None) -> None:
+        self._cluster, self._gates = cluster, gates
+        self._named = {(text(each, "kind"), namespace_of(each), name_of(each)): each for each in objects}
+        self._known: dict[int, list[str]] = {}
+
+    def of(self, submitted: JSONObject, pod: JSONObject) -> Iterator[str]:
+        """Yield why a pod, the workload that it was made of, or claims and templates that it names are refused."""
         named = (
-            claims.get((kind, namespace_of(placement.pod), source(entry, field)))
-            for entry in items(placement.pod, "spec", "resourceClaims")
+            self._named.get((kind, namespace_of(pod), source(entry, field)))
+            for entry in items(pod, "spec", "resourceClaims")
             for kind, field in _SOURCES.items()
         )
         for each in (submitted, *filter(None, named)):
-            if id(each) not in refusals:
-                refusals[id(each)] = list(islice(_refusals(each, cluster, feature_gates), _REFUSALS_MAX))
-            answer["why"]["notes"] += refusals[id(each)]
-        references.annotate(answer, placement)
-
-    return annotate
+            if id(each) not in self._known:
+                self._known[id(each)] = list(islice(_refusals(each, self._cluster, self._gates), _REFUSALS_MAX))
+            yield from self._known[id(each)]
 
 
 def _refusals(obj: JSONObject, cluster: Cluster, gates: Mapping[str, bool] | None) -> Iterator[str]:

@@ -17,6 +17,7 @@ from webhook.allocation.devices import TaintRule, decode_amount
 from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
+from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
 from webhook.records import NamedTuple
@@ -59,7 +60,6 @@ _CHANGED: Final = (
 )
 """How cells look with a change: those that a pod gets then, and those that are released."""
 
-_DeviceID = tuple[str, str, str]
 _Box = tuple[str, ...]
 """What has cells: a node, or a pool that several nodes can use, with its driver."""
 
@@ -79,7 +79,7 @@ class Help(NamedTuple):
     label: str
     nodes: Collection[str] = ()
     node: str = ""
-    devices: Sequence[_DeviceID] = ()
+    devices: Sequence[DeviceID] = ()
     released: Collection[str] = ()
     sent: tuple[str, str] | tuple[()] = ()
 
@@ -101,7 +101,7 @@ class Story(NamedTuple):
     said: str
     node: str = ""
     requests: Sequence[JSONObject] = ()
-    depths: Mapping[tuple[str, str], Mapping[_DeviceID, int]] = {}
+    depths: Mapping[tuple[str, str], Mapping[DeviceID, int]] = {}
     helps: Sequence[Help] = ()
     notes: Sequence[str] = ()
 
@@ -144,7 +144,7 @@ class _Elsewhere(NamedTuple):
 
     title: str
     numbers: Sequence[int]
-    devices: Sequence[_DeviceID]
+    devices: Sequence[DeviceID]
 
 
 class Picture:
@@ -164,12 +164,12 @@ class Picture:
         cluster: Cluster,
         *,
         stories: Sequence[Story] = (),
-        given: Mapping[_DeviceID, str] | None = None,
+        given: Mapping[DeviceID, str] | None = None,
         findings: Sequence[Finding] = (),
         refs: Iterable[tuple[str, str, str]] = (),
     ) -> None:
         self.rows, self._stories, self._given, self._cluster = rows, stories, given or {}, cluster
-        self.numbers: Mapping[_DeviceID, int] = {}
+        self.numbers: Mapping[DeviceID, int] = {}
         """Numbers of devices, for scripts."""
         self._zones = {name_of(each): text(each, "metadata", "labels", _ZONE) for each in cluster.all("Node")}
         self._slices = {each.name: each for several in cluster.catalog.current.values() for each in several}
@@ -191,7 +191,7 @@ class Picture:
         self._drawn = dict(zip(DRAWN, drawn, strict=False))
         self._opening = [each for story in stories for each in story.helps if each.nodes]
         self._levels = [each.problem.level for each in findings]
-        self._marks: dict[_DeviceID | str, list[int]] = defaultdict(list)
+        self._marks: dict[DeviceID | str, list[int]] = defaultdict(list)
         """The findings, by device or node."""
         others: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         for number, each in enumerate(findings, 1):
@@ -214,7 +214,7 @@ class Picture:
 
     # -- what is about what
 
-    def _places(self, kind: str, namespace: str, name: str, path: Sequence[str | int]) -> Iterable[_DeviceID | str]:
+    def _places(self, kind: str, namespace: str, name: str, path: Sequence[str | int]) -> Iterable[DeviceID | str]:
         """Return the devices and nodes that a part of an object is about."""
         if kind == "Node":
             return [name]
@@ -225,7 +225,7 @@ class Picture:
             return [(*of.id, each.name) for number, each in enumerate(of.devices) if place in {None, number}]
         return self._used.get((kind, f"{namespace}/{name}"), ())
 
-    def _of(self, kind: str, name: str) -> Sequence[_DeviceID]:
+    def _of(self, kind: str, name: str) -> Sequence[DeviceID]:
         """Return the devices of a class or of a driver's DaemonSet, or those that a rule taints."""
         if kind == "DeviceClass":
             return [_id(row) for row in self.rows if name in row.classes]
@@ -239,9 +239,9 @@ class Picture:
         """Return the drivers that DaemonSets of a name run."""
         return {driver for each in plugins(self._cluster) if name_of(each.workload) == name for driver in each.drivers}
 
-    def _otherwise(self) -> Mapping[_DeviceID, Sequence[str]]:
+    def _otherwise(self) -> Mapping[DeviceID, Sequence[str]]:
         """Return the classes of cells that look otherwise with a change, or that findings elsewhere touch."""
-        found: dict[_DeviceID, list[str]] = defaultdict(list)
+        found: dict[DeviceID, list[str]] = defaultdict(list)
         for place, each in enumerate(self._opening):
             for key in dict.fromkeys(each.devices):
                 found[key].append(f"z{place}")
@@ -256,9 +256,9 @@ class Picture:
         return found
 
     @cached_property
-    def _used(self) -> Mapping[tuple[str, str], Sequence[_DeviceID]]:
+    def _used(self) -> Mapping[tuple[str, str], Sequence[DeviceID]]:
         """The devices of claims and pods."""
-        found: dict[tuple[str, str], list[_DeviceID]] = defaultdict(list)
+        found: dict[tuple[str, str], list[DeviceID]] = defaultdict(list)
         for row in self.rows:
             for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods)):
                 for name in names:
@@ -269,12 +269,12 @@ class Picture:
     def _marked(self) -> Mapping[int, Sequence[_Box]]:
         """The nodes, and pools for several, that each finding is about."""
         found: dict[int, list[_Box]] = defaultdict(list)
-        touching: dict[_DeviceID | str, list[int]] = defaultdict(list)
+        touching: dict[DeviceID | str, list[int]] = defaultdict(list)
         for each in self._elsewhere:
             for key in each.devices:
                 touching[key] += each.numbers
         for box, rows in self._boxes.items():
-            places: list[_DeviceID | str] = [box[0], *map(_id, rows)]
+            places: list[DeviceID | str] = [box[0], *map(_id, rows)]
             numbers = {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}
             for number in numbers:
                 found[number].append(box)
@@ -498,7 +498,7 @@ class Picture:
         start, end = self._alike
         return name.removeprefix(f"{start}-").removesuffix(end) or name
 
-    def _found(self, place: _DeviceID | str) -> str:
+    def _found(self, place: DeviceID | str) -> str:
         """Link to the findings of a device or node."""
         return self._linked_to(self._marks.get(place, ()))
 
@@ -583,7 +583,7 @@ class Picture:
 _DEVICES: Final = ("spec", "devices")
 
 
-def _id(row: Row) -> _DeviceID:
+def _id(row: Row) -> DeviceID:
     return row.driver, row.pool, row.device
 
 

@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from webhook.allocation.explain import STEPS
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+from webhook.simulation.nodes import Taint
 from webhook.simulation.verdicts import UNAVAILABLE
 
 RequestKey = tuple[str, str]
 
 """A claim, and one of its requests or alternatives."""
 
-_STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
-"""The numbers of devices of a request that are left, step by step."""
 _PHRASES_MAX: Final = 3
 _INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
 _NODES: Final = "node(s)"
@@ -41,7 +41,7 @@ def wanted_of(request: JSONObject) -> int:
 def shortfall_of(request: JSONObject) -> Shortfall | None:
     """Return the first step that leaves too few devices; None if the request by itself can be met."""
     wanted = wanted_of(request)
-    for step, name in enumerate(_STEPS):
+    for step, name in enumerate(STEPS):
         left = request[name]
         if name == "together" and left is not None:  # stated only where it is too few
             return Shortfall(step, left, wanted)
@@ -53,15 +53,23 @@ def shortfall_of(request: JSONObject) -> Shortfall | None:
 def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
     """Return the shortfall of each request; none for one that can be met by itself, as can one of its alternatives."""
     found = {key_of(each): shortfall_of(each) for each in requests}
-    met = {_whole(key) for key, short in found.items() if short is None}
-    return {key: short for key, short in found.items() if short is not None and _whole(key) not in met}
+    met = {whole(key) for key, short in found.items() if short is None}
+    return {key: short for key, short in found.items() if short is not None and whole(key) not in met}
 
 
 def combined(requests: Sequence[JSONObject]) -> str:
     """State why the only request cannot be met although each device fits by itself; empty for several requests."""
-    if len({_whole(key_of(each)) for each in requests}) > 1:
+    if len({whole(key_of(each)) for each in requests}) > 1:
         return ""
     return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
+
+
+def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
+    """Count the devices that sets of taints keep from requests."""
+    found: Counter[frozenset[Taint]] = Counter()
+    for each in (one for request in requests for one in request["taints"]):
+        found[frozenset(Taint(**taint) for taint in each["taints"])] += each["devices"]
+    return found
 
 
 def cause(groups: Sequence[JSONObject], error: str) -> str:
@@ -98,7 +106,7 @@ def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
     common = set.intersection(*map(set, lacks))
     if common:
         keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
-        alternatives = [key for key in keys if _whole(key) == _whole(keys[0])][:_PHRASES_MAX]
+        alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
         texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
@@ -136,7 +144,7 @@ def key_of(request: JSONObject) -> RequestKey:
     return request["claim"], request["request"]
 
 
-def _whole(key: RequestKey) -> RequestKey:
+def whole(key: RequestKey) -> RequestKey:
     """Return the key of the request that an alternative belongs to."""
     return key[0], key[1].partition("/")[0]
 
@@ -148,7 +156,7 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
     """
     noun = "device" if short.wanted == 1 else "devices"
-    article = ("an " if short.step == _STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
+    article = ("an " if short.step == STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
     with_ = f" with {request['selecting']}" if request["selecting"] else ""
     what = {
         "seen": noun,
@@ -159,14 +167,14 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         "enough": f"{noun}{with_} with enough {request['short']} left",
         "constrained": f"{noun}{with_} with {request['constraint']}",
         "together": f"{noun}{with_} that are available together",
-    }[_STEPS[short.step]]
+    }[STEPS[short.step]]
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"] and request["because"] + where
-    if held and _STEPS[short.step] == "free":
+    if held and STEPS[short.step] == "free":
         least = "" if request["allExamined"] else "at least "
         others = "the others " * bool(short.left)
         why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if _STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
+    if STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
         why = "pool {pool} is {why}".format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))

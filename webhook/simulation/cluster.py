@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
@@ -25,9 +25,9 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.binding import TIMED, newest, written
+from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.simulation.nodes import Demand, NodeState, amount_text, required, selects
+from webhook.simulation.nodes import Demand, NodeState, Taint, amount_text, required, selects, taint_of
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
@@ -217,7 +217,7 @@ class Cluster:
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects, at which they were collected; they tell no other."""
-        return newest(each for kind in TIMED for each in self.inventory.all(kind))
+        return newest(self.inventory)
 
     @cached_property
     def of_unknown_size(self) -> str:
@@ -242,6 +242,12 @@ class Cluster:
         notes = [f"slices name {shortened(absent)}, not among the nodes"] if absent else []
         notes += [f"slices select {missed[0]}, which no node meets"] if missed else []
         return "; ".join(notes)
+
+    def rules_of(self, taints: Container[Taint]) -> list[JSONObject]:
+        """Return the DeviceTaintRules that set one of some taints."""
+        return [
+            each for each in self.inventory.all("DeviceTaintRule") if taint_of(mapping(each, "spec", "taint")) in taints
+        ]
 
     # -- pods
 

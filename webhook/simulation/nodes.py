@@ -178,12 +178,17 @@ Delegated = Callable[[str, Mapping[str, int]], bool]
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
-UNSELECTED: Final = "node(s) didn't match Pod's node affinity/selector"
 UNNAMED: Final = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 """The reason of nodes that are not checked, because the node affinity names others."""
 TOO_MANY: Final = "Too many pods"
-INSUFFICIENT: Final = "Insufficient "
-"""The start of a message that names a resource."""
+CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+)
+"""The scheduler's plugins that look at nodes before devices."""
 
 _NANO: Final = 10**9
 _MILLI: Final = 10**6
@@ -196,16 +201,21 @@ class Refusal(NamedTuple):
 
     Args:
         reasons: The scheduler's messages; several if several resources are missing.
+        plugin: The plugin of the scheduler that refuses the pod; empty if it is that for devices.
         resolvable: Whether the scheduler would try preemption.
+        missing: The resources of which the node has too little.
     """
 
     reasons: tuple[str, ...]
+    plugin: str = ""
     resolvable: bool = False
+    missing: tuple[str, ...] = ()
 
-    @property
-    def missing(self) -> list[str]:
-        """The resources of which the node has too little."""
-        return [each.removeprefix(INSUFFICIENT) for each in self.reasons if each.startswith(INSUFFICIENT)]
+    @classmethod
+    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> Refusal:
+        """Refuse a pod for a lack of resources, and of room for pods."""
+        reasons = (*([TOO_MANY] if is_full else []), *(f"Insufficient {each}" for each in missing))
+        return cls(reasons, plugin, resolvable, missing)
 
 
 class Demand(NamedTuple):
@@ -272,33 +282,33 @@ class NodeState:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
         if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):
-            return Refusal(("node(s) were unschedulable",))
+            return Refusal(("node(s) were unschedulable",), CORDON)
         for taint in self._taints:
             if not demand.tolerations.cover(taint):
                 named = f" {{{text(taint, 'key')}: {text(taint, 'value')}}}"
-                return Refusal(
-                    (f"node(s) had untolerated taint{'(s)' if release >= _TAINTS_COUNTED_SINCE else named}",)
-                )
+                which = "(s)" if release >= _TAINTS_COUNTED_SINCE else named
+                return Refusal((f"node(s) had untolerated taint{which}",), TAINTS)
         if not wants(demand.spec, self.node):
-            return Refusal((UNSELECTED,))
+            return Refusal(("node(s) didn't match Pod's node affinity/selector",), AFFINITY)
         if any(_conflicts(port, self.ports) for port in demand.ports):
-            return Refusal(("node(s) didn't have free ports for the requested pod ports",), resolvable=True)
+            return Refusal(("node(s) didn't have free ports for the requested pod ports",), PORTS, resolvable=True)
         return self._missing(demand, is_delegated)
 
     def _missing(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
         if not self.allocatable:  # a node written by hand, of unknown size
             return None
-        reasons, resolvable = [], True
-        if self.pods + 1 > self.allocatable.get(PODS, 0):
-            reasons.append(TOO_MANY)
+        missing, resolvable = [], True
+        is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
         for name, wanted in demand.requests.items():
             if name not in NATIVE and is_delegated(name, self.allocatable):
                 continue
             allocatable = self.allocatable.get(name, 0)
             if wanted > allocatable - self.used.get(name, 0):
-                reasons.append(INSUFFICIENT + name)
+                missing.append(name)
                 resolvable = resolvable and wanted <= allocatable
-        return Refusal(tuple(reasons), resolvable) if reasons else None
+        if not missing and not is_full:
+            return None
+        return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
 
 
 def _ports(spec: JSONObject) -> list[Port]:

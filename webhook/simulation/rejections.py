@@ -15,9 +15,10 @@ from webhook.allocation.explain import (
     IN_USE,
     NODE,
     SELECTOR,
+    STEPS,
     TAINT,
-    DeviceReason,
     Funnel,
+    Reason,
     conflict,
     constraint,
     spread,
@@ -37,10 +38,11 @@ from webhook.simulation.cluster import Cluster
 from webhook.simulation.holders import elsewhere, holder
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.nodes import (
-    INSUFFICIENT,
+    AFFINITY,
+    RESOURCES,
+    TAINTS,
     TOO_MANY,
     UNNAMED,
-    UNSELECTED,
     Demand,
     NodeState,
     Refusal,
@@ -53,16 +55,13 @@ from webhook.simulation.nodes import (
     taint_of,
     untolerated,
 )
-from webhook.simulation.verdicts import Needs, Round, Verdict, Verdicts
+from webhook.simulation.verdicts import Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
 NAMED_MAX: Final = 32
 """The number of nodes that are named, of those that suit a pod, or refuse it for the same reasons."""
-_STAGES: Final = ("seen", "of_class", "selected", "free", "tolerated", "enough")
-_STAGE_NAMES: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough")
-_BLAMED: Final = {"of_class": CLASS, "selected": SELECTOR, "free": IN_USE, "tolerated": TAINT, "enough": CAPACITY}
 _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
@@ -90,7 +89,7 @@ class Group(NamedTuple):
     @property
     def closeness(self) -> int:
         """How close the nodes come: the devices that are left, else those that are selected, else all."""
-        counts = ((sum(each[stage] for each in self.requests), weight) for stage, weight in _WEIGHTS.items())
+        counts = ((sum(each[step] for each in self.requests), weight) for step, weight in _WEIGHTS.items())
         return next((count * weight for count, weight in counts if count), 0)
 
     def as_json(self) -> JSONObject:
@@ -118,8 +117,8 @@ class _Obstacles:
 
     def __init__(self) -> None:
         self.blames: Counter[Blame] = Counter()
-        self.stages: Counter[str] = Counter()
-        """How many devices are ruled out at each stage."""
+        self.whys: Counter[str] = Counter()
+        """How many devices each sort of reason rules out."""
         self.tainted: Counter[frozenset[Taint]] = Counter()
         self.unused: dict[tuple[str, str], JSONObject] = {}
         self.elsewhere = 0
@@ -130,10 +129,11 @@ class _Obstacles:
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
 
-    def add(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> None:
+    def add(self, funnel: Funnel, reasons: Sequence[Reason]) -> None:
         """Add the devices of a node, and why each is ruled out."""
-        self.stages.update(each.stage for each in reasons)
-        self.elsewhere = max(self.elsewhere, sum(each.stage == ELSEWHERE for each in reasons))
+        whys = Counter(each.why for each in reasons)
+        self.whys += whys
+        self.elsewhere = max(self.elsewhere, whys[ELSEWHERE])
         self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
@@ -196,13 +196,17 @@ class Explainer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def groups(self, verdicts: Verdicts, round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, the closest first."""
-        if not verdicts.nodes:
+    def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
+        """Group the nodes that refuse a pod, the closest first.
+
+        Args:
+            by_node: The verdicts; none if the pod's node affinity names other nodes.
+        """
+        if not by_node:
             missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
             return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
         alike: dict[Hashable, list[_Look]] = {}
-        for node, verdict in verdicts.by_node.items():
+        for node, verdict in by_node.items():
             if verdict.refusal is not None:
                 look = _Look(node, verdict, verdict.refusal, self._funnels(node, verdict, round_))
                 alike.setdefault(self._key(look, round_.needs), []).append(look)
@@ -211,23 +215,22 @@ class Explainer:
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
 
-    def depths(self, verdicts: Verdicts, round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
-        """Return how many stages devices pass, by claim and request; those of other nodes are left out.
+    def depths(self, by_node: Mapping[int, Verdict], round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
+        """Return how many steps devices pass, by claim and request; those of other nodes are left out.
 
         Other nodes refuse the pod before their devices are looked at.
         """
         found: defaultdict[tuple[str, str], dict[DeviceID, int]] = defaultdict(dict)
-        for node, verdict in verdicts.by_node.items():
+        for node, verdict in by_node.items():
             for funnel in self._funnels(node, verdict, round_) or ():
                 known = found[funnel.claim, funnel.request]
                 for device, depth in funnel.depths():
-                    key = device.slice.driver, device.slice.pool, device.name
-                    known[key] = max(depth, known.get(key, 0))
+                    known[device.id] = max(depth, known.get(device.id, 0))
         return found
 
     def _funnels(self, node: int, verdict: Verdict, round_: Round) -> Sequence[Funnel] | None:
         """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
-        if verdict.refusal is not None and not verdict.by_devices and is_full(verdict.refusal):
+        if verdict.refusal is not None and verdict.refusal.plugin == RESOURCES:
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
@@ -277,7 +280,6 @@ class Explainer:
             funnel: The devices of the first node that are left for the request.
             compete: Whether each request could be met alone.
         """
-        counts = {name: getattr(funnel, stage) for name, stage in zip(_STAGE_NAMES, _STAGES, strict=True)}
         found = _Obstacles()
         for look in looks[:_LOOKED_AT_MAX]:
             for each in look.funnels or ():
@@ -294,7 +296,7 @@ class Explainer:
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
-        if not funnel.seen:
+        if not funnel.counts["seen"]:
             others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
             because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
@@ -304,13 +306,13 @@ class Explainer:
             "request": funnel.request,
             "for": _subject(funnel.claim, funnel.request, needs),
             "wanted": funnel.wanted,
-            **counts,
+            **funnel.counts,
             "constrained": constrained,
             "constraint": constraint(funnel),
             "together": together and together.devices,
             "selecting": self._wish(self._selectors(funnel)),
             "because": because,
-            "short": max((CAPACITY, COUNTERS), key=found.stages.__getitem__),
+            "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
             "counters": found.counters(),
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
@@ -339,34 +341,32 @@ class Explainer:
         selectors = items(asks.class_, "spec", "selectors") if of_class else items(asks.raw, "selectors")
         return [text(each, "cel", "expression") for each in selectors]
 
-    def _obstacles(self, funnel: Funnel, reasons: Sequence[DeviceReason]) -> Iterator[Blame]:
-        """Describe the obstacles at the first stage that leaves too few devices.
+    def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[Blame]:
+        """Describe the obstacles at the first step that leaves too few devices.
 
         Devices without a capacity of some name count only if no device has it: they hide what the others lack.
         """
         wanted = funnel.least
-        for stage in _STAGES[1:]:
-            if getattr(funnel, stage) >= wanted:
+        for step, left in funnel.counts.items():
+            if left >= wanted or step == "seen":
                 continue
-            blamed = {_BLAMED[stage], COUNTERS} if stage == "enough" else {_BLAMED[stage], NODE}
-            if stage == "selected" and funnel.wanted is None:  # all devices are those with enough capacity
-                blamed.add(CAPACITY)
-            found = [reason for reason in reasons if reason.stage in blamed - {IN_USE}]
-            closest = [reason for reason in found if reason.stage != CAPACITY or reason.lacks[0].name]
-            yield from (self._first_false(funnel, reason) for reason in closest or found)
+            others = set() if step == "enough" else {NODE}
+            found = [each for each in reasons if (each.step == step and each.why != IN_USE) or each.why in others]
+            closest = [each for each in found if each.why != CAPACITY or each.lacks[0].name]
+            yield from (self._first_false(funnel, each) for each in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.stage == CONSTRAINT]
+            without = [Blame(reason.text) for reason in reasons if reason.why == CONSTRAINT]
             yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
-    def _first_false(self, funnel: Funnel, reason: DeviceReason) -> Blame:
+    def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
         """Describe the obstacle to the use of a device."""
-        if reason.stage in {SELECTOR, CLASS}:
-            return self._met(reason, self._selectors(funnel, of_class=reason.stage == CLASS))
-        if reason.stage == TAINT:
+        if reason.why in {SELECTOR, CLASS}:
+            return self._met(reason, self._selectors(funnel, of_class=reason.why == CLASS))
+        if reason.why == TAINT:
             return Blame(TAINT)  # one for all taints
         if not reason.lacks:
             return Blame(reason.text)
@@ -374,14 +374,11 @@ class Explainer:
         # One for all counters that are short, whichever devices consume them.
         return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
 
-    def _met(self, reason: DeviceReason, expressions: Sequence[str]) -> Blame:
+    def _met(self, reason: Reason, expressions: Sequence[str]) -> Blame:
         """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
-        cluster = self._cluster
-        device, settings = cluster.allocator.catalog.find((reason.driver, reason.pool), reason.device), cluster.settings
-        if device is None:
-            return Blame(reason.text)
+        settings = self._cluster.settings
         try:
-            bindings = cluster.allocator.selectors.values.of(device.content)
+            bindings = self._cluster.allocator.selectors.values.of(reason.device.content)
         except EvaluationError:  # an attribute of a type that the release does not know
             return Blame(reason.text)
         for expression in expressions:
@@ -390,12 +387,12 @@ class Explainer:
                 return blamed
         return Blame(reason.text)
 
-    def _held(self, name: str, reason: DeviceReason) -> set[DeviceID]:
+    def _held(self, name: str, reason: Reason) -> set[DeviceID]:
         """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
-        if reason.stage != COUNTERS:
-            return {(reason.driver, reason.pool, reason.device)}
+        if reason.why != COUNTERS:
+            return {reason.device.id}
         devices = map(device_of, results_of(self._cluster.claim(name)))
-        return {each for each in devices if each[:2] == (reason.driver, reason.pool)}
+        return {each for each in devices if each[:2] == reason.device.slice.id}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -405,10 +402,10 @@ _VALUES_MAX: Final = 4
 
 
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the stages of a request of a group, with what is said of the devices that pass them."""
+    """Yield the steps of a request of a group, with what is said of the devices that pass them."""
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     labels = ("", "of the class", selecting, "free", "tolerated", f"with enough {request['short']}")
-    yield from zip(_STAGE_NAMES, labels, strict=True)
+    yield from zip(STEPS, labels, strict=False)
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
@@ -501,14 +498,14 @@ _LABEL_VALUES_MAX: Final = 4
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
-    if not any("untolerated taint" in reason for reason in refusal.reasons):
+    if refusal.plugin != TAINTS:
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
     """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
-    if UNSELECTED not in refusal.reasons:
+    if refusal.plugin != AFFINITY:
         return
     for key, wanted in mapping(demand.spec, "nodeSelector").items():
         selected = {"matchExpressions": [{"key": key, "operator": "In", "values": [wanted]}]}
@@ -544,11 +541,6 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
     yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
-
-
-def is_full(refusal: Refusal) -> bool:
-    """Tell whether a node refuses a pod only for a lack of cpu, memory, other resources or room for pods."""
-    return all(reason == TOO_MANY or reason.startswith(INSUFFICIENT) for reason in refusal.reasons)
 
 
 def shortages(

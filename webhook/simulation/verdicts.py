@@ -17,7 +17,7 @@ from webhook.records import NamedTuple
 from webhook.simulation.binding import is_unavailable
 from webhook.simulation.cluster import EVERYWHERE, Cluster
 from webhook.simulation.nodeallocatable import Taken, total
-from webhook.simulation.nodes import INSUFFICIENT, Demand, Refusal, selects
+from webhook.simulation.nodes import Demand, Refusal, selects
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
@@ -179,11 +179,11 @@ class Round:
             return Verdict(Refusal((reason,)))
         state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
         missing = [
-            INSUFFICIENT + name
+            name
             for name, amount in total(taken).items()
             if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
         ]
-        return Verdict(Refusal(tuple(missing)), taken=taken) if missing else None
+        return Verdict(Refusal.for_lack(*missing), taken=taken) if missing else None
 
 
 def _failure(failure: Failure) -> Verdict:

@@ -12,12 +12,13 @@ from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.usage import UsageError
 
 CHART: Final = "Chart.yaml"
 """The file that makes a directory a Helm chart."""
 
 
-class SourceError(ValueError):
+class SourceError(UsageError):
     """A chart or a kustomization cannot be rendered on this machine or with these options; the message says why."""
 
 

@@ -50,7 +50,7 @@ def read_trees(
     Raises:
         SourceError: The program for rendering a named path is missing, or the options do not fit.
     """
-    found = list(find_files(named, selection))
+    found = find_files(named, selection)
     trees = _Trees(selection, options)
     streams = []
     for path in dict.fromkeys(rendered):

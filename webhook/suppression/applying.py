@@ -42,7 +42,15 @@ _LONGEST: Final = 100
 
 
 class UnknownRuleError(ValueError):
-    """A rule does not exist; the message suggests the intended one."""
+    """A rule does not exist.
+
+    Args:
+        hint: A suggestion of the intended one.
+    """
+
+    def __init__(self, name: str, hint: str) -> None:
+        self.name, self.hint = name[:_LONGEST], hint
+        super().__init__(f"unknown rule {self.name}; {hint}")
 
 
 def names_in(text: str) -> list[str]:
@@ -75,7 +83,7 @@ def check(names: Iterable[str]) -> None:
     """
     for name in names:
         if not is_known(name):
-            raise UnknownRuleError(f"unknown rule {name[:_LONGEST]}; {suggestion(name)}")
+            raise UnknownRuleError(name, suggestion(name))
 
 
 def called(finding: Finding) -> list[str]:
@@ -523,14 +531,6 @@ class Suppressions:
         if self.known and not self.is_whole:
             about = identity(document.data)
             self._objects.add((about.kind, about.namespace, about.name))
-
-    def noting(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
-        """Yield documents, noting each."""
-        note = self.note if self.known and not self.is_whole else self._statements.note
-        for document in documents:
-            if isinstance(document, Document):
-                note(document)
-            yield document
 
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""

@@ -191,13 +191,14 @@ def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]
 
 def _commit(top: str, revision: str) -> str:
     """Return the commit of a revision, whose name git never takes for an option."""
-    message = f"git has no revision {revision!r}; if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
+    message = f"git has no revision {revision!r}"
     if not revision or revision.startswith("-") or not revision.isprintable():
-        raise RevisionError(message.partition(";")[0])
+        raise RevisionError(message)
     try:
         answer = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except RevisionError as error:
-        raise RevisionError(str(error) or message) from error
+        hint = f"if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
+        raise RevisionError(str(error) or f"{message}; {hint}") from error
     return answer.decode("ascii", "replace").strip()
 
 

@@ -10,17 +10,16 @@ from webhook.hints.names import listed
 from webhook.inventory.claims import requests, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.simulation.causes import key_of, shortfall_of, wanted_of
+from webhook.simulation.causes import RequestKey, key_of, shortfall_of, taints_of, wanted_of, whole
 from webhook.simulation.holders import used_by
 from webhook.simulation.nodes import Taint, taint_of
+from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs, Round
 from webhook.simulation.workloads import priority
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
 
-Key = tuple[str, str]
-"""A claim, and one of its requests or alternatives."""
 _EVICTED: Final = "DeviceTaintManagerEviction"
 _ENOUGH: Final = 5
 """The step at which capacity or counters are too little."""
@@ -45,7 +44,7 @@ class _Asked:
     """
 
     def __init__(
-        self, key: Key, groups: Sequence[tuple[JSONObject, JSONObject]], written: Ref | None, of: tuple[str, str]
+        self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]], written: Ref | None, of: tuple[str, str]
     ) -> None:
         self.key, self.written = key, written
         self.device_class, self.extended = of
@@ -54,7 +53,7 @@ class _Asked:
         self.step = max((each.step for each, *_ in short), default=0)
         alike = [(group, request) for each, group, request in short if each.step == self.step]
         self.alike = [request for _, request in alike]
-        self._counts = [group["count"] for group, _ in alike]
+        self._counts = [len(group.nodes) for group, _ in alike]
         self.wanted = max(map(wanted_of, self.every), default=1)
 
     def total(self, step: str) -> int:
@@ -100,21 +99,21 @@ class Lacks:
     """
 
     def __init__(
-        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[JSONObject], own: frozenset[str]
+        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[Group], own: frozenset[str]
     ) -> None:
         self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
         self._sources = scene.claim_sources(pod)
-        found: dict[Key, list[tuple[JSONObject, JSONObject]]] = {}
+        found: dict[RequestKey, list[tuple[Group, JSONObject]]] = {}
         for group in groups:
-            for request in group["requests"]:
+            for request in group.requests:
                 found.setdefault(key_of(request), []).append((group, request))
         self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
-        self._whole: dict[Key, list[Key]] = {}
+        self._whole: dict[RequestKey, list[RequestKey]] = {}
         """The alternatives of each request; the request itself if it has none."""
         for key in found:
-            self._whole.setdefault((key[0], key[1].partition("/")[0]), []).append(key)
+            self._whole.setdefault(whole(key), []).append(key)
 
-    def _as_asked(self, key: Key, groups: Sequence[tuple[JSONObject, JSONObject]]) -> _Asked:
+    def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
         asks = dict(requests(claim)).get(key[1])
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
@@ -257,16 +256,8 @@ class Lacks:
     # -- taints
 
     def _not_tolerated(self, asked: _Asked) -> Cause:
-        taints = list(
-            dict.fromkeys(
-                Taint(**taint) for request in asked.alike for each in request["taints"] for taint in each["taints"]
-            )
-        )
-        rules = [
-            each
-            for each in self._scene.inventory.all("DeviceTaintRule")
-            if taint_of(mapping(each, "spec", "taint")) in taints
-        ]
+        taints = list(dict.fromkeys(taint for several in taints_of(asked.alike) for taint in sorted(several)))
+        rules = self._scene.cluster.rules_of(taints)
         free = "" if asked.total("free") == asked.total("selected") else "free "
         total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
         devices = f"the only {free}device" if total == 1 else f"all {total} {free}devices"
@@ -292,7 +283,7 @@ class Lacks:
     def _with(self, taints: Sequence[Taint]) -> list[str]:
         """Return the devices that have some taints."""
         return [
-            f"{each.driver}/{each.pool}/{device.name}"
+            str(device)
             for each in self._scene.cluster.allocator.catalog.slices
             for device in each.devices
             if any(taint_of(one) in taints for one in device.content.taints)
@@ -348,7 +339,7 @@ class Lacks:
     def _together(self) -> Cause:
         """Say why no node meets all requests, though each is met somewhere."""
         about = tuple(dict.fromkeys(ref for each in self._asked.values() for ref in each.about))
-        met = [{key_of(one) for one in each["requests"] if shortfall_of(one) is None} for each in self._groups]
+        met = [{key_of(one) for one in each.requests if shortfall_of(one) is None} for each in self._groups]
         meeting = {
             key: [each for each, of in zip(self._groups, met, strict=True) if not of.isdisjoint(keys)]
             for key, keys in self._whole.items()
@@ -356,7 +347,7 @@ class Lacks:
         full = [each for each in self._groups if all(each in several for several in meeting.values())]
         if not full:
             return self._apart(meeting, about)
-        details = next((brief(each) for group in full for each in group["details"]), "each could be met alone")
+        details = next((brief(each) for group in full for each in group.details), "each could be met alone")
         constraint = next(
             (
                 (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
@@ -380,11 +371,11 @@ class Lacks:
         names = (Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX])
         return Cause(f"{who} {need}cannot be met together on one node: {details}", (*about, *names))
 
-    def _apart(self, meeting: Mapping[Key, Sequence[JSONObject]], about: tuple[Ref, ...]) -> Cause:
+    def _apart(self, meeting: Mapping[RequestKey, Sequence[Group]], about: tuple[Ref, ...]) -> Cause:
         """Say that the devices for different requests are on different nodes."""
         where, nodes = [], list[Ref]()
         for key, groups in meeting.items():
-            names = [node for group in groups for node in group["nodes"]]
+            names = [node for group in groups for node in group.nodes]
             nodes += [Ref("Node", each) for each in names[:2]]
             asked = self._asked[self._whole[key][0]]
             where.append(f"for {asked.who} ({asked.device_class}) on {shortened(names) or 'none'}")
@@ -400,14 +391,12 @@ class Lacks:
             if ref := self._sources.get(name):
                 yield text(entry, "name"), ref
 
-    def _contested(self, group: JSONObject) -> list[str]:
+    def _contested(self, group: Group) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
-        node = self._scene.cluster.index[group["nodes"][0]]
+        node = self._scene.cluster.index[group.nodes[0]]
         attempt = Round(self._scene.cluster, self._needs).on(node).attempt
-        places = []
-        for funnel in attempt.explain(self._scene.cluster.nodes[node].node) if attempt else ():
-            found = [funnel.view.devices[index] for index in funnel.places]
-            places.append([f"{each.slice.driver}/{each.slice.pool}/{each.name}" for each in found])
+        funnels = attempt.explain(self._scene.cluster.nodes[node].node) if attempt else ()
+        places = [[str(funnel.view.devices[index]) for index in funnel.places] for funnel in funnels]
         is_same = all(each == places[0] for each in places)
         return places[0] if is_same and len(places[0]) < len(places) else []
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from webhook.allocation.demand import LIMIT
 from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import shortened
+from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests, results_of
@@ -27,13 +29,15 @@ from webhook.objects import (
 )
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.answers import Answers
 from webhook.simulation.causes import unmet
 from webhook.simulation.holders import elsewhere
 from webhook.simulation.nodes import (
+    AFFINITY,
+    CORDON,
     NODE_STATES,
+    PORTS,
+    TAINTS,
     TOO_MANY,
-    UNSELECTED,
     NodeState,
     Refusal,
     Taint,
@@ -42,7 +46,7 @@ from webhook.simulation.nodes import (
     taint_of,
     wants,
 )
-from webhook.simulation.rejections import Explainer
+from webhook.simulation.rejections import Explainer, Group
 from webhook.simulation.scheduler import Placement
 from webhook.simulation.verdicts import Needs, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
@@ -53,15 +57,12 @@ from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, about_taints, ref_of
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _KUEUE: Final = "kueue.x-k8s.io/"
-_LIMIT: Final = 32
-"""The most devices of a claim (AllocationResultsMaxSize)."""
 _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
 _NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
 """Words in its reasons for which there is no simulation."""
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -103,7 +104,7 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
 def helps(scene: Scene, found: Found) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, as the simulation finds them."""
     placement = found.placement
-    return tuple(each["change"] for each in Answers(scene.scheduler).of(placement)["why"]["help"]) if placement else ()
+    return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
 
 
 def _gated(gates: Sequence[str]) -> Cause:
@@ -205,7 +206,7 @@ class _Pending:
         """Return why a placement has no node, and what would help."""
         causes = list(self._causes(placement))
         if not causes:
-            reason = Answers(self.scene.scheduler).of(placement)["why"]["reason"]
+            reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
         return Found(causes, None if any(self._not_simulated()) else placement)
@@ -301,7 +302,7 @@ class _Pending:
             what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
             what = what or f"its required pod anti-affinity keeps it from {who}"
             return (what, tuple(map(ref_of, found[:NAMED_MAX]))) if found else ("", ())
-        terms = items(affinity, "podAffinity", _REQUIRED) if "pod affinity rules" in words else []
+        terms = items(affinity, "podAffinity", REQUIRED[-1]) if "pod affinity rules" in words else []
         if keys := sorted({text(each, "topologyKey") for each in terms}):
             return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", ()
         terms = items(self.pod, "spec", "topologySpreadConstraints") if "topology spread" in words else []
@@ -370,23 +371,19 @@ class _Pending:
             about = tuple(map(ref_of, allocated))
             yield Cause(f"no node has the devices of its allocated claims: {said}", about, sort="claim")
         else:
-            alone = Verdicts(self.scene.cluster)
-            alone.nodes = verdicts.nodes
-            alone.by_node = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
-            groups = [each.as_json() for each in Explainer(self.scene.cluster).groups(alone, round_)]
+            alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
+            groups = Explainer(self.scene.cluster).groups(alone, round_)
             closest = self._closest(groups, verdicts)
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
 
-    def _closest(self, groups: Sequence[JSONObject], verdicts: Verdicts) -> list[int]:
+    def _closest(self, groups: Sequence[Group], verdicts: Verdicts) -> list[int]:
         """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
 
         If one does not, the devices decide.
         """
-        steps = [min((each.step for each in unmet(group["requests"]).values()), default=_TOGETHER) for group in groups]
-        names = [
-            name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group["nodes"]
-        ]
+        steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+        names = [name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes]
         nodes = [self.scene.cluster.index[each] for each in names]
         return [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
 
@@ -420,8 +417,8 @@ class _Pending:
         who = f"{written.kind} {written.name}"
         total = sum(number(asks, "count") or 1 for _, asks in requests(claim))
         missing = missing_in(error)
-        if not missing and total > _LIMIT:
-            said = f"{who} wants {total} devices: a claim may have at most {_LIMIT}"
+        if not missing and total > LIMIT:
+            said = f"{who} wants {total} devices: a claim may have at most {LIMIT}"
             return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
@@ -450,7 +447,7 @@ class _Pending:
         for node in suiting:
             state, refusal = cluster.nodes[node], verdicts.by_node[node].refusal
             if refusal is not None:
-                taints = _taints(state, needs) if _is_of_taint(refusal) else []
+                taints = _taints(state, needs) if refusal.plugin == TAINTS else []
                 key = (*refusal.reasons, *map(str, taints))
                 alike.setdefault(key, (refusal, []))[1].append(state)
         for refusal, states in sorted(alike.values(), key=lambda each: -len(each[1])):
@@ -467,7 +464,7 @@ class _Pending:
         names = shortened([each.name for each in states])
         nodes = tuple(Ref("Node", each.name) for each in states[:NAMED_MAX])
         pinned = next(filter(allocation_of, needs.claims), None)
-        if pinned is None and UNSELECTED in refusal.reasons:
+        if pinned is None and refusal.plugin == AFFINITY:
             said = self._unselected(states, needs, has_devices=has_devices)
             labels = (Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items())
             return Cause(said, (ref_of(self.pod), *labels, *nodes))
@@ -486,20 +483,20 @@ class _Pending:
         missing = refusal.missing
         about = tuple(Ref("Resource", each) for each in missing)
         said = f"{is_} not suitable: {', '.join(refusal.reasons)}"
-        if any("unschedulable" in each for each in refusal.reasons):
+        if refusal.plugin == CORDON:
             said = f"{is_} cordoned (unschedulable)"
-        elif _is_of_taint(refusal):
+        elif refusal.plugin == TAINTS:
             taints = _taints(states[0], needs)
             about = about_taints(*taints)
             said = _tainted(states[0].node, taints, is_=is_, has=has)
-        elif any("ports" in each for each in refusal.reasons):
+        elif refusal.plugin == PORTS:
             ports = ", ".join(sorted(str(port) for _, _, port in needs.demand.ports))
             said = f"{has} no free host port {ports}, as another pod there uses it"
         elif missing:
             said = f"{has} too little {' and '.join(_short(each, states, needs) for each in missing)}"
         elif TOO_MANY in refusal.reasons:
             said = f"{has} too many pods: {states[0].pods} run, and no more fit"
-        elif UNSELECTED in refusal.reasons:
+        elif refusal.plugin == AFFINITY:
             said = f"{is_} not selected by the pod's node selector or affinity"
         return said, about
 
@@ -574,7 +571,7 @@ def _words(said: str) -> str:
 
 def _avoids(pod: JSONObject, other: JSONObject) -> bool:
     """Tell whether a pod's required anti-affinity selects another pod, in any topology and in namespaces by name."""
-    for term in items(pod, "spec", "affinity", "podAntiAffinity", _REQUIRED):
+    for term in items(pod, "spec", "affinity", "podAntiAffinity", REQUIRED[-1]):
         labels, spaces = mapping(term, "labelSelector", "matchLabels").items(), texts(term, "namespaces")
         wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in labels]
         wanted += items(term, "labelSelector", "matchExpressions")
@@ -591,10 +588,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
 def _vendor(resource: str) -> str:
     """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
     return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
-
-
-def _is_of_taint(refusal: Refusal) -> bool:
-    return any("untolerated taint" in each for each in refusal.reasons)
 
 
 def _taints(state: NodeState, needs: Needs) -> list[Taint]:

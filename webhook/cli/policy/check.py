@@ -14,7 +14,7 @@ from webhook.check.policies import is_suite, placed, release
 from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show, tell
-from webhook.documents import Document, Selection, Unreadable
+from webhook.documents import Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import Finding, found, guarded, identity, unread
@@ -24,7 +24,7 @@ from webhook.policy.tools.check import CheckResult, Cost, check_policies
 from webhook.release import Release
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted
-from webhook.sources import RenderOptions, SourceError, read
+from webhook.sources import read
 from webhook.usage import UsageError
 
 _LACKING: Final = frozenset({"binding-without-policy", "policy-without-binding"})
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     report, given = Report(), list[Given]()
     selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
     options = render_options(arguments, stated, arguments.namespace)._replace(note=tell)
-    for document in _read(paths, selection, options):
+    for document in read(paths, selection=selection, options=options):
         if isinstance(document, Unreadable):
             report.findings.append(unread(document))
             if document.line:
@@ -95,14 +95,6 @@ def _left_out(unchecked: int, untried: Sequence[str]) -> Iterator[str]:
         more = f" and {len(untried) - _NAMED} more" if len(untried) > _NAMED else ""
         named = f"{', '.join(untried[:_NAMED])}{more}"
         yield f"note: not tried on small objects, as other policies took too much work: {named}"
-
-
-def _read(paths: Sequence[str], selection: Selection, options: RenderOptions) -> Iterator[Document | Unreadable]:
-    """Read manifests; charts and kustomizations that are named are rendered."""
-    try:
-        yield from read(paths, selection=selection, options=options)
-    except SourceError as error:
-        raise UsageError(str(error)) from error
 
 
 def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckResult:

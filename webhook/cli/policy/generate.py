@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
         return 0
     minor = release(kubernetes(arguments))
     if minor < OLDEST:
-        raise UsageError(f"--kubernetes-version: claims have requests since Kubernetes 1.{OLDEST}")
+        raise UsageError(f"claims have requests since Kubernetes 1.{OLDEST}", "--kubernetes-version")
     limits = dict(map(_limit, arguments.limit))
     if arguments.from_rules is None and not limits:
         raise UsageError(
@@ -56,7 +56,7 @@ def _limit(text: str) -> tuple[str, int]:
 def _check(option: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         hint = did_you_mean(name, known, f"choose from {', '.join(known)}")
-        raise UsageError(f"{option}: CEL policies cannot state {name}; {hint}")
+        raise UsageError(f"CEL policies cannot state {name}; {hint}", option)
 
 
 def _listed() -> Iterator[str]:

@@ -158,7 +158,7 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
         raise UsageError(f"no suites found in {', '.join(paths)}; a suite is a document with cases")
     if report.tested and selected and not report.tested.cases and not report.findings:
-        raise UsageError(f"--filter: no case has a name with {' or '.join(map(repr, arguments.filter))}")
+        raise UsageError(f"no case has a name with {' or '.join(map(repr, arguments.filter))}", "--filter")
     if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
         report.tested = None  # the named files cannot be read
     if arguments.verbose and report.tested:

@@ -19,10 +19,10 @@ from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.claims import allocation_of, requests
 from webhook.objects import JSONObject, full_name_of, items, mapping, text, texts
 from webhook.records import NamedTuple
-from webhook.simulation.causes import wanted_of
+from webhook.simulation.causes import taints_of, wanted_of
 from webhook.simulation.changes import Change, in_claim, these
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.nodes import Taint, taint_of
+from webhook.simulation.nodes import Taint
 from webhook.simulation.rejections import Group
 from webhook.spelling import nearest
 
@@ -267,10 +267,7 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
 
     The smallest first: those whose keys are tolerated already, but not so; those that evict no pods; the most common.
     """
-    found: Counter[frozenset[Taint]] = Counter()
-    for each in answers:
-        for one in each["taints"]:
-            found[frozenset(map(taint_of, one["taints"]))] += one["devices"]
+    found = taints_of(answers)
     keys = {text(each, "key") for each in tolerations}
 
     def cost(taints: frozenset[Taint]) -> tuple[int, int, int, int, list[Taint]]:

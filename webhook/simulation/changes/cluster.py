@@ -13,10 +13,10 @@ from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, guarded, reads
 from webhook.inventory.claims import classes_of
-from webhook.objects import JSONObject, items, mapping, name_of, text
+from webhook.objects import JSONObject, items, name_of, text
+from webhook.simulation.causes import taints_of
 from webhook.simulation.changes import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
-from webhook.simulation.nodes import Taint, taint_of
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs
 from webhook.spelling import nearest
@@ -160,10 +160,7 @@ def _rules(cluster: Cluster, groups: Sequence[Group]) -> list[JSONObject]:
     """Return the DeviceTaintRules that set one of the taints which keep devices out."""
     if cluster.settings.taint_rules_ignored:
         return []
-    named = [one for group in groups for request in group.requests for one in request["taints"]]
-    taints = {Taint(**each) for one in named for each in one["taints"]}
-    rules = cluster.inventory.all("DeviceTaintRule")
-    return [each for each in rules if taint_of(mapping(each, "spec", "taint")) in taints]
+    return cluster.rules_of(frozenset().union(*taints_of(each for group in groups for each in group.requests)))
 
 
 def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:

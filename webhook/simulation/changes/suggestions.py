@@ -64,12 +64,15 @@ class Made(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """A change that lets a pending pod fit.
+    """Changes that together let a pending pod fit.
 
     Args:
-        at_least: Whether nodes were left untried, so that it may open more.
-        opened: Their places, the best first, as far as they are known.
-        made: Makes the change for a while, to see what the pod would get on the first of them.
+        change: What they are.
+        nodes: The number of nodes that they open.
+        at_least: Whether nodes were left untried, so that they may open more.
+        opened: The places of these nodes, the best first, as far as they are known.
+        made: Makes the changes for a while, to see what the pod would get on the first of them.
+        changes: The changes that were tried.
     """
 
     change: str
@@ -77,6 +80,21 @@ class Suggestion(NamedTuple):
     at_least: bool = False
     opened: Sequence[int] = ()
     made: Callable[[], Made] | None = None
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def cost(self) -> tuple[bool, int]:
+        """What is tried first costs less; selectors are dropped last."""
+        return self.selects_less, sum(each.size for each in self.changes)
+
+    @property
+    def selects_less(self) -> bool:
+        """Whether a selector is dropped."""
+        return any(each.selects_less for each in self.changes)
+
+    def exceeds(self, other: Suggestion) -> bool:
+        """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
+        return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -94,34 +112,6 @@ class Advice(NamedTuple):
     suggestions: list[Suggestion]
     tried: int
     is_complete: bool
-
-
-class _Remedy(NamedTuple):
-    """Changes that help together, with the nodes that they open, and whether they may open more."""
-
-    changes: tuple[Change, ...]
-    opened: Sequence[int]
-    at_least: bool
-
-    @property
-    def nodes(self) -> int:
-        return len(self.opened)
-
-    @property
-    def cost(self) -> tuple[bool, int]:
-        return self.selects_less, sum(each.size for each in self.changes)
-
-    @property
-    def selects_less(self) -> bool:
-        return any(each.selects_less for each in self.changes)
-
-    def exceeds(self, other: _Remedy) -> bool:
-        """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
-        return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
-
-    @property
-    def text(self) -> str:
-        return " and ".join(each.text for each in self.changes)
 
 
 class Suggestions:
@@ -142,7 +132,7 @@ class Suggestions:
             error: The error that made the scheduler give up on it; empty without one.
         """
         self._filtered = self._tried = 0
-        best: list[_Remedy] = []
+        best: list[Suggestion] = []
         try:
             end, outer = monotonic() + _SECONDS, current().deadline
             with limited(Budget(deadline=end if outer is None else min(end, outer))):
@@ -153,13 +143,9 @@ class Suggestions:
         else:
             is_complete = True
         best.sort(key=lambda each: (each.cost, -each.nodes))
-        found = [
-            Suggestion(each.text, each.nodes, each.at_least, each.opened, partial(self._made, needs, each))
-            for each in best
-        ]
-        return Advice(found, self._tried, is_complete)
+        return Advice(best, self._tried, is_complete)
 
-    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[_Remedy]:
+    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
         changes = self._of_pod(needs, groups, error)
@@ -188,12 +174,12 @@ class Suggestions:
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
-    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[_Remedy]:
+    def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
 
         If only the loss of a selector helps, pairs that keep all selectors are tried, too.
         """
-        alone: list[_Remedy] = []
+        alone: list[Suggestion] = []
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
@@ -205,14 +191,14 @@ class Suggestions:
                 if not (alone and found.selects_less):
                     yield found
 
-    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[_Remedy]:
+    def _paired(self, needs: Needs, pairs: Iterable[tuple[Change, Change]]) -> Iterator[Suggestion]:
         """Try pairs of changes of different things, the smallest first."""
         different = [pair for pair in pairs if pair[0].about != pair[1].about]
         for pair in sorted(different, key=lambda pair: pair[0].size + pair[1].size)[:_PAIRED_MAX]:
             self._tried += 1
             yield from islice(self._try(needs, pair), 1)
 
-    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[_Remedy]:
+    def _try(self, needs: Needs, changes: tuple[Change, ...]) -> Iterator[Suggestion]:
         """Try changes together: with the smallest that help in place of each, and that open as many nodes."""
         fitting = self._nodes(needs, changes)
         if not fitting:
@@ -220,10 +206,16 @@ class Suggestions:
         untried = Verdicts(self._cluster, named(_edited(needs, changes).demand.spec)).nodes[of_cluster.NODES_MAX :]
         at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
-        yield _Remedy(exact, nodes, at_least)
+        yield self._suggestion(needs, exact, nodes, at_least=at_least)
         if len(fitting) > len(nodes):
             most, nodes = self._least(needs, changes, fitting, opening=len(fitting))
-            yield _Remedy(most, nodes, at_least)
+            yield self._suggestion(needs, most, nodes, at_least=at_least)
+
+    def _suggestion(
+        self, needs: Needs, changes: tuple[Change, ...], opened: Sequence[int], *, at_least: bool
+    ) -> Suggestion:
+        said, made = " and ".join(each.text for each in changes), partial(self._made, needs, changes, opened[0])
+        return Suggestion(said, len(opened), at_least, opened, made, changes)
 
     def _least(
         self, needs: Needs, changes: tuple[Change, ...], fitting: list[int], *, opening: int
@@ -244,10 +236,9 @@ class Suggestions:
         with self._changed(changes) as cluster:
             return _concerned(changes, self._fitting(_edited(needs, changes), cluster))
 
-    def _made(self, needs: Needs, remedy: _Remedy) -> Made:
-        changes = remedy.changes
+    def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
         with self._changed(changes) as cluster:
-            made = Made.on(remedy.opened[0], Round(cluster, _edited(needs, changes)))
+            made = Made.on(node, Round(cluster, _edited(needs, changes)))
         return made._replace(
             released=[full_name_of(each.released) for each in changes if each.released is not None],
             objects=[obj for each in changes for obj in each.objects],
