@@ -302,7 +302,7 @@ class Answers:
         catalog = self._cluster.allocator.catalog
         for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
             for device in map(device_of, results_of(claim)):
-                if catalog.find(device[:2], device[2]) is None:
+                if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
