@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import Object
 from webhook.api.shapes import type_of
-from webhook.api.versions import VERSIONS
+from webhook.api.versions import target
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted
-from webhook.release import Release
-from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import Struct
+from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import Anything
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
@@ -96,11 +90,11 @@ def _refuse_other(kind: Kind, own: Kind, policies: PolicySet) -> None:
     if kind.group != own.group:
         version = quoted(own.api_version)
         raise ConversionError(f"{_go(kind)} is not suitable for converting to {version} in scheme {_SCHEME}")
-    target = kind._replace(version=own.version)
-    if kind != target:
-        is_known = policies.kinds.find(target) is not None
-        unknown = f"converting ({_go(kind)}) to ({_go(target)}): unknown conversion"
-        raise ConversionError(unknown if is_known else _unregistered(target))
+    wanted = kind._replace(version=own.version)
+    if kind != wanted:
+        is_known = policies.kinds.find(wanted) is not None
+        unknown = f"converting ({_go(kind)}) to ({_go(wanted)}): unknown conversion"
+        raise ConversionError(unknown if is_known else _unregistered(wanted))
     internal = f"{own.group.partition('.')[0] or 'core'}.{own.kind}"
     raise DecodingError(f"failed to convert object: converting ({_go(kind)}) to ({internal}): unknown conversion")
 
@@ -120,39 +114,15 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    type_, release = type_of(api_version, kind), policies.release
+    type_ = type_of(api_version, kind)
     if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    known = (api_version, kind) if type_ else ("v1", "")  # unknown kinds share a target: clients choose their names
-    everything = compile_struct(type_ or Object, _target(*known, release)).decoding
+    # Unknown kinds share a target: clients choose their names.
+    known = target(api_version if type_ else "v1", policies.release, CREATE, thorough=True)
+    everything = compile_struct(type_ or Object, known.decoding)
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
         misfits = apart(everything.walk(value))[0]
         return [misfit for misfit in misfits if misfit.refuses or (type_ and misfit.rule == UNKNOWN_FIELD)]
 
     return decode
-
-
-@cache
-def _target(api_version: str, kind: str, release: Release) -> Target:
-    """Return the compilation target for a kind's structs that also decode fields that are not judged."""
-    replaced = dict(VERSIONS[api_version].replaced) if api_version in VERSIONS else {}
-    _add(type_of(api_version, kind) or Object, replaced)
-    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=replaced)
-
-
-def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
-    """Add replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
-    wanted = found.get(type_, type_)
-    declared = {**wanted.opaque, **wanted.fields}
-    fields = {name: (isinstance(each, Anything) and each.shape) or each for name, each in declared.items()}
-    changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
-    if changed:
-        attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
-        found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
-    for field in fields.values():
-        part = field
-        while isinstance(part, Array | Map):
-            part = part.item
-        if isinstance(part, Nested):
-            _add(part.type, found)
