@@ -35,7 +35,7 @@ from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -336,11 +336,9 @@ def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
     """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
     if placement.reason or placement.node is not None:
         return placement.reason
-    message = (placement.condition or {}).get("message", "")
-    if message.startswith(binding.FAILED) and (full := binding.used_up(placement.claims)):
+    if placement.is_unbound and (full := binding.used_up(placement.claims)):
         return full
-    error = message.removeprefix(FILTER_FAILED)
-    return cause(groups, error if error != message else "") or message
+    return cause(groups, placement.error) or (placement.condition or {}).get("message", "")
 
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
