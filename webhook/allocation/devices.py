@@ -181,6 +181,11 @@ class Device:
         """Write driver, pool and name, as upstream's ``DeviceID``."""
         return "/".join(self.id)
 
+    @property
+    def node_name(self) -> str:
+        """The only node that can use it; empty if labels decide, or all nodes can."""
+        return (self.content.others.get("nodeName") if self.slice.is_per_device else self.slice.node_name) or ""
+
 
 class Slice:
     """A ResourceSlice.

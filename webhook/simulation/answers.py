@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers
+from webhook.deviceselectors.reads import drivers_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (
@@ -396,11 +395,8 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
 
 def _drivers(name: str, cluster: Cluster) -> set[str]:
     """Return the drivers that a class selects by name; none if it does not."""
-    settings, found = cluster.settings, set[str]()
-    for each in items(cluster.inventory.find("DeviceClass", name), "spec", "selectors"):
-        parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
-        found |= drivers(parts.all) if parts else set()
-    return found
+    selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
+    return drivers_of(selectors, cluster.settings.release, cluster.settings.gates)
 
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"

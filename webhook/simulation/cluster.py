@@ -25,7 +25,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.binding import TIMED, newest, written
+from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, Taint, amount_text, required, selects, taint_of
 
@@ -216,7 +216,7 @@ class Cluster:
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects, at which they were collected; they tell no other."""
-        return newest(each for kind in TIMED for each in self.inventory.all(kind))
+        return newest(self.inventory)
 
     @cached_property
     def of_unknown_size(self) -> str:
