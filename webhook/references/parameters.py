@@ -24,8 +24,7 @@ from webhook.references.rules import (
 )
 
 if TYPE_CHECKING:
-    from webhook.drivers.rules import Broken, Part, Subject
-    from webhook.drivers.schema import ParameterFault
+    from webhook.drivers.rules import Fault, Part, Subject
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
@@ -61,7 +60,7 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, fault.hint, "Refused")
 
 
-def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault, tuple[str | int, ...]]]:
+def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[str | int, ...]]]:
     where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
@@ -71,12 +70,13 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault,
                 yield fault, (*path, *fault.path)
 
 
-def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[ParameterFault]:
+def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers.schema import ParameterFault, check_parameters  # most objects have no parameters
+    from webhook.drivers.rules import Fault
+    from webhook.drivers.schema import check_parameters  # most objects have no parameters
 
     faults = _within_budget(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
-    return [ParameterFault((), _UNCHECKED, _SMALLER)] if faults is None else faults
+    return [Fault((), _UNCHECKED, _SMALLER)] if faults is None else faults
 
 
 def _within_budget(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
@@ -182,12 +182,12 @@ def _configs(
     return found
 
 
-def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Broken]:
+def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Fault]:
     """Evaluate the rules of a profile; where they take too much work, report that instead."""
-    from webhook.drivers.rules import Broken, broken
+    from webhook.drivers.rules import Fault, broken
 
     found = _within_budget(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
-    return [Broken(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
+    return [Fault(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
 
 
 def _users(pod: JSONObject, claim: str, context: Context) -> Sequence[JSONObject]:
