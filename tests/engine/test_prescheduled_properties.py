@@ -57,7 +57,7 @@ def test_no_json_value_raises(value: object, options: RewriteOptions, user: obje
 
 @given(mutilated(FULL) | JSON, OPTIONS, st.sampled_from(["pod", "template"]))
 def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
-    obj: object, options: RewriteOptions, what: str
+    obj: Any, options: RewriteOptions, what: str
 ) -> None:
     if what == "template":
         obj = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": obj}}

@@ -120,7 +120,7 @@ def large_pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     def draw(command: str) -> Path:
         page = folder / f"{command}.html"
-        arguments = [SCRIPT, command, "--cluster", folder / "cluster.json", "--output=html", "--quiet"]
+        arguments = [str(SCRIPT), command, "--cluster", str(folder / "cluster.json"), "--output=html", "--quiet"]
         page.write_bytes(subprocess.run(arguments, stdout=subprocess.PIPE, check=False).stdout)
         return page
 
