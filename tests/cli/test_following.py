@@ -40,10 +40,10 @@ def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
     policies = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)])).value.policies
     assert policies is not None
     (hook,) = policies.validating
-    for validation in hook.programs.validations:
-        assert isinstance(validation.compiled, CompiledExpression)
-        assert "evaluate" in vars(validation.compiled.program)
-    assert hook.programs.validations
+    for validation in hook.policy.validations:
+        assert isinstance(validation.expression.compiled, CompiledExpression)
+        assert "evaluate" in vars(validation.expression.compiled.program)
+    assert hook.policy.validations
 
 
 @pytest.mark.parametrize("change", ["broken", "gone", "empty"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.json import encode
 
 from webhook.admission.responses import assuming
-from webhook.api.shapes import schema_of
+from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -31,8 +31,7 @@ from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import Session
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import MUTATING
-from webhook.policy.manifest.programs import NamedExpression
+from webhook.policy.manifest.model import MUTATING, Stated
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
@@ -112,30 +111,29 @@ def _never(_meter: Meter, _left: int, mark: int, _bindings: Mapping[str, Any], /
 
 def quick_of(hook: Hook) -> Quick | None:
     """Return the quick evaluation of a policy; None if it has none."""
-    programs, policy = hook.programs, hook.policy
+    policy = hook.policy
+    has_messages = any(each.message_expression for each in policy.validations)
     says_more = policy.annotations or (
-        any(programs.messages) and len(programs.messages) + len(programs.variables) > _SKIPPED_MESSAGES
+        has_messages and len(policy.validations) + len(policy.composed) > _SKIPPED_MESSAGES
     )
     merges = [each.name for each in policy.mutations] == ["ApplyConfiguration"] and not policy.reinvoked
     # A configuration is not true: the policy is evaluated one by one where its conditions are.
-    conditions, validations, values = map(
-        _compiled,
-        (programs.conditions, programs.mutations if merges else programs.validations, programs.variables.values()),
-    )
-    if says_more or not hook.uses <= _VARIABLES or conditions is None or validations is None or values is None:
+    wanted = policy.mutations if merges else [each.expression for each in policy.validations]
+    conditions, validations, values = map(_compiled, (policy.conditions, wanted, policy.composed.values()))
+    if says_more or not policy.uses <= _VARIABLES or conditions is None or validations is None or values is None:
         return None
     if any(_NAMESPACE in each.variables for each in conditions):  # conditions see another value than validations
         return None
     if not conditions and not validations:
         return None
-    joint = Joint(conditions, validations, dict(zip(programs.variables, values, strict=True)), _SKIPPED_CONDITIONS)
-    quick = Quick(joint, hook.uses, validations[0].analysis.checked.root if merges else None)
+    joint = Joint(conditions, validations, dict(zip(policy.composed, values, strict=True)), _SKIPPED_CONDITIONS)
+    quick = Quick(joint, policy.uses, validations[0].analysis.checked.root if merges else None)
     if merges and not conditions:
         quick.evaluate = _never
     return quick
 
 
-def _compiled(expressions: Iterable[NamedExpression]) -> list[Program] | None:
+def _compiled(expressions: Iterable[Stated]) -> list[Program] | None:
     compiled = [each.compiled for each in expressions]
     programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
     return programs if len(programs) == len(compiled) else None

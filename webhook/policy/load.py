@@ -12,7 +12,6 @@ from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
-from webhook.policy.manifest.programs import compile_policy
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.release import Release
@@ -67,7 +66,8 @@ class _Read:
             if isinstance(obj, dict):
                 self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(each)
             return
-        problems = validate_policy(obj, self._served_by(obj), beyond_decoding=self._by_cluster)
+        release = self._release if self._by_cluster else serving(obj, self._release)
+        problems = validate_policy(obj, release, beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
             self._refused.add(_intended_policy(obj))
@@ -78,7 +78,7 @@ class _Read:
             read = binding_of(obj, each.manifest)
             taken = self._bindings.setdefault((read.kind, read.name), read)
         else:
-            read = policy_of(obj, each.manifest, self._strongest(name_of(obj)))
+            read = policy_of(obj, release, each.manifest, self._strongest(name_of(obj)))
             taken = self._policies.setdefault((read.kind, read.name), read)
         if taken is read:
             self._origins[read] = each
@@ -86,11 +86,8 @@ class _Read:
             message = f"there is another {obj['kind']} with the name {quoted(read.name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
-    def _served_by(self, obj: JSONObject) -> Release:
-        return self._release if self._by_cluster else serving(obj, self._release)
-
     def policy_set(self, namespace: str) -> PolicySet:
-        """Bind the policies, and compile those that are bound."""
+        """Bind the policies."""
         self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
         definitions = (
             each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
@@ -125,8 +122,7 @@ class _Read:
         for policy in self._policies.values():
             bound = [each for each in self._bindings.values() if (each.kind, each.policy) == (kind, policy.name)]
             if policy.kind == kind and bound:
-                programs = compile_policy(policy, self._served_by(self._origins[policy].object))
-                yield Hook(policy, programs, tuple(bound), programs.uses)
+                yield Hook(policy, tuple(bound))
 
 
 def _intended_policy(obj: JSONObject) -> Name:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.core.meta import Object
-from webhook.api.shapes import type_of
-from webhook.api.versions import VERSIONS
+from webhook.api.judgement import decoder
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted
-from webhook.release import Release
-from webhook.schema import CREATE, Target, compile_struct
-from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import Struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import Anything
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.policyset import PolicySet
@@ -120,39 +112,13 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    type_, release = type_of(api_version, kind), policies.release
-    if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
+    is_known = type_of(api_version, kind) is not None
+    if not is_known and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    known = (api_version, kind) if type_ else ("v1", "")  # unknown kinds share a target: clients choose their names
-    everything = compile_struct(type_ or Object, _target(*known, release)).decoding
+    struct = decoder(api_version, kind, policies.release)
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
-        misfits = apart(everything.walk(value))[0]
-        return [misfit for misfit in misfits if misfit.refuses or (type_ and misfit.rule == UNKNOWN_FIELD)]
+        misfits = apart(struct.walk(value))[0]
+        return [misfit for misfit in misfits if misfit.refuses or (is_known and misfit.rule == UNKNOWN_FIELD)]
 
     return decode
-
-
-@cache
-def _target(api_version: str, kind: str, release: Release) -> Target:
-    """Return the compilation target for a kind's structs that also decode fields that are not judged."""
-    replaced = dict(VERSIONS[api_version].replaced) if api_version in VERSIONS else {}
-    _add(type_of(api_version, kind) or Object, replaced)
-    return Target(api_version.rpartition("/")[2], release, CREATE, replaced=replaced)
-
-
-def _add(type_: type[Struct], found: dict[type[Struct], type[Struct]]) -> None:
-    """Add replacements of a type, as the newest version has it, and of its parts, that decode all fields."""
-    wanted = found.get(type_, type_)
-    declared = {**wanted.opaque, **wanted.fields}
-    fields = {name: (isinstance(each, Anything) and each.shape) or each for name, each in declared.items()}
-    changed = {name: field for name, field in fields.items() if field is not wanted.fields.get(name)}
-    if changed:
-        attributes = {f"{name}_": field for name, field in changed.items()}  # a field must not shadow a method
-        found[type_] = type(wanted.__name__, (wanted,), {"go_name": wanted.go_name or wanted.__name__, **attributes})
-    for field in fields.values():
-        part = field
-        while isinstance(part, Array | Map):
-            part = part.item
-        if isinstance(part, Nested):
-            _add(part.type, found)

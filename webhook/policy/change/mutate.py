@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
-from webhook.api.shapes import schema_of
+from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
@@ -224,7 +224,7 @@ class _Mutator:
 
     def _evaluate(self, invocation: Invocation, due: AbstractSet[Key] | None = None) -> None:
         """Evaluate a policy; if it is not due, its conditions are evaluated nevertheless, and may fail."""
-        policy, programs, matched = invocation.hook.policy, invocation.hook.programs, invocation.matched
+        policy, matched = invocation.hook.policy, invocation.matched
         seen = self._as_decoded(self.object)
         try:
             obj = convert(self.object, matched.kind)
@@ -232,19 +232,18 @@ class _Mutator:
         except ConfigurationError as error:
             self._failed(invocation.unconfigured(error.fault, reason="Forbidden"))
             return
-        met = evaluate_conditions(programs, bindings, self._session.request, self._session.meter)
+        met = evaluate_conditions(policy, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
             self._failed(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
-        for program in programs.mutations:
-            mutation = program.stated
+        for mutation in policy.mutations:
             if obj is None:
                 break
             bindings = bindings | {"object": self._as_decoded(obj)}
-            evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, self._session.meter)
+            evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, self._session.meter)
             try:
-                outcome = evaluation.evaluate(program)
+                outcome = evaluation.evaluate(mutation)
                 if outcome.error:
                     fault = outcome.fault
                     self._failed(invocation.failed(outcome.error, path=mutation.path, fault=fault, refuses=True))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.policy.evaluation.matcher import Matched
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.programs import NamedExpression
+    from webhook.policy.manifest.model import Stated
 
 
 class OutOfBudgetError(Exception):
@@ -57,7 +57,7 @@ class Variables:
 
     __slots__ = ("_bindings", "_expressions", "_known", "_meter")
 
-    def __init__(self, expressions: Mapping[str, NamedExpression], bindings: Mapping[str, Any], meter: Meter) -> None:
+    def __init__(self, expressions: Mapping[str, Stated], bindings: Mapping[str, Any], meter: Meter) -> None:
         self._expressions = expressions
         self._bindings = bindings
         self._meter = meter
@@ -109,7 +109,7 @@ class Evaluation:
     __slots__ = ("_bindings", "_limit", "_meter", "_variables")
 
     def __init__(
-        self, bindings: Mapping[str, Any], variables: Mapping[str, NamedExpression] | None, budget: int, meter: Meter
+        self, bindings: Mapping[str, Any], variables: Mapping[str, Stated] | None, budget: int, meter: Meter
     ) -> None:
         self._meter = meter
         self._limit = meter.cost + budget
@@ -123,7 +123,7 @@ class Evaluation:
         """The remaining budget."""
         return self._limit - self._meter.cost
 
-    def evaluate(self, expression: NamedExpression) -> EvaluationResult:
+    def evaluate(self, expression: Stated) -> EvaluationResult:
         """Evaluate an expression.
 
         Raises:
@@ -138,7 +138,7 @@ class Evaluation:
             value = compiled.program.evaluate(self._bindings, meter=meter)
             outcome = TRUE if value is True else EvaluationResult(value)
         except (EvaluationError, CostLimitExceededError) as error:
-            text = f"expression '{expression.stated.text}' resulted in error: {error}"
+            text = f"expression '{expression.text}' resulted in error: {error}"
             outcome = EvaluationResult(error=text, fault=_fault(error))
         if meter.cost > self._limit:
             raise OutOfBudgetError

@@ -17,7 +17,7 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.cel import Meter
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.programs import Programs
+    from webhook.policy.manifest.model import Policy
 
 
 class MatchResult(NamedTuple):
@@ -37,13 +37,13 @@ class MatchResult(NamedTuple):
 HOLD: Final = MatchResult(holds=True)
 
 
-def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request: Request, meter: Meter) -> MatchResult:
+def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Request, meter: Meter) -> MatchResult:
     """Evaluate a policy's match conditions: if one is false, the policy does not apply, even if others fail.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
     """
-    if not programs.conditions:
+    if not policy.conditions:
         return HOLD
     # Conditions see no namespace, and the resource as it was requested.
     seen = bindings
@@ -57,14 +57,14 @@ def evaluate_conditions(programs: Programs, bindings: Mapping[str, Any], request
     failed: Path | None = None
     refused = False
     try:
-        for index, condition in enumerate(programs.conditions):
-            if refused and evaluation.is_certain(len(programs.conditions) - index):
+        for index, condition in enumerate(policy.conditions):
+            if refused and evaluation.is_certain(len(policy.conditions) - index):
                 break
             outcome = evaluation.evaluate(condition)
             if outcome.error:
                 errors.append(outcome.error)
                 fault = outcome.fault
-                failed = failed or condition.stated.path
+                failed = failed or condition.path
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
         return MatchResult(holds=False, error=str(error))

@@ -22,7 +22,6 @@ from webhook.records import NamedTuple
 if TYPE_CHECKING:
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
     from webhook.policy.evaluation.matcher import Matched, NamespaceLabels
-    from webhook.policy.manifest.programs import Programs
 
     RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
@@ -37,17 +36,10 @@ _MAX_PLACE: Final = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
-    """A policy that has bindings.
-
-    Args:
-        programs: Its compiled expressions.
-        uses: The names of the variables that its expressions use, such as ``namespaceObject``.
-    """
+    """A policy that has bindings."""
 
     policy: Policy
-    programs: Programs
     bindings: tuple[Binding, ...]
-    uses: frozenset[str]
 
     def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
         """Return the policy's decisions if all its validations hold."""

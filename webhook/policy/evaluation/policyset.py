@@ -60,7 +60,7 @@ class PolicySet(ClusterObjects):
     def prepare(self) -> None:
         """Compile all expressions now instead of on first use."""
         for hook in (*self.validating, *self.mutating):
-            hook.programs.prepare()
+            hook.policy.prepare()
 
     @property
     def errors(self) -> list[PolicyFinding]:

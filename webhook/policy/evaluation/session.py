@@ -140,7 +140,7 @@ class Session:
         Raises:
             ConfigurationError: The stored object cannot be converted to that version.
         """
-        matched, uses = invocation.matched, invocation.hook.uses
+        matched, uses = invocation.matched, invocation.hook.policy.uses
         bindings: dict[str, Any] = {"object": obj, "params": invocation.params, "namespaceObject": None}
         if "request" in uses:
             bindings["request"] = self.request_value(matched)

@@ -112,7 +112,7 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
         return _Result([invocation.failed(text, is_of_binding=True)])
-    met = evaluate_conditions(invocation.hook.programs, bindings, session.request, session.meter)
+    met = evaluate_conditions(policy, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         failed = invocation.failed(met.error, path=met.failed, fault=met.fault)
@@ -135,14 +135,15 @@ def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[Decision]:
-    policy, programs = invocation.hook.policy, invocation.hook.programs
-    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
-    outcomes = [evaluation.evaluate(each) for each in programs.validations]
-    if outcomes.count(TRUE) == len(outcomes) and evaluation.is_certain(len(programs.messages)):
+    policy = invocation.hook.policy
+    evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
+    outcomes = [evaluation.evaluate(each.expression) for each in policy.validations]
+    if outcomes.count(TRUE) == len(outcomes) and evaluation.is_certain(len(outcomes)):
         return invocation.passed
-    speaker = Evaluation(_without_authorizer(bindings), programs.variables, evaluation.budget, meter)
+    speaker = Evaluation(_without_authorizer(bindings), policy.composed, evaluation.budget, meter)
+    expressions = (each.message_expression for each in policy.validations)
     try:
-        messages = [speaker.evaluate(each) if each else None for each in programs.messages]
+        messages = [speaker.evaluate(each) if each else None for each in expressions]
     except OutOfBudgetError as error:
         unsaid = f"failed messageExpression: {error}"
         return [
@@ -158,7 +159,7 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
 def _decision(
     invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
 ) -> Decision:
-    text, path, _ = validation.expression
+    text, path, *_ = validation.expression
     if outcome.error:
         return invocation.failed(outcome.error, path=path, fault=outcome.fault)
     if outcome.value is True:
@@ -191,11 +192,11 @@ def usable_message(value: Any) -> tuple[str, str]:
 def _annotations(
     invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
 ) -> tuple[list[tuple[str, str]], list[Decision]]:
-    policy, programs = invocation.hook.policy, invocation.hook.programs
-    evaluation = Evaluation(bindings, programs.variables, POLICY_LIMIT, meter)
+    policy = invocation.hook.policy
+    evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []
     errors: list[Decision] = []
-    for expression in programs.annotations:
+    for expression in policy.annotations:
         outcome = evaluation.evaluate(expression)
         if outcome.error and not policy.fails_open:
             decision = Decision(
@@ -205,10 +206,10 @@ def _annotations(
                 is_error=True,
                 message=outcome.error,
                 fault=outcome.fault,
-                path=expression.stated.path,
+                path=expression.path,
                 refuses=True,
             )
             errors.append(decision)
         elif isinstance(outcome.value, str) and (value := outcome.value.strip(GO_SPACE)):
-            found.append((expression.stated.name, value))
+            found.append((expression.name, value))
     return found, errors

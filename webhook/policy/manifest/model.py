@@ -1,16 +1,31 @@
-"""Policies and bindings, read from validated manifests."""
+"""Policies and bindings, read from validated manifests, with their compiled expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
+from webhook.cel import CelError
 from webhook.objects import JSONObject
+from webhook.policy.manifest.expressions import (
+    ANNOTATION,
+    CONDITION,
+    MESSAGE,
+    MUTATIONS,
+    VALIDATION,
+    CompiledExpression,
+    Compiler,
+    Failure,
+    Role,
+)
 from webhook.policy.manifest.kinds import Kind, kind_of, served_as
 from webhook.policy.manifest.selectors import EVERYTHING, Selector, selector_of
 from webhook.problem import Path
 from webhook.records import NamedTuple
+from webhook.release import Release
 
 IGNORE: Final = "Ignore"
 VALIDATING: Final = "ValidatingAdmissionPolicy"
@@ -75,7 +90,7 @@ class MatchResources(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """An expression as a policy states it.
+    """An expression as a policy states it, and compiled.
 
     Args:
         name: That of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
@@ -83,7 +98,8 @@ class Stated(NamedTuple):
 
     text: str
     path: Path
-    name: str = ""
+    name: str
+    compiled: CompiledExpression | Failure
 
 
 class Validation(NamedTuple):
@@ -102,6 +118,7 @@ class Policy:
     Args:
         manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
+        composed: Its variables by name; the last one of a name.
         reinvoked: Whether a mutating policy is evaluated again after a later change.
         strongest: The strongest action that it may lead to here, even if its bindings state a stronger one.
     """
@@ -114,17 +131,46 @@ class Policy:
     param_kind: Kind | None
     conditions: tuple[Stated, ...]
     variables: tuple[Stated, ...]
+    composed: Mapping[str, Stated]
     validations: tuple[Validation, ...] = ()
     annotations: tuple[Stated, ...] = ()
     mutations: tuple[Stated, ...] = ()
     reinvoked: bool = False
     strongest: str = DENY
+    uses: frozenset[str] = field(init=False)
+    """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
+
+    def __post_init__(self) -> None:
+        """Collect the variables: each evaluation binds them."""
+        others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
+        uses = _variables(others) | (_variables(self.conditions) - {"namespaceObject"})
+        object.__setattr__(self, "uses", uses)
 
     @property
     def of_validations(self) -> list[Stated]:
         """The expressions of validations and of their messages."""
         pairs = ((each.expression, each.message_expression) for each in self.validations)
         return [each for pair in pairs for each in pair if each]
+
+    @property
+    def without_messages(self) -> Iterator[Stated]:
+        """All expressions, but those of messages."""
+        validations = (each.expression for each in self.validations)
+        return chain(self.conditions, self.composed.values(), validations, self.annotations, self.mutations)
+
+    def prepare(self) -> None:
+        """Compile all expressions now instead of during the first request that evaluates them."""
+        for each in chain(self.without_messages, self.of_validations):
+            if isinstance(each.compiled, CompiledExpression):
+                with suppress(CelError):  # which is reported when it is evaluated
+                    each.compiled.program.prepare()
+
+
+def _variables(expressions: Iterable[Stated]) -> frozenset[str]:
+    compiled = (each.compiled for each in expressions)
+    return frozenset(
+        name for each in compiled if isinstance(each, CompiledExpression) for name in each.program.variables
+    )
 
 
 class ParamRef(NamedTuple):
@@ -156,10 +202,39 @@ class Binding:
     actions: tuple[str, ...] = field(default=())
 
 
-def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
-    """Read a policy that the API server accepts; the arguments are as in :class:`Policy`."""
+def policy_of(obj: JSONObject, release: Release, manifest: Any, strongest: str = DENY) -> Policy:
+    """Read a policy that the API server of a release accepts; the other arguments are as in :class:`Policy`."""
     spec: JSONObject = obj["spec"]
     param_kind = spec.get("paramKind")
+    mutating = obj["kind"] == MUTATING
+    compiler = Compiler(release, params=bool(param_kind), composed=mutating, patches=mutating)
+
+    def compiled(text: str, path: Path, role: Role, name: str = "") -> Stated:
+        return Stated(text, path, name, compiler.compile(role, text))
+
+    def validation(each: JSONObject, path: Path) -> Validation:
+        message = each.get("messageExpression") or ""
+        return Validation(
+            compiled(each["expression"], path / "expression", VALIDATION),
+            each.get("message") or "",
+            compiled(message, path / "messageExpression", MESSAGE) if message else None,
+            each.get("reason") or "Invalid",
+        )
+
+    def mutation(each: JSONObject, path: Path) -> Stated:
+        field, kind = PATCHES[each["patchType"]], each["patchType"]
+        return compiled(each[field]["expression"], path / field / "expression", MUTATIONS[kind], kind)
+
+    conditions = [
+        compiled(each["expression"], path / "expression", CONDITION, each["name"])
+        for each, path in _each(spec, "matchConditions")
+    ]
+    variables = [
+        Stated(
+            each["expression"], path / "expression", each["name"], compiler.variable(each["name"], each["expression"])
+        )
+        for each, path in _each(spec, "variables")
+    ]
     return Policy(
         kind=obj["kind"],
         name=name_of(obj),
@@ -167,11 +242,15 @@ def policy_of(obj: JSONObject, manifest: Any, strongest: str = DENY) -> Policy:
         fails_open=spec.get("failurePolicy") == IGNORE,
         match=_match_of(spec["matchConstraints"]),
         param_kind=kind_of(param_kind["apiVersion"], param_kind["kind"]) if param_kind else None,
-        conditions=_stated(spec, "matchConditions"),
-        variables=_stated(spec, "variables"),
-        validations=tuple(_validation_of(each, path) for each, path in _each(spec, "validations")),
-        annotations=_stated(spec, "auditAnnotations", "key", "valueExpression"),
-        mutations=tuple(_mutation_of(each, path) for each, path in _each(spec, "mutations")),
+        conditions=tuple(conditions),
+        variables=tuple(variables),
+        composed={each.name: each for each in variables},
+        validations=tuple(validation(*each) for each in _each(spec, "validations")),
+        annotations=tuple(
+            compiled(each["valueExpression"], path / "valueExpression", ANNOTATION, each["key"])
+            for each, path in _each(spec, "auditAnnotations")
+        ),
+        mutations=tuple(mutation(*each) for each in _each(spec, "mutations")),
         reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
         strongest=strongest,
     )
@@ -182,21 +261,6 @@ def name_of(obj: JSONObject) -> str:
     metadata: JSONObject = obj["metadata"]
     name: str = metadata.get("name") or metadata["generateName"]
     return name
-
-
-def _validation_of(each: JSONObject, path: Path) -> Validation:
-    message = each.get("messageExpression") or ""
-    return Validation(
-        Stated(each["expression"], path / "expression"),
-        each.get("message") or "",
-        Stated(message, path / "messageExpression") if message else None,
-        each.get("reason") or "Invalid",
-    )
-
-
-def _mutation_of(each: JSONObject, path: Path) -> Stated:
-    field = PATCHES[each["patchType"]]
-    return Stated(each[field]["expression"], path / field / "expression", each["patchType"])
 
 
 def binding_of(obj: JSONObject, manifest: Any) -> Binding:
@@ -224,12 +288,6 @@ def binding_of(obj: JSONObject, manifest: Any) -> Binding:
 def _each(spec: Mapping[str, Any], field: str) -> list[tuple[JSONObject, Path]]:
     path = Path(("spec", field))
     return [(each or {}, path / index) for index, each in enumerate(spec.get(field) or ())]
-
-
-def _stated(
-    spec: Mapping[str, Any], field: str, name: str = "name", expression: str = "expression"
-) -> tuple[Stated, ...]:
-    return tuple(Stated(each[expression], path / expression, each[name]) for each, path in _each(spec, field))
 
 
 def _match_of(match: Mapping[str, Any]) -> MatchResources:

@@ -34,8 +34,7 @@ from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Policy, Rule, policy_of
-from webhook.policy.manifest.programs import Programs, compile_policy
+from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -92,7 +91,7 @@ _FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
 
 
-def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
+def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find comparisons of a field of the request with a constant that it never has."""
     combinations = (each for rule in policy.match.rules for each in _matched(rule, kinds))
     matched = list(islice(combinations, _COMBINATIONS + 1))
@@ -103,12 +102,12 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
     def values_of(field: str) -> set[str | None]:
         return set(map(_FIELDS[field], matched))
 
-    aliases = _aliases(programs)
-    for expression in programs.without_messages:
-        if not isinstance(expression.compiled, CompiledExpression):
+    aliases = _aliases(policy)
+    for stated in policy.without_messages:
+        if not isinstance(stated.compiled, CompiledExpression):
             continue
-        before = expression.stated.text.index(expression.compiled.checked.text)
-        for field, constant in _compared(expression.compiled.checked.root, aliases):
+        before = stated.text.index(stated.compiled.checked.text)
+        for field, constant in _compared(stated.compiled.checked.root, aliases):
             values = values_of(field)
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
@@ -116,7 +115,7 @@ def comparison_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Ite
                 only = ", ".join(map(quoted, known[:_LISTED])) + more
                 message = f"{field} is never {quoted(constant.value)}: the policy's rules match only {only}"
                 hint = did_you_mean(constant.value, known, quotes='"')
-                yield warning("impossible-value", expression.stated.path, message, hint, before + constant.offset)
+                yield warning("impossible-value", stated.path, message, hint, before + constant.offset)
 
 
 def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
@@ -146,12 +145,12 @@ def _stated(text: str) -> str | None:
     return None if text == _ALL else text
 
 
-def _aliases(programs: Programs) -> dict[str, str]:
+def _aliases(policy: Policy) -> dict[str, str]:
     """Return the fields for which variables of the policy stand, such as ``variables.kind`` for ``object.kind``."""
     found: dict[str, str] = {}
-    for name, expression in programs.variables.items():  # each can use those before it
-        if isinstance(expression.compiled, CompiledExpression):
-            found[f"variables.{name}"] = _resolved(_field(expression.compiled.checked.root), found)
+    for variable in policy.composed.values():  # each can use those before it
+        if isinstance(variable.compiled, CompiledExpression):
+            found[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), found)
     return found
 
 
@@ -221,16 +220,15 @@ class _LiteralFault(NamedTuple):
     rule: str = "mistyped"
 
 
-def literal_warnings(policy: Policy, programs: Programs, kinds: Kinds) -> Iterator[Problem]:
+def literal_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find constants in a policy's mutations that fail for every kind that it matches."""
     schemas = [kinds.schema_of(each) for each in kinds_matched(policy, kinds)] or [None]
-    for program in programs.mutations:
-        if not isinstance(program.compiled, CompiledExpression):
+    for text, path, _, compiled in policy.mutations:
+        if not isinstance(compiled, CompiledExpression):
             continue
-        nodes = within(program.compiled.checked.root)
+        nodes = within(compiled.checked.root)
         structs = [each for each in nodes if isinstance(each, StructExpression)]
         found = Counter(fault for schema in schemas for fault in {*_faults(structs, schema)})
-        text, path, _ = program.stated
         before = len(text) - len(text.lstrip(GO_SPACE))
         for fault, times in sorted(found.items()):
             if times == len(schemas):
@@ -508,19 +506,18 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
     costs: list[Cost] = []
     checked = set[int]()
     for policy, origin, wrong in _checkable(policies):
-        programs = compile_policy(policy, release)
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *resource_warnings(policy, policies),
-            *_constants(policy, programs),
+            *_constants(policy),
             *unused,
             *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
-            *literal_warnings(policy, programs, policies.kinds),
-            *comparison_warnings(policy, programs, policies.kinds),
+            *literal_warnings(policy, policies.kinds),
+            *comparison_warnings(policy, policies.kinds),
         ]
         checked.add(id(origin))
-        for cost in () if wrong else _costs(policy, programs):
+        for cost in () if wrong else _costs(policy):
             costs.append(cost)
             if cost.least > CALL_LIMIT:
                 message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
@@ -544,7 +541,8 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[P
     for found in errors.values():
         given = found[0].given
         if all(map(_is_apart, found)):
-            yield policy_of(given.object, given.manifest), given, frozenset(each.problem.path for each in found)
+            policy = policy_of(given.object, policies.release, given.manifest)
+            yield policy, given, frozenset(each.problem.path for each in found)
 
 
 def _is_apart(error: PolicyFinding) -> bool:
@@ -554,28 +552,30 @@ def _is_apart(error: PolicyFinding) -> bool:
     return is_text and path[:2] != ("spec", "variables") and problem.reason not in NOT_DECODED
 
 
-def _constants(policy: Policy, programs: Programs) -> Iterator[Problem]:
+def _constants(policy: Policy) -> Iterator[Problem]:
     """Find conditions and validations with the same result for every object."""
-    for stated, compiled in programs.conditions:
-        value = _constant(compiled)
+    for stated in policy.conditions:
+        value = _constant(stated)
         if value is False:
             yield warning("never-applies", stated.path, "the condition is always false: the policy never applies")
         elif value is True:
             yield warning("no-condition", stated.path, "the condition is always true: it can be left out")
-    for stated, compiled in programs.validations:
-        if _constant(compiled) is True:
+    for validation in policy.validations:
+        if _constant(validation.expression) is True:
             message = "the expression is always true: it never refuses anything"
-            yield warning("never-refuses", stated.path, message)
-    for validation, expression in zip(policy.validations, programs.messages, strict=True):
-        value = expression and _constant(expression.compiled)
+            yield warning("never-refuses", validation.expression.path, message)
+    for validation in policy.validations:
+        expression = validation.message_expression
+        value = expression and _constant(expression)
         if expression and value is not None and (unused := usable_message(value)[1]):
             level, instead = (NOTE, "message") if validation.message else (WARNING, "expression")
             text = f"is never used, and the {instead} is shown instead: {unused}"
-            yield Problem(level, "fails-on-valid", "", expression.stated.path, text)
+            yield Problem(level, "fails-on-valid", "", expression.path, text)
 
 
-def _constant(compiled: object) -> object:
+def _constant(stated: Stated) -> object:
     """Return the value of an expression that uses no variables, else None."""
+    compiled = stated.compiled
     if not isinstance(compiled, CompiledExpression) or compiled.program.variables:
         return None
     try:
@@ -599,8 +599,8 @@ def _unused(policy: Policy) -> Iterator[Problem]:
             yield warning("unused-variable", variable.path, message)
 
 
-def _costs(policy: Policy, programs: Programs) -> Iterator[Cost]:
-    for stated, compiled in programs.without_messages:
+def _costs(policy: Policy) -> Iterator[Cost]:
+    for _, path, _, compiled in policy.without_messages:
         if isinstance(compiled, CompiledExpression):
             estimate = estimate_cost(compiled.checked, compiled.environment)
-            yield Cost(policy.name, stated.path, estimate.low, estimate.high, policy.kind)
+            yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)
