@@ -10,6 +10,7 @@ from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, s
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 
@@ -424,25 +425,25 @@ def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
 
 
 @pytest.fixture
-def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Return a list of the objects for which policies will be evaluated."""
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """Return a list of the requests for which policies will be evaluated."""
     seen = []
 
-    def counted(*given: Any, **options: Any) -> Verdict:
-        seen.append(given)
-        return evaluate(*given, **options)
+    def counted(request: Request, *given: Any, **options: Any) -> Verdict:
+        seen.append(request)
+        return evaluate(request, *given, **options)
 
     monkeypatch.setattr("webhook.engine.trial.evaluate", counted)
     return seen
 
 
-def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[tuple[Any, ...]]) -> None:
+def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[Request]) -> None:
     tried(policy(rules=[PODS], validations=[{"expression": "object.spec != null"}]), binding())
-    assert {(new["kind"], old) for new, old in evaluated} == {("Pod", None)}
+    assert {(each.kind.kind, each.operation) for each in evaluated} == {("Pod", "CREATE")}
 
 
 def test_an_expression_that_takes_too_much_work_is_tried_once(
-    monkeypatch: pytest.MonkeyPatch, evaluated: list[tuple[Any, ...]]
+    monkeypatch: pytest.MonkeyPatch, evaluated: list[Request]
 ) -> None:
     monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
     monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.policy.examples import evaluate
 from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
-from webhook.engine.offline import evaluate
 from webhook.engine.suites import run_suite
 from webhook.policy.evaluation.policyset import Given
 from webhook.policy.load import load

@@ -17,7 +17,7 @@ from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
 from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
@@ -211,14 +211,15 @@ class _Trials:
                 if not self._may_apply(policy, new, old):
                     continue
                 budget = Budget(DOCUMENT, is_offline=True)
-                verdict = evaluate(new, old, policies=alone, budget=budget)
+                request = request_of(new, old, kinds=alone.kinds)
+                verdict = evaluate(request, alone, budget=budget)
                 for failure in _failures(policy, verdict.decisions, subject, doing):
                     if failure.problem.path not in reported and not subject.may_lack(failure.fault):
                         reported.add(failure.problem.path)
                         yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
-                    for refusal in self._refusals(verdict.judged, obj, budget)[:1]:
+                    for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
                         yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
@@ -226,15 +227,15 @@ class _Trials:
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
 
-    def _refusals(self, changed: Any, obj: JSONObject, budget: Budget) -> list[str]:
+    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[str]:
         """List the refusals of a changed object that no other policy prevents."""
-        alone = list(made_invalid(changed, obj, None, "", self._policies.kinds))
-        if not alone or self._has_unknown_changes(obj):
+        alone = list(made_invalid(changed, request, self._policies.kinds))
+        if not alone or self._has_unknown_changes(request.object):
             return []
-        final = evaluate(obj, None, policies=self._together, budget=budget).judged
-        return [each for each in made_invalid(final, obj, None, "", self._policies.kinds) if each in alone]
+        final = evaluate(request, self._together, budget=budget).judged
+        return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
 
-    def _has_unknown_changes(self, obj: JSONObject) -> bool:
+    def _has_unknown_changes(self, obj: JSONObject | None) -> bool:
         """Tell whether a mutating policy with parameters may apply to an object."""
         return any(
             policy.kind == MUTATING and policy.param_kind and self._may_apply(policy, obj)
