@@ -24,6 +24,7 @@ from webhook.cel.syntax.ast import (
     StructExpression,
     within,
 )
+from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
@@ -52,7 +53,6 @@ _COMBINATIONS: Final = 20_000
 _LISTED: Final = 4
 """The most values that a warning lists."""
 _COMPARISONS: Final = frozenset({"_==_", "_!=_"})
-_STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
 
 
 class _Matched(NamedTuple):
@@ -189,14 +189,11 @@ def _field(node: Expression) -> str:
     """Return the path of a field from its variable, such as ``request.operation``; empty for another expression."""
     steps: list[str] = []
     while not isinstance(node, Ident):
-        if isinstance(node, Select):
-            steps.append(node.field)
-            node = node.operand
-        elif isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
+        if isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
             node = node.target
-        elif isinstance(node, Call) and node.function in _STEPS and isinstance(key := node.arguments[-1], Literal):
-            steps.append(str(key.value))
-            node = node.arguments[0]
+        elif step := step_of(node):
+            node, name, _ = step
+            steps.append(name)
         else:
             return ""
     return ".".join([node.name, *reversed(steps)]) if node.resolved == f".{node.name}" else ""
