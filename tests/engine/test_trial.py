@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, spec
+from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, mutating, policy, spec
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
@@ -99,6 +99,7 @@ def test_policies_are_tried_on_custom_resources() -> None:
             "size": {"type": "integer", "minimum": 3},
             "names": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 2}},
             "note": {"type": "string"},
+            "level": {"type": "integer", "default": 1},
         },
     }
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
@@ -115,9 +116,10 @@ def test_policies_are_tried_on_custom_resources() -> None:
     }
     rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
     sound = "object.spec.mode == 'fast' && object.spec.size > 2 && object.spec.names.all(n, size(n) > 1)"
-    validations = [{"expression": sound}, {"expression": "object.spec.note != ''"}]
-    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]))
-    assert field == "spec.validations[1].expression"
+    validations = [{"expression": each} for each in (sound, "object.spec.level == 1", "object.spec.note != ''")]
+    merge = mutating("m", "Object{spec: Object.spec{note: 'a'}}", matchConstraints={"resourceRules": [rule]})
+    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]), *merge)
+    assert field == "spec.validations[2].expression"
     assert message.startswith("fails when a Widget without note is created")
 
 

@@ -219,8 +219,9 @@ def _function_before(node: Expression) -> str:
     """Return the function whose name stands before the parenthesis that a node begins with; empty for others."""
     if isinstance(node, Select) and node.test:
         return "has"
-    is_called = isinstance(node, Call) and node.target is None and node.function.isidentifier()
-    return node.function if is_called else ""
+    if isinstance(node, Call) and node.target is None and node.function.isidentifier():
+        return node.function
+    return ""
 
 
 _STEPS: Final = 500

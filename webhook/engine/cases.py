@@ -13,9 +13,10 @@ from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
+from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import Path
 from webhook.records import NamedTuple

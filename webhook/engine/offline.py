@@ -14,12 +14,13 @@ from webhook.policy.change.defaults import completed, defaulted, stated
 from webhook.policy.change.plugins import READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.decoding import undecodable
-from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release

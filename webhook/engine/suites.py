@@ -53,10 +53,10 @@ from webhook.engine.cases import (
 from webhook.engine.offline import evaluate
 from webhook.objects import JSONObject, text
 from webhook.policy.change.difference import difference
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.model import Policy, Validation
+from webhook.policy.manifest.model import Given, Policy, Validation
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path, shown, value_at
@@ -97,7 +97,7 @@ def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: 
 def _unbound(policy: Policy, policies: PolicySet) -> str:
     """Explain that no binding names a policy, and which one was probably meant to; empty if one does."""
     found = {(id(each.given), each.problem.rule) for each in policies.findings}
-    if (id(policies.origins[policy]), "policy-without-binding") not in found:
+    if (id(policy.given), "policy-without-binding") not in found:
         return ""
     for each in policies.findings:
         named = value_at(each.given.object, each.problem.path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -16,12 +17,12 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.plan import Hook
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
-from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
-from webhook.policy.manifest.model import MUTATING, Policy
+from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -172,11 +173,10 @@ def try_policies(
     for index, policy in enumerate(trials.tried):
         if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
-        given = policies.origins[policy]
         for problem, fault in trials.failing(policy):
             failing = (each.path for each in policy.variables if fault and each.name in fault.variables)
-            if explained.isdisjoint((id(given), path) for path in (problem.path, *failing)):
-                findings.append(PolicyFinding(given, problem))
+            if explained.isdisjoint((id(policy.given), path) for path in (problem.path, *failing)):
+                findings.append(PolicyFinding(policy.given, problem))
     return Trial(findings)
 
 
@@ -262,16 +262,20 @@ class _Trials:
         """All policies that can be tried."""
         return self._bound(self.tried)
 
-    def _bound(self, some: Iterable[Policy]) -> PolicySet:
+    def _bound(self, some: Sequence[Policy]) -> PolicySet:
         """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
-        manifests: list[Given | JSONObject] = []
-        for policy in some:
-            manifest = self._policies.origins[policy].object
-            actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
-            binding = {"kind": f"{policy.kind}Binding", "spec": {"policyName": policy.name, **actions}}
-            manifests.append({**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}})
-            manifests.append({**binding, "apiVersion": manifest["apiVersion"], "metadata": {"name": policy.name}})
-        return load(manifests, self._release)
+
+        def hooks(kind: str) -> tuple[Hook, ...]:
+            return tuple(
+                Hook(
+                    replace(policy, fails_open=False),
+                    (Binding(kind, policy.name, policy.name, policy.given, actions=(DENY,)),),
+                )
+                for policy in some
+                if policy.kind == kind
+            )
+
+        return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 
 
 def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:
