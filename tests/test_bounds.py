@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from webhook.api.judgement import ENOUGH, judge, judge_admitted
 from webhook.inventory import Inventory
+from webhook.references import Context
 from webhook.references.selecting import selectors_of
 from webhook.release import Release
 
@@ -72,5 +72,4 @@ def test_of_selectors_in_any_number_the_first_are_looked_at() -> None:
     selectors = [{"cel": {"expression": f'device.attributes["a.example"].a{number}'}} for number in range(100)]
     request = {"name": "a", "exactly": {"deviceClassName": "a", "selectors": selectors}}
     claim = {"kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
-    context = SimpleNamespace(looked_at=(None, ()), inventory=Inventory([]), release=Release(36), gates=frozenset())
-    assert len(selectors_of(claim, cast("Any", context))) == 32
+    assert len(selectors_of(claim, Context(Inventory(), Release(36), frozenset()))) == 32

@@ -14,8 +14,7 @@ from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, CompiledStruct, compile_struct
-from webhook.schema.compiled import is_declarative
-from webhook.schema.examining import Tell, _tell_of
+from webhook.schema.compiled import Tell, _tell_of, is_declarative
 
 pytestmark = pytest.mark.no_cover
 
@@ -54,9 +53,10 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return compare
 
-    monkeypatch.setattr("webhook.schema.examining._tell_of", compared)
+    monkeypatch.setattr("webhook.schema.compiled._tell_of", compared)
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 @pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("file", FILES, ids=NAMES)

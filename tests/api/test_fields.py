@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.rows import each_row
-from webhook.api.shapes import schema_of
-from webhook.api.versions import DEFAULT, VERSIONS, find, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, schema_of, target
 from webhook.release import Release
 from webhook.schema import CREATE, Array, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure

@@ -17,7 +17,7 @@ from webhook.documents import Document, parse
 from webhook.documents.compose import compose
 from webhook.documents.nodes import read_nodes
 from webhook.documents.source import ContentError
-from webhook.drivers.known import built_in, text_of
+from webhook.drivers import built_in, text_of
 from webhook.fast.documents import offset_of, read_blocks
 
 pytestmark = pytest.mark.no_cover

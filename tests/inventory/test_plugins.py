@@ -16,9 +16,8 @@ def daemon_set(name: str, path: str = "/var/lib/kubelet/plugins_registry", **con
     return {"kind": "DaemonSet", "metadata": metadata, "spec": {"template": {"spec": spec}}}
 
 
-def pod(owner: str, node: str, **status: Any) -> JSONObject:
-    owners = [{"kind": "DaemonSet", "uid": owner, "controller": True}]
-    return {"kind": "Pod", "metadata": {"ownerReferences": owners}, "spec": {"nodeName": node}, "status": status}
+def pod(node: str, **status: Any) -> JSONObject:
+    return {"kind": "Pod", "spec": {"nodeName": node}, "status": status}
 
 
 OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
@@ -27,38 +26,38 @@ OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
 @each_row(
     ("daemon_sets", "pods", "served", "drivers", "expected"),
     [
-        ([OWN, daemon_set("b")], [], {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
-        ([daemon_set("a", args=["--driver=x.com"])], [], {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
-        ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], [], {}, {"x.com"}, {"x": []}),
-        ([daemon_set("a"), daemon_set("b")], [pod("b", "n")], {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
-        ([daemon_set("a"), daemon_set("b")], [], {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
+        ([OWN, daemon_set("b")], {}, {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
+        ([daemon_set("a", args=["--driver=x.com"])], {}, {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
+        ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, {"x.com"}, {"x": []}),
+        ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
+        ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
         (
             [daemon_set("intel-gpu"), daemon_set("amd")],
-            [],
+            {},
             {},
             {"gpu.intel.com"},
             {"intel-gpu": ["gpu.intel.com"], "amd": []},
         ),
         (
             [daemon_set("intel-old"), daemon_set("intel-new")],
-            [],
+            {},
             {},
             {"gpu.intel.com"},
             {"intel-old": ["gpu.intel.com"], "intel-new": ["gpu.intel.com"]},
         ),
-        ([daemon_set("nvidia-gpu")], [], {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
-        ([daemon_set("cpus")], [pod("cpus", "n")], {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
-        ([daemon_set("a", "/var/lib/other", image="x.com")], [], {}, {"x.com"}, {}),
+        ([daemon_set("nvidia-gpu")], {}, {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
+        ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
+        ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, {"x.com"}, {}),
     ],
 )
 def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
     daemon_sets: list[JSONObject],
-    pods: list[JSONObject],
+    pods: dict[str, list[JSONObject]],
     served: dict[str, set[str]],
     drivers: set[str],
     expected: dict[str, list[str]],
 ) -> None:
-    found = plugins(daemon_sets, pods, served, drivers)
+    found = plugins(((each, pods.get(each["metadata"]["name"], [])) for each in daemon_sets), served, drivers)
     assert {each.workload["metadata"]["name"]: list(each.drivers) for each in found} == expected
 
 
@@ -78,4 +77,4 @@ def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
     ],
 )
 def test_the_trouble_of_a_pod(status: JSONObject, expected: str) -> None:
-    assert trouble_of(pod("a", "n", **status)) == expected
+    assert trouble_of(pod("n", **status)) == expected

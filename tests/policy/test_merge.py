@@ -8,8 +8,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD
 from tests.rows import each_row, each_row_beside
-from webhook.api.shapes import schema_of
-from webhook.api.versions import VERSIONS
+from webhook.api.versions import VERSIONS, schema_of
 from webhook.cel.types.values import UInt
 from webhook.policy.change.gotext import Foreign
 from webhook.policy.change.merge import MergeError, apply

@@ -3,11 +3,13 @@
 A file is a case, and so are its ``cases`` and what stands below ``cured``: each has the objects, ``pods`` and
 ``options`` of the case around it. The objects of its ``cluster`` are added, or replace those of the same kind and
 name; it is ``without`` some. `manifest` adds what objects leave out. The rest of a case is what a user sees of the
-answer for its pod, or of the ``answers`` for several; what is empty may be stated, too.
+answer for its pod, or of the ``answers`` for several; what is empty may be stated, too. ``text`` is what the command
+prints, or how it begins, with ``…`` for anything; a case that states it may leave out all else.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ from tests.rows import read
 from tests.stored import manifest
 from webhook import simulate
 from webhook.objects import JSONObject
+from webhook.report.simulated import Text
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
 
@@ -78,11 +81,24 @@ def named(obj: JSONObject) -> str:
     return f"{obj['kind']} {obj.get('metadata', {}).get('name')}"
 
 
+def printed(answer: JSONObject) -> str:
+    text = Text(color=False)
+    return "\n".join([*text.answers([answer]), text.summary([answer], None)])
+
+
+def pattern(text: str) -> str:
+    return ".*".join(map(re.escape, re.split(" ?… ?", text.rstrip("\n"))))
+
+
 @pytest.mark.parametrize("file", CLUSTERS, ids=lambda each: each.stem)
 def test_pods_fare_as_the_cluster_says(file: Path) -> None:
     around: JSONObject = {"cluster": {}, "pods": [], "options": {}}
     for case in flat(read(file), around):
         answers = simulate([*case["cluster"].values()], [*map(manifest, case["pods"])], **case["options"])
-        for answer, wanted in zip(map(shown, answers), case["answers"], strict=True):
+        for whole, wanted in zip(answers, case["answers"], strict=True):
+            answer = shown(whole)
+            if "text" in wanted:
+                assert re.match(pattern(wanted["text"]), printed(whole), re.DOTALL), printed(whole)
+                continue
             compared = wanted.keys() | {field for field in _ALWAYS if answer[field]}
             assert {field: answer[field] for field in answer if field in compared} == wanted, case["name"]

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import Any, Final, Literal
 
-from webhook.admission.requests import kind_of, text_in, user_of
+from webhook.admission.requests import kind_of, user_of
 from webhook.api.templates import template_of
 from webhook.later import cached_property
+from webhook.objects import text
 
 Mode = Literal["deny", "warn", "audit"]
 DENY: Final = "deny"
@@ -59,7 +60,7 @@ class Enforcement:
     def exempts(self, request: Mapping[str, Any]) -> bool:
         """Tell whether a request is exempt from review."""
         namespaces, users, groups = self._exempt
-        if namespaces and (namespace := text_in(request, "namespace")) and namespaces(namespace):
+        if namespaces and (namespace := text(request, "namespace")) and namespaces(namespace):
             return True
         if not (users or groups):
             return False

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from webhook.admission.enforcement import Mode
-from webhook.admission.requests import kind_of, name_of, part, text_in
+from webhook.admission.requests import kind_of, name_of
+from webhook.objects import text
 from webhook.records import NamedTuple
 
 Endpoint = Literal["validate", "mutate"]
@@ -100,14 +101,14 @@ class Record(msgspec.Struct):
     @property
     def resource(self) -> str:
         """The resource, such as ``resourceclaims.resource.k8s.io/status``."""
-        group, name = part(self.request, "resource", "group"), part(self.request, "resource", "resource")
+        group, name = text(self.request, "resource", "group"), text(self.request, "resource", "resource")
         subresource = str(self.request.get("subResource") or "")
         return (f"{name}.{group}" if group else name) + (f"/{subresource}" if subresource else "")
 
     @property
     def namespace(self) -> str:
         """The object's namespace, empty if it has none."""
-        return text_in(self.request, "namespace")
+        return text(self.request, "namespace")
 
     @property
     def name(self) -> str:
@@ -117,7 +118,7 @@ class Record(msgspec.Struct):
     @property
     def user(self) -> str:
         """The user who sent the object."""
-        return part(self.request, "userInfo", "username")
+        return text(self.request, "userInfo", "username")
 
     @property
     def dry_run(self) -> bool:

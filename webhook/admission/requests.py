@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from webhook.objects import text
 from webhook.problem import cut
 
 API_VERSION = "admission.k8s.io/v1"
@@ -170,7 +171,7 @@ def checked(review: Any) -> Any:
     """
     try:
         msgspec.convert(_request_of(review), Request)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a surrogate pair
         fault = str(error).replace("$.", "request.")
         raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
     return review
@@ -200,17 +201,12 @@ def _request_of(review: Any) -> dict[str, Any]:
     if not isinstance(review, dict) or review.get("kind") != "AdmissionReview":
         raise MalformedReviewError("the request is not an AdmissionReview")
     if review.get("apiVersion") != API_VERSION:
-        version = cut(text_in(review, "apiVersion"), MAX_VERSION)
+        version = cut(text(review, "apiVersion"), MAX_VERSION)
         raise MalformedReviewError(f"the AdmissionReview is of version {version!r}, not {API_VERSION}")
     request = review.get("request")
     if not isinstance(request, dict):
         raise MalformedReviewError("the AdmissionReview has no request")
     return request
-
-
-def part(request: Any, field: str, name: str) -> str:
-    """Read a text such as ``resource.group``, empty if absent."""
-    return text_in(request.get(field), name)
 
 
 def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
@@ -220,20 +216,14 @@ def kind_of(request: Any, obj: Any) -> tuple[str, str, str]:
         name, group, version = kind.get("kind"), kind.get("group"), kind.get("version")
         if type(name) is type(group) is type(version) is str:  # as an API server sends them
             return name, group, version
-        return text_in(kind, "kind"), text_in(kind, "group"), text_in(kind, "version")
-    group, _, version = text_in(obj, "apiVersion").rpartition("/")
-    return text_in(obj, "kind"), group, version
+        return text(kind, "kind"), text(kind, "group"), text(kind, "version")
+    group, _, version = text(obj, "apiVersion").rpartition("/")
+    return text(obj, "kind"), group, version
 
 
 def name_of(request: Any, obj: Any) -> str:
     """Return the name of a request's object, empty if it has no name yet."""
-    return text_in(request, "name") or (text_in(obj.get("metadata"), "name") if isinstance(obj, dict) else "")
-
-
-def text_in(value: Any, name: str) -> str:
-    """Read a text field of a map; any other value counts as absent, as its text could be of any length."""
-    text = value.get(name) if isinstance(value, dict) else None
-    return text if isinstance(text, str) else ""
+    return text(request, "name") or text(obj, "metadata", "name")
 
 
 def user_of(request: Any) -> tuple[str, list[str]]:

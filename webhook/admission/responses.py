@@ -9,8 +9,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.admission.requests import API_VERSION, kind_of, name_of, part
+from webhook.admission.requests import API_VERSION, kind_of, name_of
 from webhook.budget import current
+from webhook.objects import text
 from webhook.problem import BAD_REQUEST, ERROR, Problem, aggregate, cut
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -
         what = f'{kind} in version "{version}" cannot be handled as a {kind}: ' if kind else ""
         return refusal(400, BAD_REQUEST, f"{what}{message}")
     if first.reason == "Conflict":
-        plural = cut(part(request, "resource", "resource"), _MAX_NAME) or kind.lower()
+        plural = cut(text(request, "resource", "resource"), _MAX_NAME) or kind.lower()
         message = (
             f'Operation cannot be fulfilled on {_qualified(plural, group)} "{name}": {cut(first.message, _MAX_TEXTS)}'
         )
@@ -101,8 +102,8 @@ def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
     """Refuse a request as a policy in the API server does (apiserver ``policy/validating/dispatcher.go``)."""
     details = {
         "name": cut(name_of(request, request.get("object")), _MAX_NAME),
-        "group": cut(part(request, "resource", "group"), _MAX_NAME),
-        "kind": cut(part(request, "resource", "resource"), _MAX_NAME),
+        "group": cut(text(request, "resource", "group"), _MAX_NAME),
+        "kind": cut(text(request, "resource", "resource"), _MAX_NAME),
         "causes": [{"message": cause} for cause in _bounded(verdict.causes)],
     }
     return refusal(verdict.code, verdict.reason, cut(verdict.message, _MAX_TEXTS), details)
@@ -112,8 +113,8 @@ def _bounded(texts: Sequence[str]) -> list[str]:
     """Limit the number and length of texts, so that the response remains small."""
     kept: list[str] = []
     left = _MAX_TEXTS
-    for text in texts[:MAX_CAUSES]:
-        kept.append(cut(text, _MAX_TEXT))
+    for each in texts[:MAX_CAUSES]:
+        kept.append(cut(each, _MAX_TEXT))
         left -= len(kept[-1])
         if left < 0:
             break
@@ -156,8 +157,8 @@ def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Ma
 def warnings(texts: Iterable[str]) -> list[str]:
     """Keep warnings within the API server's limits."""
     kept, left = [], MAX_WARNINGS_BYTES
-    for text in texts:
-        short = _clipped(text, MAX_WARNING_BYTES)
+    for each in texts:
+        short = _clipped(each, MAX_WARNING_BYTES)
         left -= len(short.encode())
         if left < 0:
             break

@@ -7,15 +7,15 @@ from typing import Final
 
 import msgspec
 
-from webhook.allocation.compatibility import snapshot
 from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
-from webhook.allocation.pools import unusable_elsewhere
-from webhook.allocation.search import GIVEN_UP, Outcome, Pick, Search, leaves_traces
+from webhook.allocation.memories import leaves_traces
+from webhook.allocation.pools import Aside, Unused, set_aside, unusable_elsewhere, unused_on
+from webhook.allocation.search import GIVEN_UP, Outcome, Search
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
-from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
+from webhook.allocation.state import Pick, snapshot
 from webhook.allocation.view import Available, NodeView, Usage, available, full_name
 from webhook.objects import JSONObject
 from webhook.release import Release

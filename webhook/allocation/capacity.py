@@ -40,9 +40,10 @@ class Take(NamedTuple):
 
     def fits(self, *used: Mapping[str, int] | None) -> bool:
         """Tell whether a device allows it, and has so much left beside the amounts that are used."""
+        taken = [each for each in used if each]
         return self.is_allowed and all(
-            amount + sum(each.get(name, 0) for each in used if each) <= self.limits[name]
-            for name, amount in self.amounts.items()
+            amount + sum(each.get(name, 0) for each in taken) <= self.limits[name]
+            for name, amount in (self.amounts.items() if taken else ())
         )
 
 

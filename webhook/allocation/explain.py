@@ -8,12 +8,12 @@ from itertools import accumulate, chain
 from typing import Any, Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
-from webhook.allocation.compatibility import Common
 from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
-from webhook.allocation.counters import Key, connected
 from webhook.allocation.demand import Ask, Demand, Stop
 from webhook.allocation.devices import Content, Device, quantity_text
-from webhook.allocation.unused import Unused
+from webhook.allocation.memories import Key, connected
+from webhook.allocation.pools import Unused
+from webhook.allocation.state import Common
 from webhook.allocation.view import Available, NodeView
 from webhook.later import cached_property
 from webhook.objects import JSONObject

@@ -11,8 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.core.meta import ObjectMeta
-from webhook.api.shapes import type_of
-from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, target
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, target, type_of
 from webhook.release import Release
 from webhook.schema import CREATE
 
@@ -57,12 +56,9 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
     own, kind = obj.get("apiVersion"), obj.get("kind")
     if own == api_version:
         return obj
-    if kind == "Event":
-        from webhook.api.conversion import RENAMED  # few objects are Events
-
-        if own in RENAMED and api_version in RENAMED:
-            names = RENAMED[api_version]
-            return {names.get(name, name): value for name, value in obj.items()} | {"apiVersion": api_version}
+    if kind == "Event" and own in RENAMED and api_version in RENAMED:
+        names = RENAMED[api_version]
+        return {names.get(name, name): value for name, value in obj.items()} | {"apiVersion": api_version}
     source, wanted = find(own, kind), find(api_version, kind)
     if source is None or wanted is None or source.declared != wanted.declared:
         msg = f"{kind} of {own} has no counterpart in {api_version}"

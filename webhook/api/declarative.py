@@ -14,7 +14,7 @@ from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
 from webhook.schema.compiled import as_declared, declaration, is_declarative, member
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.scalars import Scalar
+from webhook.schema.fields import Scalar
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

@@ -14,7 +14,7 @@ from typing import Any
 from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
-from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target
+from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target, type_of
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at
@@ -27,7 +27,6 @@ from webhook.schema import (
     UPDATE,
     UPDATE_STATUS,
     CompiledStruct,
-    Struct,
     compile_struct,
     examined,
 )
@@ -114,17 +113,24 @@ def _plan_submitted(
     return struct, tuple(found)
 
 
-def undecodable(obj: dict[str, Any], type_: type[Struct], release: Release) -> list[Problem]:
-    """List what the API server's decoder refuses in an object, whether draguard judges its kind or not.
+def decoder(api_version: str, kind: str, release: Release) -> CompiledStruct:
+    """Return the type that decodes objects of a kind with all fields, whether draguard judges them or not.
+
+    Of an unknown kind it knows only the metadata.
 
     Args:
-        type_: The type of its kind, as the newest version has it.
         release: The Kubernetes release; that nearest to it which serves the kind, if it does not.
     """
-    known = find(obj.get("apiVersion"), obj.get("kind"))
-    if known is not None:
+    if known := find(api_version, kind):
         release = min(max(release, known.since), known.until)
-    struct = compile_struct(type_, target(obj["apiVersion"], release, CREATE, thorough=True).decoding)
+    if (type_ := type_of(api_version, kind)) is None:
+        type_, api_version = Object, "v1"  # unknown kinds share a target: clients choose their names
+    return compile_struct(type_, target(api_version, release, CREATE, thorough=True).decoding)
+
+
+def undecodable(obj: dict[str, Any], release: Release) -> list[Problem]:
+    """List what the API server's decoder refuses in an object with a version and a kind; see :func:`decoder`."""
+    struct = decoder(obj["apiVersion"], obj["kind"], release)
     misfits = [misfit for misfit in apart(struct.walk(obj))[0] if misfit.rule != GATE_OFF]
     return _undecodable(misfits, struct, obj) if misfits else []
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from webhook.api.versions import GROUP, KINDS, VERSIONS
+from webhook.api.versions import GROUP, KINDS, SERVED
 from webhook.schema import Nested, Struct
 
 Steps = tuple[str, ...]
 
-_MAKERS: Final = {
-    (api_version, kind): served
-    for api_version, version in VERSIONS.items()
-    for kind, served in version.kinds.items()
-    if served.makes_pods
-}
+_MAKERS: Final = {of: served for of, served in SERVED.items() if served.makes_pods}
 _BY_KIND: Final = {(api_version.rpartition("/")[0], kind): served for (api_version, kind), served in _MAKERS.items()}
 _KINDS: Final = frozenset(kind for _, kind in _BY_KIND)
 _WITH_POD_SPEC: Final = frozenset({"Pod", "PodTemplateSpec"})

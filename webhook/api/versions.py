@@ -16,7 +16,8 @@ from webhook.later import cached_property
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release, span
-from webhook.schema import CREATE, OLDEST, Array, Map, Nested, Struct, Target, compile_struct
+from webhook.schema import CREATE, OLDEST, Struct, Target, compile_struct
+from webhook.schema.derive.shape import Structure
 from webhook.spelling import nearest
 
 if TYPE_CHECKING:
@@ -198,18 +199,38 @@ KINDS = tuple(
 """The kinds of Dynamic Resource Allocation, in any version."""
 
 
-_SERVED: Final[Mapping[tuple[object, object], Served]] = {
+SERVED: Final[Mapping[tuple[str, str], Served]] = {
     (api_version, kind): served for api_version, version in VERSIONS.items() for kind, served in version.kinds.items()
 }
 """The kinds by version and name."""
 
 
-def find(api_version: object, kind: object) -> Served | None:
+def find(api_version: Any, kind: Any) -> Served | None:
     """Return the kind of an object, None if draguard does not judge it."""
     try:
-        return _SERVED.get((api_version, kind))
+        return SERVED.get((api_version, kind))
     except TypeError:  # a list or a map
         return None
+
+
+def type_of(api_version: str, kind: str) -> type[Struct] | None:
+    """Return the type of any known kind, as the newest version has it, also of one that only policies read."""
+    if known := find(api_version, kind):
+        return known.type
+    from webhook.api.core import catalogue  # only policies look at them
+
+    return catalogue.kind(api_version, kind)
+
+
+def schema_of(api_version: str, kind: str) -> Structure | None:
+    """Return the schema of a kind, as far as merging and type checking need it."""
+    return _schema_of(api_version, kind) if type_of(api_version, kind) else None
+
+
+@cache  # of known kinds only: clients choose the names of others
+def _schema_of(api_version: str, kind: str) -> Structure:
+    type_: Any = type_of(api_version, kind)
+    return Structure(type_, VERSIONS[api_version].replaced if api_version in VERSIONS else {})
 
 
 def is_own(api_version: object) -> bool:
@@ -290,10 +311,8 @@ def _parts(type_: type[Struct]) -> Iterator[type[Struct]]:
     """Yield a type and all types that it consists of."""
     yield type_
     for field in type_.fields.values():
-        while isinstance(field, Array | Map):
-            field = field.item  # noqa: PLW2901 - down to what the list or map holds
-        if isinstance(field, Nested):
-            yield from _parts(field.type)
+        if field.struct:
+            yield from _parts(field.struct)
 
 
 def release_of(kubernetes: str) -> Release:

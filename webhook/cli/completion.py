@@ -10,7 +10,7 @@ from webhook.api.gates import GATES
 from webhook.api.runtimeconfig import OF_STAGES
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.configuration.options import COMMANDS, PROGRAM, Command, Option
-from webhook.drivers.known import built_in
+from webhook.drivers import built_in
 from webhook.explain.names import rule_names
 from webhook.explain.places import kinds
 from webhook.inventory.snapshots import RESOURCES

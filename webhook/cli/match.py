@@ -11,7 +11,7 @@ from typing import Final
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
-from webhook.allocation.unused import unused
+from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
@@ -38,9 +38,9 @@ from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
+from webhook.inventory.claims import requests_of
+from webhook.objects import JSONObject, items, name_of, namespace_of, text
 from webhook.problem import Path, invalid
-from webhook.references.rules import requests_of
 from webhook.references.slices import published_twice
 from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report
@@ -210,15 +210,13 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
             own = items(obj, "spec", "selectors")
             yield Question({**about, "namespace": "", "request": "", "deviceClass": ""}, Query((), own))
         elif about["kind"] in CLAIMS:
-            for request in requests_of(obj):
-                name = text(request.content, "deviceClassName")
-                device_class = inventory.find("DeviceClass", name)
+            for request in requests_of(obj, inventory):
+                name = request.class_name
                 about = {**about, "request": request.name, "deviceClass": name}
-                if device_class is None:
+                if request.device_class is None:
                     known = [each for _, each in inventory.names("DeviceClass")]
                     absent = f'DeviceClass "{name}" not found: {instead(name, known, "device classes")}'
                     show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
                     yield Question(about, Query((), ()), absent)
                 else:
-                    of_class, own = items(device_class, "spec", "selectors"), items(request.content, "selectors")
-                    yield Question(about, Query(of_class, own, mapping(request.content, "capacity", "requests")))
+                    yield Question(about, Query(request.of_class, request.own, request.capacity))

@@ -28,7 +28,6 @@ from webhook.report.model import Report
 from webhook.report.picture import Help, Picture, Story
 from webhook.report.text import colored
 from webhook.report.text import stated as stated_as
-from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import release_in
 from webhook.spelling import nearest
 from webhook.usage import UsageError
@@ -117,12 +116,11 @@ def _why(asked: Asked, arguments: Namespace) -> int:
         scene = Scene(inventory, stated, gates)
     except ValueError as error:
         raise UsageError(str(error), "--kubernetes-version") from error
-    cluster = Stored(inventory=inventory, settings=scene.settings)
-    rows = [*Table(cluster).rows()] if arguments.output == "html" else []  # before the simulation gives some away
+    rows = [*Table(scene).rows()] if arguments.output == "html" else []  # before the simulation gives some away
     answer = _explained(scene, asked)
     if arguments.output == "html":
         refs = [(each["kind"], each["namespace"] or "", each["name"]) for each in answer["objects"]]
-        show_escaped(_page(answer, Picture(rows, cluster, stories=[_story(scene, asked, answer)], refs=refs)))
+        show_escaped(_page(answer, Picture(rows, scene, stories=[_story(scene, asked, answer)], refs=refs)))
     elif arguments.output == "text":
         show_lines(_text(answer, color=wants_colors(arguments)))
     else:

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Counters, Device, PoolId, TaintRule, decode_amount, quantity_text
-from webhook.allocation.pools import whole
-from webhook.allocation.unused import unused
+from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, quantity_text
+from webhook.allocation.pools import unused, whole
 from webhook.allocation.view import available
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
-from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Cluster, published_health
 
@@ -186,11 +185,6 @@ class Table:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._unused = unused(cluster.catalog, cluster.variant)
-        self._rules = [
-            TaintRule.of(each)
-            for each in cluster.all("DeviceTaintRule")
-            if at(each, "spec", "deviceSelector") is not None
-        ]
         self._classes = self._selected()
         self._sick = self._reported()
 
@@ -206,18 +200,17 @@ class Table:
     def _row(self, device: Device, pool: PoolId, counters: Counters) -> Row:
         content, used = device.content, self._cluster.usage.pool(*pool)
         claims = self._cluster.holders.get((pool, device.name), ())
-        own = text(content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
         left = {key: counters[key] for key in content.consumes if key in counters}
         sets: dict[str, dict[str, str]] = defaultdict(dict)
         for (name, counter), amount in left.items():
             sets[name][counter] = quantity_text(amount)
         taken = used.capacity.get(device.name, {})
-        taints = [*content.taints, *(rule.taint for rule in self._rules if rule.taints(*pool, device.name))]
+        taints = [*content.taints, *self._cluster.taints_of_rules(pool, device.name)]
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
         reason, why = ("", "") if is_held else self._why(device, classes, taints, left)
         return Row(
-            node=own or EVERYWHERE,
+            node=device.node_name or EVERYWHERE,
             driver=pool[0],
             pool=pool[1],
             device=device.name,

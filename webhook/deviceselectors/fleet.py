@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
-from webhook.allocation.devices import Catalog, Content, Device, Slice
+from webhook.allocation.devices import Catalog, Content, Slice
 from webhook.allocation.features import implementation
 from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
 from webhook.budget import current
@@ -127,7 +127,7 @@ class Fleet:
         """The locations of the devices of each content, by its index."""
         found: dict[int, list[Placed]] = {}
         for each in self._slices:
-            alike = Counter((device.content, _node_of(device)) for device in each.devices)
+            alike = Counter((device.content, device.node_name or EVERYWHERE) for device in each.devices)
             for (content, node), devices in alike.items():
                 found.setdefault(content.index, []).append(Placed(content, node, each, devices))
         return found
@@ -241,12 +241,6 @@ class Fleet:
         shared = by_node.pop(EVERYWHERE, 0)
         node, count = max(by_node.items(), key=lambda pair: pair[1], default=("", 0))
         return count + shared, node
-
-
-def _node_of(device: Device) -> str:
-    """Return the only node that can use a device, or `EVERYWHERE`."""
-    name = text(device.content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
-    return name or EVERYWHERE
 
 
 def model_of(content: Content) -> str:

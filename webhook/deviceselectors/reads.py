@@ -18,6 +18,7 @@ from webhook.cel.syntax.ast import Call, Expression, Ident, Literal, Select, wit
 from webhook.cel.syntax.lexer import tokenize
 from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Read, field_of, holder_of, parts_of, read_of
+from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -137,6 +138,18 @@ def constants(nodes: Iterable[Expression]) -> Iterator[Call]:
     for each in nodes:
         if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
             yield each
+
+
+def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> set[str]:
+    """Return the drivers that selectors insist on; more than one if they contradict each other."""
+    found: set[str] = set()
+    for each in selectors:
+        expression = text(each, "cel", "expression")
+        if ".driver" in expression and (parts := parts_of(expression, release, gates)) is not None:
+            if "drivers" not in parts.memo:
+                parts.memo["drivers"] = drivers(parts.all)
+            found |= parts.memo["drivers"]
+    return found
 
 
 def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
@@ -295,25 +308,25 @@ def _with_presence_test(
 
 
 def _end(expression: str, start: int) -> int:
-    """Return the end of the condition that begins at a token."""
+    """Return the end of the condition that begins at a word."""
     tokens = tokenize(expression, Issues(expression))
     depth, end, before = 0, start, ""
-    for offset, text in zip(tokens.offsets, tokens.texts, strict=True):
+    for offset, word in zip(tokens.offsets, tokens.texts, strict=True):
         if offset < start:
             continue
-        depth += (text in _OPENING) - (text in _CLOSING)
-        if depth < 0 or (depth == 0 and text in _OPERATORS and before != ".") or text == "<EOF>":
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == "<EOF>":
             break
-        end, before = offset + len(text), text
+        end, before = offset + len(word), word
     return end
 
 
 def _places(expression: str, start: int) -> Iterator[int]:
     """Iterate backwards over the tokens of a condition."""
     tokens = tokenize(expression, Issues(expression))
-    for offset, text in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
+    for offset, word in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
         if offset > start:
             continue
-        if text in _OPERATORS:
+        if word in _OPERATORS:
             return
         yield offset

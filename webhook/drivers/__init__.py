@@ -6,7 +6,6 @@ on it are warnings.
 
 from __future__ import annotations
 
-from webhook.drivers.known import built_in, driver_of_class, profile_of, text_of
-from webhook.drivers.profile import Devices, Profile
+from webhook.drivers.profile import Devices, Profile, built_in, driver_of_class, profile_of, text_of
 
 __all__ = ["Devices", "Profile", "built_in", "driver_of_class", "profile_of", "text_of"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from math import inf
 from typing import Any, Final
 
+from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
 
@@ -18,7 +19,7 @@ class Mistake(NamedTuple):
         text: The mistake, behind the name of its place.
     """
 
-    path: tuple[str | int, ...]
+    path: Path
     text: str
 
     def __str__(self) -> str:
@@ -26,31 +27,21 @@ class Mistake(NamedTuple):
         return self.text
 
 
-class ProfilePlace(NamedTuple):
-    """A place in a profile.
+def mistake(where: Path, text: str, *keys: object) -> Mistake:
+    """Return a mistake at a place, or further down.
 
     Args:
-        name: Its name in texts; those of schemas leave out ``properties``.
+        where: The place that the text names.
+        keys: The keys to it, if it is further down; the text names them.
     """
+    steps, named = iter(where), list[str | int]()
+    for step in steps:
+        named.append(next(steps, step) if step == _PROPERTIES else step)
+    return Mistake(Path((*where, *map(str, keys))), f"{Path(named) or 'the profile'}: {text}")
 
-    path: tuple[str | int, ...] = ()
-    name: str = ""
 
-    def __truediv__(self, key: object) -> ProfilePlace:
-        """Return the place of a key."""
-        return self.below((str(key),), str(key))
-
-    def below(self, steps: tuple[str | int, ...], name: str) -> ProfilePlace:
-        """Return a place further down."""
-        return ProfilePlace((*self.path, *steps), f"{self.name}.{name}" if self.name else name)
-
-    def mistake(self, text: str, *keys: object) -> Mistake:
-        """Return a mistake at this place, or further down.
-
-        Args:
-            keys: The keys to it, if it is further down; the text names them.
-        """
-        return Mistake((*self.path, *map(str, keys)), f"{self.name or 'the profile'}: {text}")
+_PROPERTIES: Final = "properties"
+"""The key of schemas that names of places leave out."""
 
 
 class ProfileError(ValueError):
@@ -88,47 +79,41 @@ def optional(form: Form) -> Form:
     return form._replace(types=(*form.types, type(None)))
 
 
-def malformed(
-    where: ProfilePlace, value: Mapping[Any, Any], forms: Mapping[str, Form]
-) -> Iterator[tuple[str, Mistake]]:
-    """Yield the keys with values that they do not take, and the mistakes.
+def checked(where: Path, value: Any, forms: Mapping[str, Form]) -> tuple[dict[str, Any], list[Mistake]]:
+    """Return the well-formed keys of a value that should be a map of known keys, and the mistakes in it.
 
     Args:
-        where: The place of the object.
         forms: The values that its keys take.
     """
-    for key, form in forms.items():
-        if key in value and not form.has(value[key]):
-            yield key, (where / key).mistake(f"must be {form.words}")
-
-
-def malformed_items(where: ProfilePlace, value: Mapping[Any, Any], form: Form) -> Iterator[Mistake]:
-    """List the mistakes of an object whose keys are names.
-
-    Args:
-        form: The values that it has.
-    """
-    for name, each in value.items():
-        if not form.has(each):
-            yield (where / name).mistake(f"must be {form.words}")
+    unknown = unknown_keys(where, value, forms)
+    well_formed, malformed = apart(where, value, forms) if isinstance(value, dict) else ({}, [])
+    return well_formed, unknown + malformed
 
 
 def unknown_keys(
-    where: ProfilePlace, value: Any, known: Collection[str], elsewhere: Mapping[str, str] | None = None
-) -> Iterator[Mistake]:
-    """List the mistakes of a value that is an object with known keys only.
+    where: Path, value: Any, known: Collection[str], elsewhere: Mapping[str, str] | None = None
+) -> list[Mistake]:
+    """List the mistakes of a value that is a map with known keys only.
 
     Args:
         known: The keys that it may have.
         elsewhere: Keys that belong elsewhere, and where.
     """
     if not isinstance(value, dict):
-        yield where.mistake("must be a map")
-        return
+        return [mistake(where, "must be a map")]
+    found = []
     for key in sorted(map(str, value.keys() - set(known))):
         place = (elsewhere or {}).get(key)
         hint = f"it stands below {place}" if place else meant(key, known, "keys")
-        yield where.mistake(f"unknown key {key}; {hint}", key)
+        found.append(mistake(where, f"unknown key {key}; {hint}", key))
+    return found
+
+
+def apart(where: Path, value: dict[str, Any], forms: Mapping[str, Form]) -> tuple[dict[str, Any], list[Mistake]]:
+    """Return the keys of a map that have values as they take, or take any, and the mistakes in others."""
+    wrong = {key: form for key, form in forms.items() if key in value and not form.has(value[key])}
+    found = [mistake(where / key, f"must be {form.words}") for key, form in wrong.items()]
+    return {key: each for key, each in value.items() if key not in wrong}, found
 
 
 def meant(name: Any, known: Collection[str], what: str = "known") -> str:

@@ -18,22 +18,23 @@ from webhook.drivers.errors import (
     Form,
     Mistake,
     ProfileError,
-    ProfilePlace,
-    malformed,
-    malformed_items,
+    apart,
+    checked,
     meant,
+    mistake,
     optional,
     unknown_keys,
 )
 from webhook.drivers.profile import Profile, texts, valid_profile
 from webhook.drivers.rules import VARIABLES, ProfileRule
+from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.usage import UsageError
 
 _Format = Callable[[str, Release], formats.Messages]
 
-_ROOT: Final = ProfilePlace()
+_ROOT: Final = Path()
 _ATTRIBUTES: Final = "attributes", "optional"
 _CAPACITIES: Final = "capacity", "optionalCapacity"
 
@@ -49,7 +50,7 @@ def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
     for name in value.get("classes") or {}:
         yield from _misnamed(_ROOT / "classes" / name, str(name), formats.dns_subdomain)
     for index, name in enumerate(value.get("pluginResources") or ()):
-        where = _ROOT.below(("pluginResources", index), f"pluginResources[{index}]")
+        where = _ROOT / "pluginResources" / index
         written = f"{name[:-1]}a" if str(name).endswith("*") else str(name)
         yield from _misnamed(where, written, formats.extended_resource_name)
     for name in value.get("removed") or {}:
@@ -62,22 +63,22 @@ def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
         yield from _in_kind_attribute(value, kinds)
 
 
-def _in_devices(where: ProfilePlace, devices: Mapping[str, Any]) -> Iterator[Mistake]:
+def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
     for key in _ATTRIBUTES:
         for name in devices.get(key) or {}:
             yield from _misnamed_in_domain(where / key / name, str(name))
     seen = set[str]()
     for key in _CAPACITIES:
         for index, name in enumerate(map(str, devices.get(key) or ())):
-            place = where.below((key, index), f"{key}[{index}]")
+            place = where / key / index
             if name in seen:
-                yield place.mistake(f"{name} is listed twice")
+                yield mistake(place, f"{name} is listed twice")
             elif key == "capacity" or name != "*":
                 yield from _misnamed_in_domain(place, name if key == "capacity" else name.removesuffix("*"))
             seen.add(name)
 
 
-def _misnamed_in_domain(where: ProfilePlace, text: str) -> Iterator[Mistake]:
+def _misnamed_in_domain(where: Path, text: str) -> Iterator[Mistake]:
     """Check the name of an attribute or a capacity, with its domain if it has one."""
     domain, slash, name = text.rpartition("/")
     if slash:
@@ -85,18 +86,18 @@ def _misnamed_in_domain(where: ProfilePlace, text: str) -> Iterator[Mistake]:
     yield from _misnamed(where, name, formats.c_identifier, ID_MAX_BYTES)
 
 
-def _misnamed(where: ProfilePlace, name: str, form: _Format, limit: int | None = None) -> Iterator[Mistake]:
+def _misnamed(where: Path, name: str, form: _Format, limit: int | None = None) -> Iterator[Mistake]:
     for message in form(name, NEWEST):
-        yield where.mistake(message)
+        yield mistake(where, message)
     if limit is not None and len(name.encode(errors="surrogatepass")) > limit:
-        yield where.mistake(f"must be no more than {limit} bytes")
+        yield mistake(where, f"must be no more than {limit} bytes")
 
 
 def _in_classes(classes: Mapping[str, str], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
     for name, kind in classes.items():
         if kind not in kinds:
             text = f"{kind} is not among the devices; {meant(kind, [*map(str, kinds)], 'kinds')}"
-            yield (_ROOT / "classes" / name).mistake(text)
+            yield mistake(_ROOT / "classes" / name, text)
 
 
 def _in_kind_attribute(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -104,9 +105,9 @@ def _in_kind_attribute(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> It
     known = {str(name) for devices in kinds.values() for key in _ATTRIBUTES for name in devices.get(key) or {}}
     if attribute and attribute not in known and not value.get("isOpen"):
         advice = f"; {meant(attribute, known, 'attributes')}" if known else ""
-        yield where.mistake(f"no device has the attribute {attribute}{advice}")
+        yield mistake(where, f"no device has the attribute {attribute}{advice}")
     elif not attribute and len(kinds) > 1:
-        yield where.mistake(f"name the attribute that tells {', '.join(map(str, kinds))} apart")
+        yield mistake(where, f"name the attribute that tells {', '.join(map(str, kinds))} apart")
 
 
 _TYPES: Final = frozenset(ONE_VALUE)
@@ -147,7 +148,7 @@ def read_profile(value: Any) -> Profile:
     """
     if not _is_small(value):
         text = f"it has more than {_MOST_VALUES:,} values: leave out what the driver does not check"
-        raise ProfileError(Mistake((), text))
+        raise ProfileError(Mistake(Path(), text))
     mistakes = [*_mistakes(value)]
     if isinstance(value, dict):
         malformed_keys = {each.path[0] for each in mistakes if each.path}
@@ -169,38 +170,38 @@ def _is_small(value: Any) -> bool:
 
 
 def _mistakes(value: Any) -> Iterator[Mistake]:
-    root = ProfilePlace()
-    yield from unknown_keys(root, value, KEYS, dict.fromkeys(DEVICE_FORMS, "devices.KIND"))
+    yield from unknown_keys(_ROOT, value, KEYS, dict.fromkeys(DEVICE_FORMS, "devices.KIND"))
     if not isinstance(value, dict):
         return
     if not isinstance(value.get("driver"), str) or not value["driver"]:
-        yield (root / "driver").mistake("name the driver, such as gpu.example.com")
-    wrong = dict(malformed(root, value, _FORMS))
-    yield from wrong.values()
-    for key in (each for each in _NAMED if each not in wrong):
-        yield from malformed_items(root / key, value.get(key) or {}, _NAMED[key])
-    gates = {} if "gates" in wrong else value.get("gates") or {}
+        yield mistake(_ROOT / "driver", "name the driver, such as gpu.example.com")
+    well_formed, found = apart(_ROOT, value, _FORMS)
+    yield from found
+    for key, form in _NAMED.items():
+        named = well_formed.get(key) or {}
+        yield from apart(_ROOT / key, named, dict.fromkeys(named, form))[1]
+    gates = well_formed.get("gates") or {}
     for gate in gates:
         if not str(gate)[:1].isalpha():
-            yield (root / "gates").mistake(f"{gate} is not a name of a feature gate", gate)
-    for index, rule in enumerate([] if "rules" in wrong else value.get("rules") or []):
-        yield from _mistakes_of_rule(root.below(("rules", index), f"rules[{index}]"), rule)
-    yield from _mistakes_of_parameters(root / "parameters", value.get("parameters"), gates)
-    for kind, each in ({} if "devices" in wrong else value.get("devices") or {}).items():
-        yield from _mistakes_of_devices(root / "devices" / kind, each)
+            yield mistake(_ROOT / "gates", f"{gate} is not a name of a feature gate", gate)
+    for index, rule in enumerate(well_formed.get("rules") or []):
+        yield from _mistakes_of_rule(_ROOT / "rules" / index, rule)
+    yield from _mistakes_of_parameters(_ROOT / "parameters", value.get("parameters"), gates)
+    for kind, each in (well_formed.get("devices") or {}).items():
+        yield from _mistakes_of_devices(_ROOT / "devices" / kind, each)
 
 
-def _mistakes_of_parameters(where: ProfilePlace, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
+def _mistakes_of_parameters(where: Path, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
     if isinstance(value, dict):
         from webhook.drivers.schema import mistakes_in_rules, mistakes_in_section  # most commands have no profile
 
         malformed_schemas = [*mistakes_in_section(value, gates)]
         yield from malformed_schemas or mistakes_in_rules(value)
     elif value not in (None, "none"):
-        yield where.mistake('must be a map, or "none" if the driver takes none')
+        yield mistake(where, 'must be a map, or "none" if the driver takes none')
 
 
-def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
+def _mistakes_of_rule(where: Path, value: Any) -> Iterator[Mistake]:
     """List the mistakes of a rule in CEL."""
     from webhook.drivers.schema import PROFILE_RULE, mistakes_in_rule
 
@@ -210,29 +211,26 @@ def _mistakes_of_rule(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
     rule = ProfileRule(value)
     known = f"variables are {', '.join(VARIABLES)}"
     if rule.compiled.error:
-        yield (where / "rule").mistake(f"{rule.compiled.error}\n{known}")
+        yield mistake(where / "rule", f"{rule.compiled.error}\n{known}")
     elif rule.compiled.message_error:
-        yield (where / "messageExpression").mistake(f"{rule.compiled.message_error}\n{known}")
+        yield mistake(where / "messageExpression", f"{rule.compiled.message_error}\n{known}")
     elif value.get("fieldPath") and not (rule.reads - _LISTS).intersection(rule.compiled.path[:1]):
         text = "must begin with a variable that the rule reads, as .request.count or .parameters.size"
-        yield (where / "fieldPath").mistake(text)
+        yield mistake(where / "fieldPath", text)
 
 
-def _mistakes_of_devices(where: ProfilePlace, value: Any) -> Iterator[Mistake]:
-    yield from unknown_keys(where, value, DEVICE_FORMS)
-    if not isinstance(value, dict):
-        return
-    wrong = dict(malformed(where, value, DEVICE_FORMS))
-    yield from wrong.values()
+def _mistakes_of_devices(where: Path, value: Any) -> Iterator[Mistake]:
+    devices, found = checked(where, value, DEVICE_FORMS)
+    yield from found
     seen = set[str]()
-    for key in (each for each in _ATTRIBUTES if each not in wrong):
-        for name, type_ in texts(value, key).items():
+    for key in _ATTRIBUTES:
+        for name, type_ in texts(devices, key).items():
             if type_ not in _TYPES:
                 hint = meant(type_, _TYPES, "types")
-                yield where.mistake(f'attribute {name} is of type "{type_}"; {hint}', key, name)
+                yield mistake(where, f'attribute {name} is of type "{type_}"; {hint}', key, name)
             if name in seen:
                 text = f"attribute {name} is in attributes and in optional: list it in one of them"
-                yield where.mistake(text, key, name)
+                yield mistake(where, text, key, name)
             seen.add(name)
 
 

@@ -11,7 +11,7 @@ from webhook.api.versions import NEWEST
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.patterns import Pattern
-from webhook.problem import Path
+from webhook.problem import Fix, Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -124,18 +124,24 @@ class Subject(NamedTuple):
     users: Sequence[JSONObject] | None = None
 
 
-class Broken(NamedTuple):
-    """A rule that does not hold.
+class Fault(NamedTuple):
+    """What a driver refuses: parameters, or a claim for which a rule does not hold.
 
     Args:
-        path: The field that it is about.
+        path: The path below the parameters, or that of the field that the rule is about.
+        hint: How to fix it.
+        gate: Whether a feature gate of the driver would allow it.
+        fix: The fix, where it is clear.
     """
 
     path: Steps
     message: str
+    hint: str = ""
+    gate: bool = False
+    fix: Fix | None = None
 
 
-def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Broken]:
+def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
     """List the rules that do not hold, and those that cannot be evaluated.
 
     The cost of all rules together is limited as that of the rules of a CustomResourceDefinition for an object.
@@ -152,18 +158,18 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Broken]:
         return
     from webhook.structural.rules import Evaluation, Stopped
 
-    evaluation, found = Evaluation(), list[Broken]()
+    evaluation, found = Evaluation(), list[Fault]()
     with suppress(Stopped):
         for rule in wanted:
             for bindings, places, is_certain in _cases(rule, subject):
                 variable, below = rule.place
                 path = places.get(variable, subject.claim.path)
                 if message := evaluation.judge(rule.compiled, bindings, Path(path), variable):
-                    found.append(Broken((*path, *below), message))
-                found += [Broken(path, each.message) for each in evaluation.found if is_certain]
+                    found.append(Fault((*path, *below), message))
+                found += [Fault(path, each.message) for each in evaluation.found if is_certain]
                 evaluation.found.clear()
     yield from found
-    yield from (Broken(subject.claim.path, each.message) for each in evaluation.found)
+    yield from (Fault(subject.claim.path, each.message) for each in evaluation.found)
 
 
 def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps], bool]]:

@@ -19,16 +19,16 @@ from webhook.drivers.errors import (
     TEXT,
     Form,
     Mistake,
-    ProfilePlace,
-    malformed,
+    apart,
+    checked,
     meant,
+    mistake,
     optional,
-    unknown_keys,
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
+from webhook.drivers.rules import Fault
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
-from webhook.records import NamedTuple
 from webhook.spelling import nearest
 from webhook.structural.rules import check_rules, rule_errors
 from webhook.structural.schema import Structural
@@ -77,7 +77,7 @@ _UNSUPPORTED: Final = {
     "patternProperties": "use additionalProperties",
     **dict.fromkeys(("notWith", "onlyWith"), f"state a rule in {_VALIDATIONS}"),
 }
-_PARAMETERS: Final = ProfilePlace(("parameters",), "parameters")
+_PARAMETERS: Final = Path(("parameters",))
 SECTION: Final = {"apiVersion": TEXT, "isLenient": BOOLEAN, "kinds": MAP, "schema": optional(MAP)}
 """The keys of the section about parameters, and their values."""
 
@@ -88,18 +88,14 @@ def mistakes_in_section(value: dict[str, Any], gates: Collection[str]) -> Iterat
     Args:
         gates: The feature gates of the driver.
     """
-    yield from unknown_keys(_PARAMETERS, value, SECTION)
-    wrong = dict(malformed(_PARAMETERS, value, SECTION))
-    yield from wrong.values()
-    is_lenient = value.get("isLenient") is True
-    if "schema" not in wrong:
-        yield from _mistakes(_PARAMETERS / "schema", value.get("schema") or {}, gates, is_lenient=is_lenient)
-    if "kinds" in wrong:
-        return
-    for kind, schema in value.get("kinds", {}).items():
+    section, found = checked(_PARAMETERS, value, SECTION)
+    yield from found
+    is_lenient = section.get("isLenient", False)
+    yield from _mistakes(_PARAMETERS / "schema", section.get("schema") or {}, gates, is_lenient=is_lenient)
+    for kind, schema in section.get("kinds", {}).items():
         yield from _mistakes(_PARAMETERS / "kinds" / kind, schema, gates, is_lenient=is_lenient)
-    if value.get("kinds") and "apiVersion" not in value:
-        yield _PARAMETERS.mistake("kinds need an apiVersion")
+    if section.get("kinds") and "apiVersion" not in value:
+        yield mistake(_PARAMETERS, "kinds need an apiVersion")
 
 
 def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
@@ -111,29 +107,27 @@ def mistakes_in_rules(value: dict[str, Any]) -> Iterator[Mistake]:
     for kind, stated in schemas_of(value).items():
         root = ("kinds", kind) if kind else ("schema",)
         for path, error in rule_errors(Structural(structural_form(stated)), NEWEST):
-            steps = (*root, *path)
-            name = ".".join(map(str, (each for each in steps if each != "properties")))
-            yield _PARAMETERS.below(steps, name).mistake(error)
+            steps = (*_PARAMETERS, *root, *path)
+            yield Mistake(Path(steps), f"{'.'.join(str(each) for each in steps if each != 'properties')}: {error}")
 
 
-def mistakes_in_rule(where: ProfilePlace, value: Any, forms: Mapping[str, Form]) -> Iterator[Mistake]:
+def mistakes_in_rule(where: Path, value: Any, forms: Mapping[str, Form]) -> Iterator[Mistake]:
     """List the mistakes of a rule, but for those of its expressions.
 
     Args:
         forms: The values that its keys take.
     """
-    yield from unknown_keys(where, value, forms)
+    rule, found = checked(where, value, forms)
+    yield from found
     if not isinstance(value, dict):
         return
-    wrong = dict(malformed(where, value, forms))
-    yield from wrong.values()
     if not value.get("rule"):
-        yield where.mistake("state the condition in rule")
-    if (reason := value.get("reason", _REASONS[0])) not in _REASONS and "reason" not in wrong:
-        yield (where / "reason").mistake(f"unknown reason {reason}; {meant(reason, _REASONS, 'reasons')}")
+        yield mistake(where, "state the condition in rule")
+    if (reason := rule.get("reason", _REASONS[0])) not in _REASONS:
+        yield mistake(where / "reason", f"unknown reason {reason}; {meant(reason, _REASONS, 'reasons')}")
 
 
-def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
+def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bool) -> Iterator[Mistake]:
     """List the mistakes of a schema and those in it.
 
     Args:
@@ -141,30 +135,28 @@ def _mistakes(where: ProfilePlace, value: Any, gates: Collection[str], *, is_len
         is_lenient: Whether fields that the schema does not list are allowed.
     """
     if not isinstance(value, dict):
-        yield where.mistake("must be a map")
+        yield mistake(where, "must be a map")
         return
     yield from _unknown(where, value)
-    wrong = dict(malformed(where, value, _KEYWORDS))
-    yield from wrong.values()
-    value = {key: each for key, each in value.items() if key not in wrong}
+    value, found = apart(where, value, _KEYWORDS)
+    yield from found
     kinds = (*TYPES, QUANTITY)
     if (kind := value.get("type", QUANTITY)) not in kinds:
-        yield (where / "type").mistake(f"unknown type {kind}; {meant(kind, kinds)}")
+        yield mistake(where / "type", f"unknown type {kind}; {meant(kind, kinds)}")
     if not all(isinstance(name, str) for name in value.get("required") or ()):
-        yield (where / "required").mistake("must be a list of names")
+        yield mistake(where / "required", "must be a list of names")
     elif not is_lenient:
         yield from _impossible(where, value)
     if (pattern := value.get("pattern")) and (fault := _wrong_pattern(pattern)):
-        yield (where / "pattern").mistake(fault)
+        yield mistake(where / "pattern", fault)
     yield from _wrong_gates(where, value, gates)
     for index, rule in enumerate(value.get(_VALIDATIONS, ())):
-        yield from mistakes_in_rule(where.below((_VALIDATIONS, index), f"{_VALIDATIONS}[{index}]"), rule, RULE)
-    for steps, name, inner in _schemas(value):
-        is_part = steps[0] in _PARTS
-        yield from _mistakes(where.below(steps, name), inner, gates, is_lenient=is_lenient or is_part)
+        yield from mistakes_in_rule(where / _VALIDATIONS / index, rule, RULE)
+    for steps, inner in _schemas(value):
+        yield from _mistakes(Path((*where, *steps)), inner, gates, is_lenient=is_lenient or steps[0] in _PARTS)
 
 
-def _impossible(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]:
+def _impossible(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
     """List the fields that a schema both requires and refuses, so that no value fits it."""
     properties = value.get("properties")
     if not properties or value.get("additionalProperties") or value.get(_OPEN):
@@ -172,7 +164,7 @@ def _impossible(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]
     for index, name in enumerate(value.get("required") or ()):
         if name not in properties:
             text = f"{name} is required, but not among the properties; {meant(name, properties, 'properties')}"
-            yield where.below(("required", index), f"required[{index}]").mistake(text)
+            yield mistake(where / "required" / index, text)
 
 
 def _wrong_pattern(pattern: str) -> str:
@@ -183,58 +175,41 @@ def _wrong_pattern(pattern: str) -> str:
     return ""
 
 
-def _wrong_gates(where: ProfilePlace, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
+def _wrong_gates(where: Path, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
     stated = value.get("gates", {}).values()
     if not all(isinstance(gate, str | None) for gate in stated):
-        yield (where / "gates").mistake("give the names of feature gates")
+        yield mistake(where / "gates", "give the names of feature gates")
         return
     named = {**dict.fromkeys(filter(None, stated), "gates"), value.get("gate"): "gate"}
     for gate, key in named.items():
         if gate and gate not in gates:
             near = nearest(gate, gates)
             advice = f"did you mean {near}?" if near else f"write gates: {{{gate}: false}} if it is off by default"
-            yield where.mistake(f"{gate} is not among the gates; {advice}", key)
+            yield mistake(where, f"{gate} is not among the gates; {advice}", key)
 
 
-def _unknown(where: ProfilePlace, value: dict[str, Any]) -> Iterator[Mistake]:
+def _unknown(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
     """List the unknown keywords of a schema, so that no check is left out silently."""
     for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
         if not key.startswith(_EXTENSION):
-            yield where.mistake(f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
+            yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
 
 
-def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
-    """Yield the schemas in a schema, after the steps to them and their names."""
+def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the schemas in a schema, after the steps to them."""
     for name, each in (value.get("properties") or {}).items():
-        yield ("properties", str(name)), str(name), each
+        yield ("properties", name), each
     for key in ("items", "additionalProperties", "not"):
         if isinstance(value.get(key), dict):
-            yield (key,), key, value[key]
+            yield (key,), value[key]
     for key in SEVERAL:
         for index, each in enumerate(value.get(key, ())):
-            yield (key, index), f"{key}[{index}]", each
+            yield (key, index), each
 
 
 Schema = Mapping[str, Any]
 
 Steps = tuple[str | int, ...]
-
-
-class ParameterFault(NamedTuple):
-    """An error in parameters.
-
-    Args:
-        path: The path below the parameters.
-        hint: How to fix it.
-        gate: Whether a feature gate of the driver would allow it.
-        fix: The fix, where it is clear.
-    """
-
-    path: tuple[str | int, ...]
-    message: str
-    hint: str = ""
-    gate: bool = False
-    fix: Fix | None = None
 
 
 _DEEPEST: Final = 100
@@ -247,7 +222,7 @@ _A_NAME: Final = 10
 """The work of comparing a name with another one."""
 
 
-def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
+def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
     """List the errors that the driver would report in its parameters.
 
     Raises:
@@ -274,14 +249,14 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[ParameterFault]:
         misfits = [Path(each.path) for each in faults if not each.gate]
         misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
         for problem in check_rules(content, schema, NEWEST, misfits=misfits):
-            yield ParameterFault(tuple(problem.path), problem.message)
+            yield Fault(tuple(problem.path), problem.message)
 
 
-def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[ParameterFault]]:
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[Fault]]:
     """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
     if value.keys().isdisjoint(_TYPE_META):
         hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
-        return "", [ParameterFault((), "apiVersion and kind are missing", hint)]
+        return "", [Fault((), "apiVersion and kind are missing", hint)]
     faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
     if not all(each.fix for each in faults):
         return "", faults
@@ -289,16 +264,16 @@ def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> t
     return str(meant.get(("kind",), value.get("kind"))), faults
 
 
-def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[ParameterFault]:
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Fault]:
     if (given := value.get(field)) in expected:
         return
     if field not in value:
-        yield ParameterFault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+        yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
         hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
         fix = Fix("replace", near, safe=False) if near else None
-        yield ParameterFault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
 class _Walk:
@@ -311,19 +286,19 @@ class _Walk:
     def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
         self._profile, self._is_lenient = profile, is_lenient
 
-    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value and all below it."""
         if len(path) > _DEEPEST:
             return
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
             hint, fix = _of_type(schema.get("type"), value)
-            yield ParameterFault(path, fault, hint, fix=fix)
+            yield Fault(path, fault, hint, fix=fix)
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
                 hint, fix = _near(schema, value) if key == "enum" else Advice()
-                yield ParameterFault(path, fault, hint, fix=fix)
+                yield Fault(path, fault, hint, fix=fix)
         yield from _excluded(schema, value, path)
         yield from self._combined(schema, value, path)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
@@ -334,7 +309,7 @@ class _Walk:
             for index, each in enumerate(value):
                 yield from self.check(items, each, (*path, index))
 
-    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
         if _COMBINING.isdisjoint(schema):
             return
@@ -342,23 +317,23 @@ class _Walk:
         for each in schema.get("allOf", ()):
             yield from walk.check(each, value, path)
         if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
-            yield ParameterFault(path, f"{shown(value)} fits none of the schemas in anyOf")
+            yield Fault(path, f"{shown(value)} fits none of the schemas in anyOf")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
-            yield ParameterFault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
         if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
-            yield ParameterFault(path, f"{shown(value)} fits the schema in not")
+            yield Fault(path, f"{shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Tell whether a value fits a schema, with all feature gates of the driver."""
         return all(fault.gate for fault in self.check(schema, value, ()))
 
-    def gate(self, path: Steps, what: str, gate: str) -> Iterator[ParameterFault]:
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
         """Report a value that needs a feature gate of the driver that is off by default."""
         if not self._profile.gates.get(gate, True):
             message = f"{what} needs the driver's feature gate {gate}, which is off by default"
-            yield ParameterFault(path, message, "enable it in the driver's installation", gate=True)
+            yield Fault(path, message, "enable it in the driver's installation", gate=True)
 
-    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[ParameterFault]:
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Fault]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
         for name, inner in value.items():
@@ -375,12 +350,12 @@ class _Walk:
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
-                yield ParameterFault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 missing.pop(near, None)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
         for name in missing:
-            yield ParameterFault(path, f"{name} is missing")
+            yield Fault(path, f"{name} is missing")
 
 
 def _closed(schema: Schema) -> bool:
@@ -422,10 +397,10 @@ def _of_type(wanted: Any, value: Any) -> Advice:
     return Advice()
 
 
-def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[ParameterFault]:
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
     for key, limit in _EXCLUSIVE.items():
         if schema.get(key) and value == schema.get(limit):
-            yield ParameterFault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
 def _meant(name: str, known: Collection[str]) -> str:

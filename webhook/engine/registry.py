@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
-from webhook.api.shapes import type_of
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, items, mapping, metadata_of, text
 from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE, Request

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from inspect import getdoc
-from typing import Any, Final
+from typing import Final
 
-from webhook.api.dra.opaque import RawObject
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.references.manifests import generation_lowered, misread_key, repeated_object
 
@@ -38,20 +36,8 @@ def _rule(entry: str) -> tuple[str, str]:
 
 
 _SECTIONS: Final = _sections()
-_STATED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "required": lambda field: field.required,
-    "immutable": lambda field: field.immutable,
-    "enum": lambda field: getattr(field, "one_of", ()),
-    "max-length": lambda field: getattr(field, "max_length", None) or getattr(field, "max_bytes", None),
-    "max-items": lambda field: getattr(field, "max_items", None),
-    "minimum": lambda field: getattr(field, "minimum", None) is not None,
-    "maximum": lambda field: getattr(field, "maximum", None) is not None,
-    "empty": lambda field: field.empty,
-    "json-object": lambda field: isinstance(field, RawObject),
-    "duplicate": lambda field: getattr(field, "unique", None) is not None,
-}
-EVERY_FIELD: Final = {name: (text, _STATED[name]) for name, text in _SECTIONS["fields"].items()}
-"""Rules about single fields: their texts, and predicates for the fields that state them."""
+EVERY_FIELD: Final = _SECTIONS["fields"]
+"""Rules about single fields, which are declared as their limits."""
 OF_UPDATES: Final = _SECTIONS["updates"]
 """Rules about updates, which compare an object with its earlier state."""
 OF_EVALUATION: Final = _SECTIONS["evaluation"]

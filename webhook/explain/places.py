@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from webhook.api.versions import VERSIONS, Served
+from webhook.api.versions import SERVED, VERSIONS, Served
 from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
 from webhook.references import every_rule
@@ -116,10 +116,7 @@ class Rule(NamedTuple):
 def kinds(release: Release | None = None) -> list[Kind]:
     """List the kinds, or those that a release serves."""
     return [
-        Kind(api_version, name, served)
-        for api_version, version in VERSIONS.items()
-        for name, served in version.kinds.items()
-        if release is None or served.since <= release <= served.until
+        Kind(*of, served) for of, served in SERVED.items() if release is None or served.since <= release <= served.until
     ]
 
 
@@ -138,7 +135,7 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
         return
     for name, field in place.type.fields.items():
         if _exists(field, place.kind, release):
-            struct = _struct(field)
+            struct = field.struct
             path = place.path if field.inline else (*place.path, name)
             home = place.home if name == place.type.box else (*place.home, name)
             yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
@@ -157,8 +154,8 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
             place = left.pop()
             for stated in rules_at(place, release):
                 found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
-            for struct in filter(None, map(_struct, place.type.opaque.values() if place.type else ())):
-                own = (each for sort in _SORTS for each in declared(struct, sort))
+            for opaque in place.type.opaque.values() if place.type else ():
+                own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
                 found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
             left += reversed(list(children(place, release)))
     return dict(sorted(found.items()))
@@ -167,7 +164,7 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
 @cache
 def names_of_types(*sorts: str) -> frozenset[str]:
     """Collect the names of the rules of types and their fields, or of some sorts of rules."""
-    roots: list[type[Struct]] = [served.type for version in VERSIONS.values() for served in version.kinds.values()]
+    roots: list[type[Struct]] = [served.type for served in SERVED.values()]
     roots += [replacement for version in VERSIONS.values() for replacement in version.replaced.values()]
     return frozenset(stated.name for stated in _stated_in(roots, *sorts))
 
@@ -192,7 +189,7 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             yield from (Stated(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
-            if inner := _struct(field):
+            if inner := field.struct:
                 left.append(inner)
 
 
@@ -215,9 +212,8 @@ def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
 
 def _rules_of(field: Field) -> Iterator[Stated]:
     """List the rules that a field states itself, including those of its items."""
-    for name, (doc, states) in EVERY_FIELD.items():
-        if states(field):
-            yield Stated(name, doc)
+    limits = field.limits()
+    yield from (Stated(name, doc) for name, doc in EVERY_FIELD.items() if name in limits)
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
         if test:
             yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
@@ -244,13 +240,6 @@ def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool
 
 def _of_version(kind: Kind, struct: type[Struct]) -> type[Struct]:
     return VERSIONS[kind.api_version].replaced.get(struct, struct)
-
-
-def _struct(field: Field) -> type[Struct] | None:
-    """Return the struct that a field holds, one or many."""
-    while isinstance(field, Array | Map):
-        field = field.item
-    return field.type if isinstance(field, Nested) else None
 
 
 def doc_of(function: Callable[..., Any]) -> str:

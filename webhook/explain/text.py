@@ -92,7 +92,7 @@ def _in_releases(first: int, last: int, since: int, until: int) -> str:
 
 def _limits(field: Field, at: Target) -> Iterator[str]:
     """Describe the limits of a field and its items in a release."""
-    yield from _as_of(field, at).limits()
+    yield from _as_of(field, at).limits().values()
     if isinstance(field, Map) and field.key:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
     if isinstance(field, Array | Map):

@@ -21,12 +21,9 @@ from msgspec.json import encode
 
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledField, CompiledStruct, View
-from webhook.schema.declarations import Declared, Rule
-from webhook.schema.fields import Field, Format
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import WIDEST, Anything, Int, Parsed, Scalar, Text
+from webhook.schema.declarations import Declared, Field, Format, Rule
+from webhook.schema.fields import WIDEST, Anything, Array, Int, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 _T = TypeVar("_T", bound=Hashable)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.json import encode
 
 from webhook.admission.responses import assuming
-from webhook.api.shapes import schema_of
+from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT

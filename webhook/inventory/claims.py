@@ -5,9 +5,10 @@ Follows ``resourceclaim/claim.go`` (Name, IsForPod) and the controller that make
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from webhook.inventory import Inventory
+from webhook.inventory import Inventory, devices_path
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 
@@ -106,6 +107,28 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
         found.append(Use(entry_name, claim, consumer))
     return found
+
+
+def sources_of(pod: JSONObject) -> Iterator[tuple[JSONObject, str]]:
+    """Yield the claims that a pod's specification lists, each with the claim's name; empty if it is not made yet."""
+    made = {
+        text(each, "name"): text(each, "resourceClaimName") for each in items(pod, "status", "resourceClaimStatuses")
+    }
+    for entry in items(pod, "spec", "resourceClaims"):
+        yield entry, source(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+
+
+def claims_named(pod: JSONObject) -> Iterator[str]:
+    """Yield the names of the claims that a pod uses."""
+    names = [name for _, name in sources_of(pod)]
+    yield from filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])
+
+
+def consumers(claim: JSONObject | None, inventory: Inventory) -> Iterator[tuple[JSONObject, JSONObject | None]]:
+    """Yield the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
+    for entry in items(claim, "status", "reservedFor"):
+        if is_pod(entry):
+            yield entry, inventory.referred("Pod", entry, namespace_of(claim))
 
 
 def _held(claim: JSONObject) -> str:
@@ -225,15 +248,72 @@ def device_of(result: JSONObject) -> DeviceID:
     return text(result, "driver"), text(result, "pool"), text(result, "device")
 
 
+class Request(NamedTuple):
+    """A request of a claim or template, or an alternative of one, with the class whose devices it is for.
+
+    Args:
+        name: Its name; for an alternative, after the request's name.
+        path: The path of its devices' description.
+        content: The devices that it requests.
+        device_class: The DeviceClass that it names; None if it is unknown.
+    """
+
+    name: str
+    path: tuple[str | int, ...]
+    content: JSONObject
+    device_class: JSONObject | None
+
+    @property
+    def class_name(self) -> str:
+        """The name of its class."""
+        return text(self.content, "deviceClassName")
+
+    @property
+    def of_class(self) -> list[JSONObject]:
+        """The selectors of its class."""
+        return items(self.device_class, "spec", "selectors")
+
+    @property
+    def own(self) -> list[JSONObject]:
+        """Its own selectors, which a device of its class must meet, too."""
+        return items(self.content, "selectors")
+
+    @property
+    def capacity(self) -> JSONObject:
+        """The amounts of capacity that it wants of each device."""
+        return mapping(self.content, "capacity", "requests")
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether it is for all devices that match."""
+        return text(self.content, "allocationMode") == "All"
+
+
+def requests_of(claim: JSONObject | None, inventory: Inventory) -> Iterator[Request]:
+    """Yield the requests of a claim or template, and their alternatives."""
+    for name, path, content in _requested(claim):
+        yield Request(name, path, content, inventory.find("DeviceClass", text(content, "deviceClassName")))
+
+
+def devices_of(claim: JSONObject) -> list[str]:
+    """Return the devices that a claim is allocated, as driver/pool/device."""
+    return ["/".join(device_of(each)) for each in results_of(claim)]
+
+
+def _requested(claim: JSONObject | None) -> Iterator[tuple[str, tuple[str | int, ...], JSONObject]]:
+    path = devices_path(claim or {})
+    for index, each in enumerate(items(claim, *path, "requests")):
+        name = text(each, "name")
+        here: tuple[str | int, ...] = (*path, "requests", index)
+        if exactly := mapping(each, "exactly"):
+            yield name, (*here, "exactly"), exactly
+        for place, alternative in enumerate(items(each, "firstAvailable")):
+            yield f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative
+
+
 def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
     """Return the requests of a claim, by the full name of the request or alternative."""
-    found: list[tuple[str, JSONObject]] = []
-    for request in items(claim, "spec", "devices", "requests"):
-        name, exactly = text(request, "name"), request.get("exactly")
-        if isinstance(exactly, dict):
-            found.append((name, exactly))
-        found += [(f"{name}/{text(each, 'name')}", each) for each in items(request, "firstAvailable")]
-    return found
+    return [(name, content) for name, _, content in _requested(claim)]
 
 
 def classes_of(claim: JSONObject) -> list[tuple[str, str]]:

@@ -129,6 +129,12 @@ def has_ended(pod: JSONObject) -> bool:
     return text(pod, "status", "phase") in _TERMINATED
 
 
+def controller_of(obj: JSONObject) -> JSONObject:
+    """Return the owner reference to the controller of an object, an empty one if it has none."""
+    owners = items(obj, "metadata", "ownerReferences")
+    return next((each for each in owners if each.get("controller") is True), {})
+
+
 class MalformedError(ValueError):
     """An object cannot be decoded; the message names the object and the error."""
 
@@ -195,7 +201,7 @@ class Inventory:
         if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
             return None
         if AROUND.get(kind) == (version or "").rpartition("/")[0]:
-            self._kinds.setdefault(kind, {})[namespace_of(obj), name_of(obj)] = obj
+            self.keep(obj)
             return obj
         namespaced = _namespaced(version, kind)
         if namespaced is None:
@@ -210,6 +216,10 @@ class Inventory:
             raise MalformedError(f"{kind} without metadata.name")
         self._kinds.setdefault(kind, {})[key] = known
         return known
+
+    def keep(self, obj: JSONObject) -> None:
+        """Add an object that is in a namespace as it is, of any kind."""
+        self._kinds.setdefault(obj["kind"], {})[namespace_of(obj), name_of(obj)] = obj
 
     def add_allocation(self, obj: JSONObject) -> None:
         """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
@@ -288,6 +298,11 @@ class Inventory:
         if key in self._older.get(kind, ()):
             self._convert(kind, [key])
         return self._kinds.get(kind, {}).get(key)
+
+    def referred(self, kind: str, reference: JSONObject, namespace: str) -> JSONObject | None:
+        """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
+        found = self.find(kind, text(reference, "name"), namespace)
+        return found if found and text(found, "metadata", "uid") in {"", text(reference, "uid")} else None
 
     def running(self) -> Iterator[JSONObject]:
         """Return the pods on a node that have not ended, which use its resources."""

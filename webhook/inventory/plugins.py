@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -43,8 +42,7 @@ class Plugin(NamedTuple):
 
 
 def plugins(
-    daemon_sets: Iterable[JSONObject],
-    pods: Iterable[JSONObject],
+    daemon_sets: Iterable[tuple[JSONObject, Iterable[JSONObject]]],
     served: Mapping[str, Collection[str]],
     drivers: Collection[str],
 ) -> list[Plugin]:
@@ -55,16 +53,10 @@ def plugins(
     has more in common with it.
 
     Args:
+        daemon_sets: All DaemonSets, each with its pods.
         served: The nodes for which drivers publish slices.
     """
-    by_node: dict[str, dict[str, JSONObject]] = defaultdict(dict)
-    for pod in pods:
-        for owner in items(pod, "metadata", "ownerReferences"):
-            if text(owner, "kind") == "DaemonSet" and owner.get("controller") is True:
-                of_node, node = by_node[text(owner, "uid")], home_of(pod)
-                if node not in of_node or has_ended(of_node[node]):  # one that was evicted stays beside its successor
-                    of_node[node] = pod
-    found = [Plugin(each, [], by_node.get(text(each, "metadata", "uid"), {})) for each in daemon_sets if _is_one(each)]
+    found = [Plugin(each, [], _by_node(pods)) for each, pods in daemon_sets if _is_one(each)]
     words = [_written(each.workload) for each in found]
     likes = [{driver: _likeness(written, driver) for driver in drivers} for written in words]
     named = [[driver for driver in sorted(drivers) if of[driver] >= _SURE] for of in likes]
@@ -86,6 +78,16 @@ def plugins(
         for place in best if len(best) == 1 or max(scores.values(), default=0) >= _DISTINCT else ():
             named[place].append(driver)
     return [each._replace(drivers=named[place]) for place, each in enumerate(found)]
+
+
+def _by_node(pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
+    """Return the pod of each node; one that was evicted stays beside its successor."""
+    found: dict[str, JSONObject] = {}
+    for pod in pods:
+        node = home_of(pod)
+        if node not in found or has_ended(found[node]):
+            found[node] = pod
+    return found
 
 
 def is_ready(node: JSONObject) -> bool:

@@ -16,19 +16,17 @@ from webhook.deviceselectors.groups import Group
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
-from webhook.inventory.claims import allocation_of, source
+from webhook.inventory.claims import Request, allocation_of, source
 from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
-from webhook.problem import NOTE, Problem, Remark
+from webhook.problem import NOTE, Problem, Remark, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import (
     Context,
-    Request,
+    contents_of_class,
     field_of,
     finding,
-    requests_of,
-    requests_of_capacity,
     rule,
     sorted_out,
 )
@@ -53,7 +51,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
     if nodes is None or _fits([devices], context, nodes) is not False:
         return
-    for each in _without(devices, context):
+    for each in _without(claim, context):
         if _fits([each.devices], context, nodes):
             yield _never((*path, *each.path), each.message, context, each.hint)
             return
@@ -73,11 +71,11 @@ def _never(path: tuple[str | int, ...], message: str, context: Context, hint: st
 def _too_many(claim: JSONObject, context: Context) -> str:
     """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
     total, found = 0, dict[int, Group]()
-    for request in requests_of(claim):
-        wanted: Any = mapping(request.content).get("count", 1)
-        is_counted = isinstance(wanted, int) and text(request.content, "allocationMode") != "All"
+    for request in context.requests(claim):
+        wanted: Any = request.content.get("count", 1)
+        is_counted = isinstance(wanted, int) and not request.is_for_all
         is_special = "/" in request.name or "adminAccess" in request.content
-        answer = None if is_special or not is_counted else sorted_out(request.content, context)
+        answer = None if is_special or not is_counted else sorted_out(request, context)
         if answer is None:
             return ""
         total += wanted
@@ -90,10 +88,9 @@ def _too_many(claim: JSONObject, context: Context) -> str:
 
 def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -> str:
     """Say for how many devices of a request the counters of a node suffice; empty if counters are not the reason."""
-    scene = context.scene
-    if scene is None:
+    if context.free is None:
         return ""
-    attempt = scene.allocator.attempt([Inventory().take(_claim(devices)) or {}])
+    attempt = context.free.allocator.attempt([Inventory().take(_claim(devices)) or {}])
     found = []
     for node in nodes[:_NODES_MOST]:
         current().spend(_NODE)
@@ -109,11 +106,10 @@ def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -
 
 def _unusable(claim: JSONObject, context: Context) -> str:
     """Say why the scheduler does not use some pools of the nodes that have enough devices for a claim."""
-    scene = context.scene
-    if scene is None:
+    if context.free is None:
         return ""
-    allocator, has_enough = scene.allocator, _enough(claim, context)
-    nodes = [node for node in scene.nodes[:_NODES_MOST] if has_enough(text(node, "metadata", "name"))]
+    allocator, has_enough = context.free.allocator, _enough(claim, context)
+    nodes = [each.node for each in context.free.nodes[:_NODES_MOST] if has_enough(each.name)]
     wrong = {f"pool {each.pool} is {each.why}" for node in nodes for each in allocator.unused(allocator.view(node))}
     return listed(sorted(wrong))
 
@@ -121,14 +117,14 @@ def _unusable(claim: JSONObject, context: Context) -> str:
 def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
     """Return a function that tells whether a node has enough devices for each request, usable or not."""
     numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
-    for request in requests_of(claim):
-        answer = sorted_out(request.content, context)
+    for request in context.requests(claim):
+        answer = sorted_out(request, context)
         if context.fleet is None or answer is None:
             continue
         by_node: Counter[str] = Counter()
         for each in context.fleet.places(answer.taken):
             by_node[each.node] += each.devices
-        wanted: Any = mapping(request.content).get("count")
+        wanted: Any = request.content.get("count")
         wanted = wanted if isinstance(wanted, int) else 1
         numbers.setdefault(request.name.partition("/")[0], []).append((wanted, by_node))
 
@@ -154,8 +150,9 @@ def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
 
 def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[Request, str]]:
     """Yield the requests for a part of a device's capacity that get a whole device, and what to say of them."""
-    for request, contents in requests_of_capacity(claim, context):
-        if not any(each.is_shared for each in contents):
+    for request in context.requests(claim):
+        contents = contents_of_class(request, context) if request.capacity else ()
+        if contents and not any(each.is_shared for each in contents):
             yield request, f'request "{request.name}" gets a whole device: none of the class can be shared'
 
 
@@ -169,13 +166,12 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     fleet = context.fleet
     if fleet is None:
         return
-    for request in requests_of(claim):
-        wanted: Any = mapping(request.content).get("count") or 1
-        if text(request.content, "allocationMode") == "All" or not isinstance(wanted, int):
+    for request in context.requests(claim):
+        wanted: Any = request.content.get("count") or 1
+        if request.is_for_all or not isinstance(wanted, int):
             continue
-        own = items(request.content, "selectors")
-        answer = sorted_out(request.content, context)
-        if answer is None or answer.failing or (wanted == 1 and answer.taken) or (own and not answer.taken):
+        answer = sorted_out(request, context)
+        if answer is None or answer.failing or (wanted == 1 and answer.taken) or (request.own and not answer.taken):
             continue
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:
@@ -268,11 +264,11 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
 
 def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject] | None:
     """Return the nodes that have devices for each request; None if a request has none, as other rules report that."""
-    fleet, scene = context.fleet, context.scene
+    fleet, free = context.fleet, context.free
     found: set[str] | None = None
-    for request in requests_of(claim):
-        answer = sorted_out(request.content, context)
-        wanted = mapping(request.content).get("count")
+    for request in context.requests(claim):
+        answer = sorted_out(request, context)
+        wanted = request.content.get("count")
         if fleet is None or answer is None or answer.failing or not answer.taken:
             return None
         if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
@@ -280,9 +276,10 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
         if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
             names = {each.node for each in fleet.places(answer.taken)}
             found = found if EVERYWHERE in names else names if found is None else found & names
-    if scene is None:
+    if free is None:
         return None
-    return scene.nodes if found is None else [each for name in sorted(found) if (each := scene.by_name.get(name))]
+    tried = free.names if found is None else sorted(found & free.index.keys())
+    return [free.nodes[free.index[name]].node for name in tried]
 
 
 _CONTENTS_MOST: Final = 100
@@ -298,19 +295,21 @@ class _Less(NamedTuple):
     hint: str = ""
 
 
-def _lack(request: JSONObject, context: Context) -> str:
+def _lack(request: Request, context: Context) -> str:
     """Name the capacity of which no device has enough for a request, and the most that one has."""
     answer = sorted_out(request, context)
     if context.fleet is None or answer is None:
         return ""
     contents = [content for group in answer.taken for content in group.contents][:_CONTENTS_MOST]
-    lacks = [context.fleet.lack(mapping(request, "capacity", "requests"), each) for each in contents]
+    lacks = [context.fleet.lack(request.capacity, each) for each in contents]
     known = {amount(parse_quantity(each.left)) if each.left else -1: each.text for each in lacks if each}
     return known[max(known)] if known else ""
 
 
-def _without(devices: JSONObject, context: Context) -> Iterator[_Less]:
+def _without(claim: JSONObject, context: Context) -> Iterator[_Less]:
     """Yield smaller claims, each without one part."""
+    path = devices_path(claim)
+    devices = mapping(claim, *path)
     constraints = items(devices, "constraints")
     for index, constraint in enumerate(constraints):
         less = deepcopy(devices)
@@ -323,18 +322,15 @@ def _without(devices: JSONObject, context: Context) -> Iterator[_Less]:
         named = listed(f"{field}: {text(each, field)}" for field, each in fields)
         message = f"no node has devices for all requests that meet the constraints together: {named}"
         yield _Less({**devices, "constraints": []}, ("constraints",), message)
-    for index, request in enumerate(items(devices, "requests")):
-        for where in ("exactly",) if "exactly" in request else ():
-            if at(request, where, "capacity"):
-                less = deepcopy(devices)
-                del less["requests"][index][where]["capacity"]
-                message = f'no device gives request "{text(request, "name")}" the capacity that it asks for'
-                yield _Less(less, ("requests", index, where, "capacity"), message, _lack(request[where], context))
+    for request in context.requests(claim):
+        if request.path[-1] == "exactly" and at(request.content, "capacity"):
+            here, less = request.path[len(path) :], deepcopy(devices)
+            del value_at(less, here)["capacity"]
+            message = f'no device gives request "{request.name}" the capacity that it asks for'
+            yield _Less(less, (*here, "capacity"), message, _lack(request, context))
     tolerant = deepcopy(devices)
-    for request in items(tolerant, "requests"):
-        for each in (mapping(request, "exactly"), *items(request, "firstAvailable")):
-            if each:
-                each["tolerations"] = [{"operator": "Exists"}]
+    for request in context.requests(claim):
+        value_at(tolerant, request.path[len(path) :])["tolerations"] = [{"operator": "Exists"}]
     message = "the devices that fit have taints that the requests do not tolerate"
     hint = "tolerate them, or wait until they are removed: they are set in ResourceSlices and DeviceTaintRules"
     yield _Less(tolerant, ("requests",), message, hint)
@@ -342,15 +338,15 @@ def _without(devices: JSONObject, context: Context) -> Iterator[_Less]:
 
 def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
     """Tell whether a node could allocate claims; None if unknown, or too much work."""
-    scene = context.scene
-    if scene is None or not scene.nodes:
+    free = context.free
+    if free is None or not free.nodes:
         return None
     try:
         made = [Inventory().take(_claim(devices)) or {} for devices in claims]
     except MalformedError:
         return None
-    attempt = scene.allocator.attempt(made)
-    for asked, node in enumerate(scene.nodes if nodes is None else nodes):
+    attempt = free.allocator.attempt(made)
+    for asked, node in enumerate([each.node for each in free.nodes] if nodes is None else nodes):
         if asked == _NODES_MOST:
             return None
         current().spend(_NODE)

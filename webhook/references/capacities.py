@@ -11,10 +11,11 @@ from webhook.drivers import Profile
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
 from webhook.hints.names import instead
 from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, mapping, text
+from webhook.inventory.claims import Request
+from webhook.objects import JSONObject, mapping
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, class_of, drivers_of, finding, requests_of, rule
+from webhook.references.rules import Context, contents_of_class, drivers_of, finding, rule
 
 
 @rule("capacity-not-of-driver", *CLAIMS, of_field=True)
@@ -27,16 +28,14 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
     """
     if context.fleet is not None:
         return  # the published devices tell more
-    for request in requests_of(claim):
-        wanted = mapping(request.content, "capacity", "requests")
-        class_name = text(request.content, "deviceClassName")
-        profile = _profile(class_name, context) if wanted else None
+    for request in context.requests(claim):
+        profile = _profile(request, context) if request.capacity else None
         if profile is None or profile.is_example or profile.is_open:
             continue
-        kind = profile.classes.get(class_name, "")
+        kind = profile.classes.get(request.class_name, "")
         devices = [profile.devices[kind]] if kind in profile.devices else [*profile.devices.values()]
         names = sorted({name for each in devices for name in each.capacity | each.optional_capacity})
-        for name in wanted:
+        for name in request.capacity:
             own = name.removeprefix(f"{profile.driver}/")
             if devices and not any(each.has_capacity(own) for each in devices):
                 message = f'devices of driver "{profile.driver}" have no capacity "{name}"'
@@ -52,13 +51,13 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
     Where no devices are known, the capacity is called memory, which is counted in bytes, and the number is less than a
     million.
     """
-    for request in requests_of(claim):
-        for name, written in mapping(request.content, "capacity", "requests").items():
+    for request in context.requests(claim):
+        for name, written in request.capacity.items():
             if not (plain := _PLAIN.fullmatch(str(written))):
                 continue
             number, unit = plain[1], plain[2]
             path, asks = (*request.path, "capacity", "requests", name), f'request "{request.name}" asks for'
-            published = _published(request.content, name, context)
+            published = _published(request, name, context)
             if published and (meant := _meant(number, unit, published)):
                 least = min(decode_quantity(each["value"]) for each in published)
                 advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
@@ -116,17 +115,15 @@ def _of_memory(number: str, unit: str) -> tuple[str, str]:
     return f"{number} bytes of memory", f"write a unit, too, as in {number}{meant}"
 
 
-def _published(request: JSONObject, name: str, context: Context) -> list[JSONObject] | None:
+def _published(request: Request, name: str, context: Context) -> list[JSONObject] | None:
     """Return a capacity as each device of a request's class publishes it; None if no devices are known."""
-    fleet, device_class = context.fleet, class_of(request, context)
-    contents = fleet.of_class(items(device_class, "spec", "selectors")) if fleet and device_class else ()
+    contents = contents_of_class(request, context)
     if not contents:
         return None
     return [each.capacity[name] for each in contents if name in each.capacity]
 
 
-def _profile(class_name: str, context: Context) -> Profile | None:
-    """Return the profile of the driver whose devices a class selects; None if that is unclear."""
-    selectors = items(context.inventory.find("DeviceClass", class_name), "spec", "selectors")
-    known = drivers_of(selectors, context) or {context.driver_of_class(class_name)}
+def _profile(request: Request, context: Context) -> Profile | None:
+    """Return the profile of the driver whose devices the class of a request selects; None if that is unclear."""
+    known = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
     return context.profile(min(known)) if len(known) == 1 else None

@@ -9,11 +9,11 @@ from typing import Final
 
 from webhook.hints.names import in_expression, in_place, listed
 from webhook.inventory import CLAIMS, devices_path
+from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import Advice, Fix, Meant, Path, Problem
 from webhook.references.rules import (
     Context,
-    class_of,
     drivers_of,
     drivers_of_request,
     finding,
@@ -33,8 +33,8 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
     for request in context.requests(claim):
-        name = text(request.content, "deviceClassName")
-        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+        name = request.class_name
+        if name and request.device_class is None and not _is_installed(name, context):
             known = [each for _, each in context.inventory.names("DeviceClass")]
             message = context.missing(f'DeviceClass "{name}"', consequence="pods with this claim stay pending")
             if "/" in request.name:
@@ -78,7 +78,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     by_name: dict[str, set[str]] = {}
     configs = items(claim, *path, "config")
     for request in context.requests(claim) if configs else ():
-        by_name[request.name] = drivers_of_request(request.content, context)
+        by_name[request.name] = drivers_of_request(request, context)
     for index, each in enumerate(configs):
         wanted = texts(each, "requests")
         sets = [
@@ -135,10 +135,9 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
     A device belongs to one driver. Selectors must all hold: those of the class and those of the request.
     """
     for request in context.requests(claim):
-        found = class_of(request.content, context)
-        for index, selector in enumerate(items(request.content, "selectors")):
+        for index, selector in enumerate(request.own):
             wanted_here = drivers_of([selector], context)
-            of_class = wanted_here and _selected_by(found, text(request.content, "deviceClassName"), context)
+            of_class = wanted_here and _selected_by(request, context)
             others = wanted_here - of_class
             if of_class and others:
                 wanted, known = min(others), min(of_class)
@@ -149,11 +148,11 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 yield finding((*request.path, "selectors", index, "cel", "expression"), message, advice, "NeverHolds")
 
 
-def _selected_by(device_class: JSONObject | None, name: str, context: Context) -> set[str]:
-    """Return the drivers that a class insists on; the one that installs it if the class itself is unknown."""
-    if device_class is not None:
-        return drivers_of(items(device_class, "spec", "selectors"), context)
-    driver = context.driver_of_class(name)
+def _selected_by(request: Request, context: Context) -> set[str]:
+    """Return the drivers that the class of a request insists on; the one that installs it if the class is unknown."""
+    if request.device_class is not None:
+        return drivers_of(request.of_class, context)
+    driver = context.driver_of_class(request.class_name)
     profile = context.profile(driver)
     return set() if profile is None or profile.is_example else {driver}
 
@@ -309,7 +308,7 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
         yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
     # If other classes are known, a separate rule reports missing ones.
     for request in () if is_class or context.inventory.knows("DeviceClass") else context.requests(obj):
-        yield (*request.path, "deviceClassName"), text(request.content, "deviceClassName")
+        yield (*request.path, "deviceClassName"), request.class_name
 
 
 @cache

@@ -8,10 +8,11 @@ from typing import Final
 from webhook.drivers import Profile
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
+from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, Request, class_of, drivers_of_request, finding, requests_of, rule
+from webhook.references.rules import Context, drivers_of_request, finding, rule
 from webhook.spelling import nearest
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")
@@ -41,7 +42,7 @@ class _Constraint(NamedTuple):
         return f"{self.domain}/{self.name}"
 
 
-def _constraints(claim: JSONObject, *fields: str) -> Iterator[_Constraint]:
+def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[_Constraint]:
     """Yield the constraints of a claim or template.
 
     Args:
@@ -56,35 +57,35 @@ def _constraints(claim: JSONObject, *fields: str) -> Iterator[_Constraint]:
         if name:
             meant = [
                 each
-                for each in requests_of(claim)
+                for each in context.requests(claim)
                 if not wanted or each.name in wanted or each.name.partition("/")[0] in wanted
             ]
             yield _Constraint((*path, "constraints", index, field), domain, name, meant)
 
 
 @rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")
-def distinct_of_many(claim: JSONObject, _: Context) -> Iterator[Problem]:
+def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
 
     The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
     the third device may have the same value. Give each device its own request.
     """
-    for each in _constraints(claim, *_FIELDS):
+    for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests if each.path[-1] == "distinctAttribute" else ():
             count = number(request.content, "count") or 1
-            if count > _COMPARED or text(request.content, "allocationMode") == "All":
+            if count > _COMPARED or request.is_for_all:
                 message = f'devices of request "{request.name}" are compared with the one before only'
                 yield finding(each.path, message, "give each device a request of its own", "Partial")
                 break
 
 
 @rule("distinct-ignored", *CLAIMS, part="constraints")
-def distinct_ignored(claim: JSONObject, _: Context) -> Iterator[Problem]:
+def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
 
     The API server accepts both fields in one constraint. Write two constraints, each with one of them.
     """
-    for each in _constraints(claim, "distinctAttribute"):
+    for each in _constraints(claim, context, "distinctAttribute"):
         if text(value_at(claim, each.path[:-1]), "matchAttribute"):
             message = "distinctAttribute is ignored beside matchAttribute"
             yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
@@ -100,12 +101,11 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
     fleet = context.fleet
     if fleet is None:
         return
-    for each in _constraints(claim, *_FIELDS):
+    for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests:
-            device_class = class_of(request.content, context)
-            around = items(device_class, "spec", "selectors")
-            known = fleet.published(around, "attributes")
-            if device_class and (known or fleet.of_class(around)) and (each.domain, each.name) not in known:
+            known = fleet.published(request.of_class, "attributes")
+            has_devices = request.device_class and (known or fleet.of_class(request.of_class))
+            if has_devices and (each.domain, each.name) not in known:
                 message = f'no device of request "{request.name}" has the attribute "{each.attribute}"'
                 yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
                 break
@@ -118,7 +118,7 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
     publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
     """
-    for each in _constraints(claim, *_FIELDS) if context.fleet is None else ():
+    for each in _constraints(claim, context, *_FIELDS) if context.fleet is None else ():
         for request in each.requests:
             profile, known = _profiled(request, context)
             is_of_another = (
@@ -132,12 +132,11 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
 
 def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
     """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
-    drivers = drivers_of_request(request.content, context)
+    drivers = drivers_of_request(request, context)
     profile = context.profile(min(drivers)) if len(drivers) == 1 else None
     if profile is None or profile.is_example:
         return None, []
-    class_name = text(request.content, "deviceClassName")
-    kind = "" if class_of(request.content, context) else profile.classes.get(class_name, "")
+    kind = "" if request.device_class else profile.classes.get(request.class_name, "")
     devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
     names = {name for each in devices for name in (*each.attributes, *each.optional)}
     places = (name.rpartition("/") for name in sorted(names))

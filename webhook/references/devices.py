@@ -13,9 +13,9 @@ from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
 from webhook.deviceselectors.reads import guarded, reads
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, mapping, text
+from webhook.objects import JSONObject, items, text
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, class_of, finding, requests_of, requests_of_capacity, rule
+from webhook.references.rules import Context, contents_of_class, finding, rule
 from webhook.references.selecting import (
     OTHER_HOLDER,
     SELECTING,
@@ -159,12 +159,10 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if own:
             yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
         return
-    for request in requests_of(obj):
-        device_class = class_of(request.content, context)
-        own = items(request.content, "selectors")
-        if device_class is not None and own:
-            around = items(device_class, "spec", "selectors")
-            yield from _nothing(fleet, around, own, (*request.path, "selectors"), f'request "{request.name}"')
+    for request in context.requests(obj):
+        if request.device_class is not None and request.own:
+            path, who = (*request.path, "selectors"), f'request "{request.name}"'
+            yield from _nothing(fleet, request.of_class, request.own, path, who)
 
 
 def _nothing(
@@ -261,9 +259,10 @@ def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Prob
     The name must be the device's: with the same domain, or without one if the device's has none (up to Kubernetes
     1.37). A device without it is skipped, so the pod stays pending.
     """
-    for request, contents in requests_of_capacity(claim, context):
+    for request in context.requests(claim):
+        contents = contents_of_class(request, context) if request.capacity else ()
         known = sorted({name for each in contents for name in each.capacity})
-        for name in mapping(request.content, "capacity", "requests"):
+        for name in request.capacity if contents else ():
             if name not in known:
                 message = f'no device of the class has the capacity "{name}"'
                 bare = name.rpartition("/")[2]

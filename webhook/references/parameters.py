@@ -18,16 +18,13 @@ from webhook.references.rules import (
     CONTAINERS,
     Context,
     claim_or_template,
-    class_of,
     drivers_of_request,
     finding,
-    requests_of,
     rule,
 )
 
 if TYPE_CHECKING:
-    from webhook.drivers.rules import Broken, Part, Subject
-    from webhook.drivers.schema import ParameterFault
+    from webhook.drivers.rules import Fault, Part, Subject
 
 _MOST: Final = 100
 """How many errors of one configuration are reported: suggestions for unknown fields take time."""
@@ -63,7 +60,7 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, fault.hint, "Refused")
 
 
-def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault, tuple[str | int, ...]]]:
+def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[str | int, ...]]]:
     where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
@@ -73,12 +70,13 @@ def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[ParameterFault,
                 yield fault, (*path, *fault.path)
 
 
-def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[ParameterFault]:
+def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
     """Check parameters; where the user's profiles have taken too much work, report that instead."""
-    from webhook.drivers.schema import ParameterFault, check_parameters  # most objects have no parameters
+    from webhook.drivers.rules import Fault
+    from webhook.drivers.schema import check_parameters  # most objects have no parameters
 
     faults = _within_budget(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
-    return [ParameterFault((), _UNCHECKED, _SMALLER)] if faults is None else faults
+    return [Fault((), _UNCHECKED, _SMALLER)] if faults is None else faults
 
 
 def _within_budget(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
@@ -106,8 +104,8 @@ def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         yield from _of_class(obj, context)
     else:
         drivers = dict.fromkeys(text(each, "opaque", "driver") for each in items(obj, *devices_path(obj), "config"))
-        for request in requests_of(obj):
-            drivers |= dict.fromkeys(drivers_of_request(request.content, context))
+        for request in context.requests(obj):
+            drivers |= dict.fromkeys(drivers_of_request(request, context))
         for profile in filter(None, map(context.profile, drivers)):
             if profile.rules and not profile.is_example:
                 for each in _broken(profile, _subject(obj, profile, context), context):
@@ -132,7 +130,7 @@ def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if claim is None:
             continue
         drivers = {
-            driver: None for each in requests_of(claim) for driver in sorted(drivers_of_request(each.content, context))
+            driver: None for each in context.requests(claim) for driver in sorted(drivers_of_request(each, context))
         }
         for profile in filter(None, map(context.profile, drivers)):
             if profile.is_example or not any(each.is_about_users for each in profile.rules):
@@ -153,15 +151,15 @@ def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:
     requests: list[Part] = []
     classes: dict[str, JSONObject] = {}
     of_classes: list[JSONObject] = []
-    for request in requests_of(claim):
-        if drivers_of_request(request.content, context) != {profile.driver}:
+    for request in context.requests(claim):
+        if drivers_of_request(request, context) != {profile.driver}:
             continue
         wanted = {**request.content, "name": request.name}
-        if amounts_of := mapping(request.content, "capacity", "requests"):
-            full = {name if "/" in name else f"{profile.driver}/{name}": each for name, each in amounts_of.items()}
+        if amounts := request.capacity:
+            full = {name if "/" in name else f"{profile.driver}/{name}": each for name, each in amounts.items()}
             wanted["capacity"] = {"requests": full}
         requests.append(Part(wanted, request.path))
-        if device_class := class_of(request.content, context):
+        if device_class := request.device_class:
             classes[name_of(device_class)] = device_class
             stated = _configs(profile, items(device_class, "spec", "config"), (), "FromClass", context)
             of_classes += ({**each.value, "requests": [request.name]} for each in stated)
@@ -184,12 +182,12 @@ def _configs(
     return found
 
 
-def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Broken]:
+def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Fault]:
     """Evaluate the rules of a profile; where they take too much work, report that instead."""
-    from webhook.drivers.rules import Broken, broken
+    from webhook.drivers.rules import Fault, broken
 
     found = _within_budget(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
-    return [Broken(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
+    return [Fault(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
 
 
 def _users(pod: JSONObject, claim: str, context: Context) -> Sequence[JSONObject]:

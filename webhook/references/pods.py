@@ -21,7 +21,6 @@ from webhook.references.rules import (
     drivers_of,
     drivers_of_request,
     finding,
-    requests_of,
     rule,
 )
 from webhook.spelling import did_you_mean
@@ -139,19 +138,13 @@ def _is_of_network(pod: JSONObject, entry: JSONObject, context: Context) -> bool
 
     If they are unknown, the names of the claim and of its source decide.
     """
-    devices = _devices_of(pod, entry, context)
-    requests = [
-        request
-        for each in items(devices, "requests")
-        for request in (mapping(each, "exactly"), *items(each, "firstAvailable"))
-    ]
-    names = {text(request, "deviceClassName") for request in requests} - {""}
-    if devices is None:
-        names |= {text(entry, "name"), *(source(entry, field) for field in NAMED_BY.values())}
-    for name in tuple(names):
-        found = context.inventory.find("DeviceClass", name)
-        names |= drivers_of(items(found, "spec", "selectors"), context)
-    return any(_NETWORK.search(name) for name in names)
+    claim = claim_or_template(pod, entry, context)
+    if claim is None:
+        names = {text(entry, "name"), *(source(entry, field) for field in NAMED_BY.values())}
+    else:
+        requests = context.requests(claim)
+        names = {each.class_name for each in requests}.union(*(drivers_of(each.of_class, context) for each in requests))
+    return any(map(_NETWORK.search, names))
 
 
 @rule("claim-shared-by-replicas", "Pod", level=NOTE)
@@ -169,21 +162,20 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         if name := source(entry, "resourceClaimName"):
             known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
-            if known is None or _is_to_share(mapping(known, "spec", "devices"), context):
+            if known is None or _is_to_share(known, context):
                 continue
             message = f'{who} the devices of one ResourceClaim, "{name}"'
             hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
             yield finding(("spec", "resourceClaims", index, "resourceClaimName"), message, hint, "Shared")
 
 
-def _is_to_share(devices: JSONObject, context: Context) -> bool:
+def _is_to_share(claim: JSONObject, context: Context) -> bool:
     """Tell whether all devices of a claim are meant for several pods."""
-    if any(at(each, "opaque", "parameters", "sharing") for each in items(devices, "config")):
+    if any(at(each, "opaque", "parameters", "sharing") for each in items(claim, "spec", "devices", "config")):
         return True
     return all(
-        at(asked, "adminAccess") is True or context.is_shared(text(asked, "deviceClassName"))
-        for each in items(devices, "requests")
-        for asked in (items(each, "firstAvailable") or [mapping(each, "exactly")])
+        each.content.get("adminAccess") is True or context.is_shared(each.class_name)
+        for each in context.requests(claim)
     )
 
 
@@ -222,15 +214,11 @@ def no_preemption_for_devices(pod: JSONObject, context: Context) -> Iterator[Pro
     devices that are in use.
     """
     name = text(pod, "spec", "priorityClassName")
-    claimed = (_devices_of(pod, each, context) for each in items(pod, "spec", "resourceClaims"))
-    if name and any(_takes_devices(each) for each in claimed if each):
+    claims = [claim_or_template(pod, each, context) for each in items(pod, "spec", "resourceClaims")]
+    wanted = (each for claim in filter(None, claims) for each in context.requests(claim))
+    if name and not all(each.content.get("adminAccess") for each in wanted):  # which takes no devices from others
         message = f'priority class "{name}" does not free devices: the scheduler evicts no pods for them'
         yield finding(("spec", "priorityClassName"), message, reason="NoPreemption")
-
-
-def _takes_devices(devices: JSONObject) -> bool:
-    """Tell whether a claim takes devices from others."""
-    return any(not at(each, "exactly", "adminAccess") for each in items(devices, "requests"))
 
 
 @rule("no-node-matches", "Pod", of_field=True)
@@ -296,8 +284,8 @@ def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
     drivers = {
         driver: text(entry, "name")
         for entry in items(pod, "spec", "resourceClaims")
-        for request in requests_of(claim_or_template(pod, entry, context) or {})
-        for driver in sorted(drivers_of_request(request.content, context))
+        for request in context.requests(claim_or_template(pod, entry, context) or {})
+        for driver in sorted(drivers_of_request(request, context))
     }
     said = set[str]()
     for driver, claim in drivers.items():

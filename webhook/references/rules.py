@@ -14,7 +14,7 @@ from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.hints.names import in_place, listed
 from webhook.inventory import Inventory, devices_path, is_claim
-from webhook.inventory.claims import source
+from webhook.inventory.claims import Request, requests_of, source
 from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
 from webhook.objects import (
@@ -38,50 +38,7 @@ if TYPE_CHECKING:
     from webhook.deviceselectors.fleet import Fleet, Sorted
     from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
-
-
-class Scene:
-    """A cluster whose devices are all free.
-
-    Args:
-        inventory: The objects of the cluster.
-        release: The Kubernetes release, as the minor of 1.x.
-        gates: The feature gates that are on.
-
-    Raises:
-        ValueError: No allocator is known for that release and those gates, or an object is malformed.
-    """
-
-    def __init__(self, inventory: Inventory, release: Release, gates: frozenset[str]) -> None:
-        from webhook.allocation import Allocator, Features  # most manifests need no allocator
-        from webhook.simulation.cluster import Settings
-
-        slices = [free_of_nulls(each) for each in inventory.all("ResourceSlice") if at(each, "spec", "pool")]
-        self._nodes = inventory.all("Node")
-        self._slices = slices
-        self.allocator = Allocator(
-            [free_of_nulls(each) for each in inventory.all("DeviceClass")],
-            slices,
-            taint_rules=() if Settings(release, gates).taint_rules_ignored else inventory.all("DeviceTaintRule"),
-            features=Features.of(gates, release),
-            release=release,
-            with_lists="DRAListTypeAttributes" in gates,
-        )
-
-    @cached_property
-    def by_name(self) -> dict[str, JSONObject]:
-        """The nodes by name."""
-        return {text(each, "metadata", "name"): each for each in self.nodes}
-
-    @cached_property
-    def nodes(self) -> list[JSONObject]:
-        """The nodes that may have devices; none if unknown, because labels decide and no nodes are known."""
-        if self._nodes:
-            return [each for each in self._nodes if name_of(each)]
-        names = dict.fromkeys(text(each, "spec", "nodeName") for each in self._slices)
-        if any(at(each, "spec", "nodeSelector") or at(each, "spec", "perDeviceNodeSelection") for each in self._slices):
-            return []
-        return [{"metadata": {"name": name}} for name in names]
+    from webhook.simulation.cluster import Cluster
 
 
 _BYTES: Final = 16 << 20
@@ -193,7 +150,7 @@ class Context:
     def requests(self, claim: JSONObject) -> Sequence[Request]:
         """Return the requests of a claim or template, which most rules read."""
         if self._requests[0] is not claim:
-            self._requests = claim, list(requests_of(claim))
+            self._requests = claim, list(requests_of(claim, self.inventory))
         return self._requests[1]
 
     def missing(self, what: str, place: str = "", consequence: str = "") -> str:
@@ -280,21 +237,30 @@ class Context:
     @cached_property
     def configured(self) -> frozenset[str]:
         """The drivers that parameters of claims are for."""
-        specs = (mapping(each, "spec") for kind in CLAIMS for each in self.inventory.all(kind))
-        return frozenset(
-            text(config, "opaque", "driver")
-            for spec in specs
-            for config in items(mapping(spec, "spec") or spec, "devices", "config")  # a template has two
-        )
+        claims = (each for kind in CLAIMS for each in self.inventory.all(kind))
+        configs = (config for each in claims for config in items(each, *devices_path(each), "config"))
+        return frozenset(text(each, "opaque", "driver") for each in configs)
 
     @cached_property
-    def scene(self) -> Scene | None:
-        """The cluster with all its devices free; None if no allocator is known for the release and its gates."""
+    def free(self) -> Cluster | None:
+        """The cluster with all its devices free; None if no allocator is known for the release and its gates.
+
+        Where no nodes are known, those that slices name count, unless labels decide.
+        """
         if not self.uses_allocator:
             return None
+        from webhook.simulation.cluster import Cluster, Settings  # most manifests need no allocator
 
+        found, slices = Inventory(), [each for each in self.inventory.all("ResourceSlice") if at(each, "spec", "pool")]
+        others = (each for kind in ("DeviceClass", "DeviceTaintRule", "Node") for each in self.inventory.all(kind))
+        for each in (*slices, *others):
+            found.put(free_of_nulls(each))
+        by_label = (at(each, "spec", field) for each in slices for field in ("nodeSelector", "perDeviceNodeSelection"))
+        if not found.knows("Node") and not any(by_label):
+            for name in dict.fromkeys(text(each, "spec", "nodeName") for each in slices):
+                found.put({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         try:
-            return Scene(self.inventory, self.release, self.gates)
+            return Cluster(found, Settings(self.release, self.gates))
         except (LookupError, ValueError):
             return None
 
@@ -415,70 +381,30 @@ def finding(
     return Problem(WARNING, "", reason, Path(path), message, advice.hint, fix=advice.fix, character=character)
 
 
-class Request(NamedTuple):
-    """A request, or an alternative of one.
-
-    Args:
-        name: Its name; for an alternative, after the request's name.
-        path: The path of its devices' description.
-        content: The devices that it requests.
-    """
-
-    name: str
-    path: tuple[str | int, ...]
-    content: JSONObject
-
-
-def requests_of(claim: JSONObject) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives."""
-    path = devices_path(claim)
-    for index, each in enumerate(items(claim, *path, "requests")):
-        here: tuple[str | int, ...] = (*path, "requests", index)
-        if exactly := mapping(each, "exactly"):
-            yield Request(text(each, "name"), (*here, "exactly"), exactly)
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            name = f"{text(each, 'name')}/{text(alternative, 'name')}"
-            yield Request(name, (*here, "firstAvailable", place), alternative)
-
-
-def class_of(request: JSONObject, context: Context) -> JSONObject | None:
-    """Return the DeviceClass that a request names; None if it is unknown."""
-    return context.inventory.find("DeviceClass", text(request, "deviceClassName"))
-
-
 def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
     """Return the claim or template that a pod's claim names; None if it is unknown."""
     kind = "ResourceClaim" if source(entry, "resourceClaimName") else "ResourceClaimTemplate"
     return context.inventory.find(kind, source(entry, NAMED_BY[kind]), namespace_of(pod))
 
 
-def drivers_of_request(request: JSONObject, context: Context) -> set[str]:
+def drivers_of_request(request: Request, context: Context) -> set[str]:
     """Return the drivers that the selectors of a request and its class require, else the one that installs it."""
-    around = items(class_of(request, context), "spec", "selectors")
-    found = drivers_of([*around, *items(request, "selectors")], context)
-    installed = "" if found else context.driver_of_class(text(request, "deviceClassName"))
+    found = drivers_of([*request.of_class, *request.own], context)
+    installed = "" if found else context.driver_of_class(request.class_name)
     return {installed} if installed else found
 
 
-def sorted_out(request: JSONObject, context: Context) -> Sorted | None:
+def sorted_out(request: Request, context: Context) -> Sorted | None:
     """Sort the devices by the selectors of a request and its class; None if the class or the devices are unknown."""
-    fleet, device_class = context.fleet, class_of(request, context)
-    if fleet is None or device_class is None:
+    if context.fleet is None or request.device_class is None:
         return None
-    return fleet.sorted_out(items(device_class, "spec", "selectors"), items(request, "selectors"))
+    return context.fleet.sorted_out(request.of_class, request.own)
 
 
-def requests_of_capacity(claim: JSONObject, context: Context) -> Iterator[tuple[Request, Sequence[Content]]]:
-    """Yield the requests with capacity, and the devices of their classes, if there are any."""
-    fleet = context.fleet
-    if fleet is None:
-        return
-    for request in requests_of(claim):
-        device_class = class_of(request.content, context)
-        if device_class is None or not mapping(request.content, "capacity", "requests"):
-            continue
-        if contents := fleet.of_class(items(device_class, "spec", "selectors")):
-            yield request, contents
+def contents_of_class(request: Request, context: Context) -> Sequence[Content]:
+    """Return the devices of the class of a request; none if the class or the devices are unknown."""
+    is_known = context.fleet is not None and request.device_class is not None
+    return context.fleet.of_class(request.of_class) if context.fleet and is_known else ()
 
 
 def field_of(constraint: JSONObject) -> str:
@@ -506,20 +432,11 @@ def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str
 
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     """Return the drivers that selectors insist on; more than one if they contradict each other."""
-    found: set[str] = set()
-    for each in selectors:
-        expression = text(each, "cel", "expression")
-        if ".driver" not in expression:
-            continue
-        from webhook.deviceselectors.parts import parts_of  # most objects have no selectors
-        from webhook.deviceselectors.reads import drivers
+    if not any(".driver" in text(each, "cel", "expression") for each in selectors):
+        return set()
+    from webhook.deviceselectors import reads  # most objects have no such selectors
 
-        parts = parts_of(expression, context.release, context.gates)
-        if parts is not None:
-            if "drivers" not in parts.memo:
-                parts.memo["drivers"] = drivers(parts.all)
-            found |= parts.memo["drivers"]
-    return found
+    return reads.drivers_of(selectors, context.release, context.gates)
 
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
@@ -16,7 +16,7 @@ from webhook.inventory.objects import is_noted
 from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, requests_of
+from webhook.references.rules import Context
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault
@@ -59,25 +59,19 @@ def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
 
 def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     if obj.get("kind") == "DeviceClass":
-        yield from _compiled(_first(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
+        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
         return
-    for request in requests_of(obj):
-        name = text(request.content, "deviceClassName")
-        device_class = context.inventory.find("DeviceClass", name)
-        around = _first(device_class, "spec", "selectors")
-        for each in _compiled(_first(request.content, "selectors"), around, (*request.path, "selectors"), context):
-            is_certain = device_class is not None and not is_noted(device_class)
-            yield each._replace(is_certain=is_certain, class_name=name)
-
-
-def _first(obj: Any, *path: str) -> Sequence[JSONObject]:
-    """List the selectors at a path, as many as there may be: each is looked at together with all others."""
-    return items(obj, *path)[:SELECTORS_MAX_ITEMS]
+    for request in context.requests(obj):
+        for each in _compiled(request.own, request.of_class, (*request.path, "selectors"), context):
+            is_certain = request.device_class is not None and not is_noted(request.device_class)
+            yield each._replace(is_certain=is_certain, class_name=request.class_name)
 
 
 def _compiled(
     own: Sequence[JSONObject], around: Sequence[JSONObject], path: tuple[str | int, ...], context: Context
 ) -> Iterator[Selector]:
+    """Yield selectors, no more than the API server accepts: each is looked at together with all others."""
+    own, around = own[:SELECTORS_MAX_ITEMS], around[:SELECTORS_MAX_ITEMS]
     for index, each in enumerate(own):
         expression = text(each, "cel", "expression")
         parts = parts_of(expression, context.release, context.gates)

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
-from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, device_of, is_pod, results_of
+from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, consumers, devices_of, is_pod
 from webhook.inventory.extended import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
@@ -41,8 +41,8 @@ def _state_of(claim: JSONObject, cluster: Cluster) -> str:
     if deleted := text(claim, "metadata", "deletionTimestamp"):
         is_kept = bool(texts(mapping(claim, "metadata"), "finalizers"))
         return STUCK if is_kept and cluster.is_older(deleted, _DELETING) else ""
-    pods = [pod for _, pod in cluster.consumers(claim)]
-    is_named = bool(cluster.users.get((namespace_of(claim), name_of(claim))))
+    pods = [pod for _, pod in consumers(claim, cluster.inventory)]
+    is_named = bool(cluster.users(claim))
     if not is_named and _is_orphaned(claim, cluster):
         return ORPHANED
     state = GONE if None in pods else ENDED if pods else "" if is_named else UNUSED
@@ -65,13 +65,13 @@ def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a claim was made for a pod that is gone."""
     owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
     if owners:
-        return not any(text(each, "uid") in cluster.by_uid for each in owners)
+        return not any(cluster.inventory.referred("Pod", each, namespace_of(claim)) for each in owners)
     annotations = mapping(claim, "metadata", "annotations")
     return not items(claim, "metadata", "ownerReferences") and (CLAIM_NAME in annotations or ANNOTATION in annotations)
 
 
 def _devices(claim: JSONObject) -> str:
-    held = listed("/".join(device_of(each)) for each in results_of(claim))
+    held = listed(devices_of(claim))
     return f"; it holds {held}" if held else ""
 
 
@@ -124,7 +124,7 @@ def claim_zombie(cluster: Cluster) -> Iterator[Found]:
         state = state_of(claim, cluster)
         if state not in {GONE, UNUSED}:
             continue
-        gone = listed(text(entry, "name") for entry, pod in cluster.consumers(claim) if pod is None)
+        gone = listed(text(entry, "name") for entry, pod in consumers(claim, cluster.inventory) if pod is None)
         message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
         hint = f"{command(cluster, 'patch', claim, patch)} releases its devices, once nothing on the node uses them"
         yield Found(claim, message + _devices(claim), hint, ("status", "reservedFor" if gone else "allocation"))
@@ -137,7 +137,7 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
     The controller for claims removes such pods from the claim. Until then, its devices are kept from other pods.
     """
     for claim in _in_state(cluster, ENDED):
-        pods = [pod for _, pod in cluster.consumers(claim) if pod]
+        pods = [pod for _, pod in consumers(claim, cluster.inventory) if pod]
         why = {text(pod, "status", "reason") or text(pod, "status", "phase") for pod in pods}
         names = listed(map(name_of, pods))
         message = f"held by pod {names}, which has ended ({', '.join(sorted(why))}){_devices(claim)}"

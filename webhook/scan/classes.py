@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from webhook.hints.names import instead, listed
-from webhook.inventory import CLAIMS
+from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME
 from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.resources import amounts, container_requests
@@ -23,8 +23,7 @@ def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
     found: dict[str, list[JSONObject]] = defaultdict(list)
     for kind in CLAIMS:
         for each in cluster.all(kind):
-            spec = mapping(each, "spec", "spec") if kind != "ResourceClaim" else mapping(each, "spec")
-            for request in items(spec, "devices", "requests"):
+            for request in items(each, *devices_path(each), "requests"):
                 alternatives = items(request, "firstAvailable") or [mapping(request, "exactly")]
                 names = {text(one, "deviceClassName") for one in alternatives}
                 if len(names) == 1:

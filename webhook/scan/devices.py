@@ -6,17 +6,17 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from webhook.allocation.devices import Device, TaintRule, decode_amount, quantity_text
+from webhook.allocation.devices import Device, decode_amount, quantity_text
 from webhook.allocation.pools import whole
 from webhook.allocation.view import available
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
-from webhook.inventory.claims import device_of, results_of
+from webhook.inventory.claims import claims_named, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, name_of, namespace_of, number, text, texts
 from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import UNHEALTHY, Cluster, Result, claims_named, published_health
+from webhook.scan.stored import UNHEALTHY, Cluster, Result, published_health
 from webhook.simulation.nodes import Tolerations
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
@@ -143,12 +143,11 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
     """
-    rules = [TaintRule.of(each) for each in cluster.all("DeviceTaintRule") if at(each, "spec", "deviceSelector")]
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
         device = cluster.device(result)
         taints = [*device.content.taints] if device else []
-        taints += [each.taint for each in rules if each.taints(*result.pool, result.device)]
+        taints += cluster.taints_of_rules(result.pool, result.device)
         for taint in taints:
             if text(taint, "effect") != "NoExecute" or not _is_due(taint, result, cluster):
                 continue

@@ -9,7 +9,6 @@ from typing import Final
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
-from webhook.inventory.plugins import plugins as found
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.records import NamedTuple
@@ -33,9 +32,7 @@ _SAME: Final = {"mig": "gpu", "habana": "intel"}
 @once
 def plugins(cluster: Cluster) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster."""
-    drivers, nodes = {*cluster.slices_on, *_of_classes(cluster)}, {name for _, name in cluster.inventory.names("Node")}
-    served = {driver: each & nodes for driver, each in cluster.slices_on.items()}
-    return [each for each in found(cluster.all("DaemonSet"), cluster.all("Pod"), served, drivers) if each.drivers]
+    return [each for each in cluster.plugins(frozenset([*cluster.slices_on, *_of_classes(cluster)])) if each.drivers]
 
 
 def _of_classes(cluster: Cluster) -> set[str]:

@@ -94,7 +94,7 @@ def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
     own = name.removeprefix(_PARENT)
     if own in _GLOBAL:
         return "uuid", value
-    node = text(device.content.others, "nodeName") if device.slice.is_per_device else device.slice.node_name
+    node = device.node_name
     if own not in _LOCAL or not node or (own == _VAGUE and not _ADDRESS.search(value)):
         return ()
     return "pci", node, value.lower()

@@ -10,22 +10,23 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webhook.allocation import Features
-from webhook.allocation.devices import Catalog, Device, PoolId, Slice
+from webhook.allocation.devices import Catalog, Device, PoolId, Slice, TaintRule
 from webhook.allocation.features import Implementation, implementation
 from webhook.allocation.view import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
-from webhook.inventory.claims import allocation_of, device_of, is_pod, results_of, source
-from webhook.inventory.objects import DRA
+from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
+from webhook.inventory.objects import DRA, controller_of
+from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
-from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import LAST_APPLIED, JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
-from webhook.simulation.binding import TIMED, newest, time_of
+from webhook.simulation.binding import newest, time_of
 from webhook.simulation.workloads import is_suspended, replicas_of
 
 if TYPE_CHECKING:
@@ -71,14 +72,15 @@ class Result(NamedTuple):
         return "/".join(device_of(self.content))
 
 
+C = TypeVar("C", bound="Cluster")
 T = TypeVar("T")
 
 
-def once(derive: Callable[[Cluster], T]) -> Callable[[Cluster], T]:
+def once(derive: Callable[[C], T]) -> Callable[[C], T]:
     """Derive a value once for each cluster."""
 
     @wraps(derive)
-    def known(cluster: Cluster) -> T:
+    def known(cluster: C) -> T:
         if derive not in cluster.derived:
             cluster.derived[derive] = derive(cluster)
         found: T = cluster.derived[derive]
@@ -88,7 +90,7 @@ def once(derive: Callable[[Cluster], T]) -> Callable[[Cluster], T]:
 
 
 class Cluster:
-    """The objects that a cluster stores.
+    """The objects that a cluster stores, and what follows from several of them.
 
     Args:
         profiles: The user's profiles of drivers.
@@ -103,7 +105,6 @@ class Cluster:
     ) -> None:
         self.settings, self._profiles = settings or Settings.of(), profiles
         self.inventory = inventory or Inventory()
-        self.workloads: dict[str, list[JSONObject]] = {kind: [] for kind in WORKLOADS}
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""
         self._unjudged: list[JSONObject] = []
@@ -111,8 +112,9 @@ class Cluster:
         """The kinds of the objects that :meth:`judge` leaves out, and why."""
         self._places: dict[tuple[str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
-        self.derived: dict[Callable[[Cluster], Any], Any] = {}
+        self.derived: dict[Callable[..., Any], Any] = {}
         """What :func:`once` has derived."""
+        self._plugins: dict[frozenset[str], Sequence[Plugin]] = {}
 
     def add(self, document: Document) -> None:
         """Add an object.
@@ -130,8 +132,8 @@ class Cluster:
         self._places[kind, namespace_of(obj), name_of(obj)] = document if has_lines else document.source
         if group == DRA:
             self._unjudged.append(obj)
-        elif kind in self.workloads:
-            self.workloads[kind].append(obj)
+        elif kind in WORKLOADS:
+            self.inventory.keep(obj)
         else:
             self.inventory.hold(obj)
 
@@ -190,7 +192,7 @@ class Cluster:
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects."""
-        return newest(each for kind in TIMED for each in self.all(kind))
+        return newest(self.inventory)
 
     def is_older(self, time: str, seconds: int) -> bool:
         """Tell whether a time is that long ago; also if it is not known."""
@@ -199,7 +201,7 @@ class Cluster:
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind."""
-        return self.workloads[kind] if kind in self.workloads else self.inventory.all(kind)
+        return self.inventory.all(kind)
 
     # -- devices
 
@@ -207,6 +209,15 @@ class Cluster:
     def catalog(self) -> Catalog:
         """The published slices, without the taints of rules."""
         return Catalog(self.inventory.all("ResourceSlice"))
+
+    @cached_property
+    def _taint_rules(self) -> Sequence[TaintRule]:
+        rules = self.all("DeviceTaintRule")
+        return [TaintRule.of(each) for each in rules if at(each, "spec", "deviceSelector") is not None]
+
+    def taints_of_rules(self, pool: PoolId, device: str) -> list[JSONObject]:
+        """Return the taints that DeviceTaintRules give a device; one without a selector selects none."""
+        return [each.taint for each in self._taint_rules if each.taints(*pool, device)]
 
     @cached_property
     def variant(self) -> Implementation:
@@ -230,7 +241,7 @@ class Cluster:
 
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
-        device = self.catalog.find(pool, name)
+        device = self.catalog.find((*pool, name))
         if device is None or device.slice.generation == self.catalog.current[pool][0].generation:
             return device
         return next((one for each in self.catalog.current[pool] for one in each.devices if one.name == name), None)
@@ -249,9 +260,7 @@ class Cluster:
         """The nodes for which each driver publishes slices; an empty name stands for slices of several nodes."""
         served: dict[str, set[str]] = defaultdict(set)
         for each in self.catalog.slices:
-            served[each.driver].add(each.node_name or "")
-            if each.is_per_device:
-                served[each.driver] |= {text(device.content.others, "nodeName") for device in each.devices}
+            served[each.driver] |= {each.node_name or "", *(device.node_name for device in each.devices)}
         return served
 
     # -- claims
@@ -285,24 +294,9 @@ class Cluster:
             found[each.pool, each.device].append(each.claim)
         return found
 
-    def consumers(self, claim: JSONObject) -> Iterator[tuple[JSONObject, JSONObject | None]]:
-        """Yield the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
-        for entry in items(claim, "status", "reservedFor"):
-            if is_pod(entry):
-                pod = self.inventory.find("Pod", text(entry, "name"), namespace_of(claim))
-                yield entry, pod if pod and text(pod, "metadata", "uid") == text(entry, "uid") else None
-
-    @cached_property
-    def _running(self) -> Mapping[int, Sequence[JSONObject]]:
-        found = (
-            (id(claim), [pod for _, pod in self.consumers(claim) if pod and not has_ended(pod)])
-            for claim in self.all("ResourceClaim")
-        )
-        return {claim: pods for claim, pods in found if pods}
-
     def running(self, claim: JSONObject) -> Sequence[JSONObject]:
-        """Return the pods that use a stored claim, and have not ended."""
-        return self._running.get(id(claim), ())
+        """Return the pods that a claim is reserved for, and that have not ended."""
+        return [pod for _, pod in consumers(claim, self.inventory) if pod and not has_ended(pod)]
 
     @cached_property
     def has_all_claims(self) -> bool:
@@ -310,9 +304,12 @@ class Cluster:
         running = (pod for pod in self.inventory.all("Pod") if text(pod, "status", "phase") == "Running")
         return self.inventory.knows("ResourceClaim") or not any(any(claims_named(pod)) for pod in running)
 
+    def users(self, claim: JSONObject) -> Sequence[JSONObject]:
+        """Return the pods whose specification or status names a claim, and that have not ended."""
+        return self._naming.get((namespace_of(claim), name_of(claim)), ())
+
     @cached_property
-    def users(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
-        """The pods whose specification or status names a claim, and that have not ended, by namespace and claim."""
+    def _naming(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
         found: dict[tuple[str, str], list[JSONObject]] = defaultdict(list)
         for pod in self.inventory.all("Pod"):
             if not has_ended(pod):
@@ -320,31 +317,51 @@ class Cluster:
                     found[namespace_of(pod), name].append(pod)
         return found
 
-    @cached_property
-    def by_uid(self) -> Mapping[str, JSONObject]:
-        """The pods and workloads that may own others."""
-        every = (each for kind in ("Pod", *WORKLOADS) for each in self.all(kind))
-        return {text(each, "metadata", "uid"): each for each in every}
+    # -- workloads
 
-    def owner(self, obj: JSONObject) -> JSONObject:
-        """Return the workload that an object belongs to at the top; itself if none is known."""
-        for _ in range(len(WORKLOADS)):
-            owners = items(obj, "metadata", "ownerReferences")
-            above = next(
-                (self.by_uid.get(text(each, "uid")) for each in owners if each.get("controller") is True), None
-            )
-            if above is None:
-                return obj
+    def owner(self, obj: JSONObject) -> JSONObject | None:
+        """Return the controller of an object; None if it has none, or the known object of that name is another one."""
+        above = controller_of(obj)
+        return self.inventory.referred(text(above, "kind"), above, namespace_of(obj)) if above else None
+
+    def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
+        """Yield the controller of an object, the controller's own controller, and so on; none twice."""
+        seen = {id(obj)}
+        while (above := self.owner(obj)) is not None and id(above) not in seen:
+            seen.add(id(above))
+            yield above
             obj = above
-        return obj
 
+    @cached_property
+    def _owned(self) -> Mapping[str, Sequence[JSONObject]]:
+        found: dict[str, list[JSONObject]] = defaultdict(list)
+        for obj in (each for kind in ("Pod", "ReplicaSet", "Job") for each in self.all(kind)):
+            if above := controller_of(obj):
+                found[text(above, "uid")].append(obj)
+        return found
 
-def claims_named(pod: JSONObject) -> Iterator[str]:
-    """Yield the names of the claims that a pod uses."""
-    statuses = {text(each, "name"): each for each in items(pod, "status", "resourceClaimStatuses")}
-    for entry in items(pod, "spec", "resourceClaims"):
-        yield source(entry, "resourceClaimName") or text(statuses.get(text(entry, "name")), "resourceClaimName")
-    yield text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
+    def owned(self, obj: JSONObject) -> Sequence[JSONObject]:
+        """Return the objects that an object controls."""
+        return self._owned.get(text(obj, "metadata", "uid"), ())
+
+    def pods_of(self, workload: JSONObject) -> list[JSONObject]:
+        """Return the pods of a workload and of the workloads that it controls, each once: owners may form a circle."""
+        found, ahead, seen = list[JSONObject](), [workload], {id(workload)}
+        while ahead:
+            for each in self.owned(ahead.pop()):
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    (found if text(each, "kind") == "Pod" else ahead).append(each)
+        return found
+
+    def plugins(self, drivers: frozenset[str]) -> Sequence[Plugin]:
+        """Return the DaemonSets that run plugins, with those of some drivers that each runs."""
+        if drivers not in self._plugins:
+            nodes = {name for _, name in self.inventory.names("Node")}
+            served = {driver: each & nodes if nodes else each - {""} for driver, each in self.slices_on.items()}
+            pods = ((each, self.owned(each)) for each in self.all("DaemonSet"))
+            self._plugins[drivers] = plugins(pods, served, drivers)
+        return self._plugins[drivers]
 
 
 def template_of(workload: JSONObject) -> JSONObject:

@@ -8,10 +8,10 @@ from typing import Final
 from webhook.api.dra.names import NAMED_BY
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
-from webhook.inventory.claims import allocation_of, source
+from webhook.inventory.claims import allocation_of, claims_named, source
 from webhook.objects import JSONObject, at, items, namespace_of, text
 from webhook.scan.rules import Found, named, rule
-from webhook.scan.stored import Cluster, claims_named, makes_pods, template_of
+from webhook.scan.stored import Cluster, makes_pods, template_of
 
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
 """The kinds that need claims; those that own others come first."""
@@ -82,7 +82,7 @@ def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
         left = [each for each in claims if each is not None and not allocation_of(each)]
         if not left:
             continue
-        owner = cluster.owner(pod)
+        owner = [pod, *cluster.owners(pod)][-1]
         top = owner if text(template_of(owner), "nodeName") else pod
         if text(top, "metadata", "uid") in said:
             continue
@@ -100,4 +100,4 @@ def _waiting(pod: JSONObject) -> Iterator[str]:
     """Yield the claims of a pod that has a node and does not start there."""
     is_pending = text(pod, "status", "phase") == "Pending"
     if is_pending and text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
-        yield from filter(None, claims_named(pod))
+        yield from claims_named(pod)

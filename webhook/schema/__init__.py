@@ -5,14 +5,26 @@ number. A rule about one field is declared on it; a rule about several is a func
 update, :func:`transition`.
 """
 
-from webhook.schema.collections import Array, Map
-from webhook.schema.compiled import CompiledStruct, View, compile_struct
-from webhook.schema.declarations import IN_PLACE, Declared, Struct, check, declared, exactly_one, transition
+from webhook.schema.compiled import CompiledStruct, View, compile_struct, examined
+from webhook.schema.declarations import (
+    ANY,
+    CHANGED,
+    IMMUTABLE,
+    IN_PLACE,
+    ITSELF,
+    NEW,
+    STORED,
+    Declared,
+    Default,
+    Field,
+    Struct,
+    check,
+    declared,
+    exactly_one,
+    transition,
+)
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.examining import examined
-from webhook.schema.fields import ANY, CHANGED, IMMUTABLE, ITSELF, NEW, STORED, Default, Field
-from webhook.schema.nested import Inlined, Nested
-from webhook.schema.scalars import Anything, Bool, Int, Parsed, Text
+from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Map, Nested, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 
 __all__ = [

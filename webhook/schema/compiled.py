@@ -14,7 +14,21 @@ from webhook.later import cached_property
 from webhook.problem import DUPLICATE, ERROR, Key, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.declarations import Declared, Struct, declared
+from webhook.schema.declarations import (
+    ITSELF,
+    NEW,
+    NOTHING,
+    STORED,
+    Change,
+    Declared,
+    Default,
+    Field,
+    Place,
+    Recheck,
+    Struct,
+    Walk,
+    declared,
+)
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
     Misfit,
@@ -25,18 +39,6 @@ from webhook.schema.decoding import (
     under,
     unknown_field,
     within,
-)
-from webhook.schema.fields import (
-    ITSELF,
-    NEW,
-    NOTHING,
-    STORED,
-    Change,
-    Default,
-    Field,
-    Place,
-    Recheck,
-    Walk,
 )
 from webhook.schema.target import CREATE, UPDATE, UPDATE_STATUS, Target
 
@@ -72,8 +74,8 @@ class CompiledField(NamedTuple):
     struct: CompiledStruct | None = None
 
 
-def decoding_later(compile_field: Callable[[], CompiledField]) -> Walk:
-    """Return the walk that only decodes a field, compiled on first use: most objects lack the field."""
+def walking_later(compile_field: Callable[[], CompiledField]) -> Walk:
+    """Return the walk through a field that may be absent, compiled on first use: most objects lack the field."""
     compiled = cache(compile_field)
     return lambda value: NOTHING if value is None else compiled().walk(value)
 
@@ -214,7 +216,6 @@ class CompiledStruct:
     def __init__(self, type_: type[Struct], target: Target) -> None:
         self.type, self.target = type_, target
         self.names = type_.go_name or type_.__name__, type_.package or target.version
-        self._opaque: dict[str, Walk] = {}
 
     # What follows is made on first use: most objects have few of the structs that their type has.
 
@@ -366,14 +367,12 @@ class CompiledStruct:
         """List the rules of one kind that the target has."""
         return [each for each in declared(self.type, kind) if each.applies(self.target)]
 
-    def walking(self, otherwise: Walk) -> Walk:  # noqa: C901 - calls take longer than what they do
+    def walking(self, otherwise: Walk) -> Walk:
         """Make the walk through one value: the decoder's findings, then validation's in the rest.
 
         Args:
             otherwise: The findings in a value that is not a struct.
         """
-        decode = self._decode_opaque if self.target.thorough else None
-        opaque = self.type.opaque
         most_unknown = self.target.enough if self.target.strict else 0
 
         def walk(value: Any) -> Sequence[SchemaFinding]:
@@ -383,13 +382,9 @@ class CompiledStruct:
             found: list[FieldFindings] = []
             for name, each in value.items():
                 if (walk_field := walks.get(name)) is None:
-                    if name not in opaque:
-                        if len(found) < most_unknown:
-                            found.append((name, [unknown_field(name, (*walks, *opaque))]))
-                    elif decode is not None and (findings := decode(name, each)):
-                        found.append((name, under(findings, name)))
-                    continue
-                if findings := walk_field(each):
+                    if len(found) < most_unknown:
+                        found.append((name, [unknown_field(name, walks)]))
+                elif findings := walk_field(each):
                     found.append((name, under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
             if inlined:
@@ -400,13 +395,6 @@ class CompiledStruct:
             return NOTHING if find_several is None else find_several(value, None)
 
         return walk
-
-    def _decode_opaque(self, name: str, value: Any) -> Sequence[SchemaFinding]:
-        """Decode and judge a field that is opaque to webhooks; its type is compiled on first use."""
-        if (walk := self._opaque.get(name)) is None:
-            walk = self.type.opaque[name].compile(self.target, *self.names).walk
-            walk = self._opaque[name] = self._within(name, walk)
-        return walk(value)
 
     def _within(self, name: str, walk: Walk) -> Walk:
         """Return the walk through a field, which Go may hold in embedded structs."""
@@ -452,13 +440,18 @@ class CompiledStruct:
         for name, field in self.fields.items():
             walk = field.walk
             if not self.checks(name):
-                walk = decoding_later(partial(self._compile, name, self.target.decoding))
+                walk = walking_later(partial(self._compile, name, self.target.decoding))
             walk = self._within(name, walk)
             if name in self.inline:
                 inlined.append((name, walk))
             else:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
-        return walks | dict.fromkeys(self.wire.keys() - walks.keys(), lambda _: NOTHING), inlined
+        walks |= dict.fromkeys(self.wire.keys() - walks.keys(), _ignored)
+        for name, opaque in self.type.opaque.items():
+            # A webhook leaves them to the API server, which has validated them.
+            later = walking_later(partial(opaque.compile, self.target, *self.names))
+            walks.setdefault(name, self._within(name, later) if self.target.thorough else _ignored)
+        return walks, inlined
 
     @cached_property
     def inlined(self) -> list[CompiledStruct]:
@@ -590,6 +583,39 @@ def compile_struct(type_: type[Struct], target: Target) -> CompiledStruct:
     return struct
 
 
+# -- The findings in a value; something else may answer first that there are none
+
+
+Tell = Callable[[object], bool]
+"""Tells that there is nothing to report about a value; False if it does not know."""
+
+
+class _First:
+    """What answers before values are walked."""
+
+    make: Callable[[CompiledStruct], Tell] | None = None
+
+
+def answer_first(make: Callable[[CompiledStruct], Tell] | None) -> None:
+    """Let a function answer before values are walked.
+
+    Args:
+        make: Returns what tells about values of a type; None for none.
+    """
+    _First.make = make
+    _tell_of.cache_clear()
+
+
+@cache
+def _tell_of(struct: CompiledStruct) -> Tell:
+    return _First.make(struct) if _First.make else lambda _: False
+
+
+def examined(struct: CompiledStruct, value: object) -> tuple[Sequence[Misfit], Sequence[Problem]]:
+    """Return the findings in a value, from decoding and from validation."""
+    return ((), ()) if _tell_of(struct)(value) else apart(struct.walk(value))
+
+
 def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
     """Return the walk through a field that is dropped."""
 
@@ -598,6 +624,10 @@ def _gated(walk: Walk, gates: Iterable[str]) -> Walk:
         return findings if value is None else [*findings, gated_field(gates)]
 
     return walk_gated
+
+
+def _ignored(_: object) -> Sequence[SchemaFinding]:
+    return NOTHING
 
 
 def _no_struct(value: object) -> Sequence[SchemaFinding]:
@@ -679,16 +709,7 @@ def _inserted(
 
 def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
     """Return the sort key of a declarative finding: a struct or list before its parts, what repeats before items."""
-    path = problem.path
-    items = [index for index, step in enumerate(path) if isinstance(step, int)]
-    place: Position = []
-    for step in path[: items[-1]] if items and problem.reason == DUPLICATE else path:
-        if isinstance(step, int | Key):
-            place.append((step, "") if isinstance(step, int) else (0, step))
-            continue
-        place.append((_position(struct, step), ""))
-        field = struct.wire.get(step) if struct else None
-        struct = field.struct if field else None
+    *_, (place, _) = _places(problem, struct)
     return place
 
 
@@ -697,26 +718,31 @@ def _place(problem: Problem, struct: CompiledStruct | None, before: str | None =
 
     Without ``before``, the finding comes where its rule says, in the struct that has the rule.
     """
+    anchored: Position = []
+    for place, around in _places(problem, struct):
+        field = around.before.get(problem.rule) if before is None and around else before
+        anchored = _anchored(place, around, field) or anchored
+    is_repeated = problem.reason == DUPLICATE and any(isinstance(step, int) for step in problem.path)
+    return [*place, _LAST] if is_repeated or not anchored else anchored
+
+
+def _places(problem: Problem, struct: CompiledStruct | None) -> Iterator[tuple[Position, CompiledStruct | None]]:
+    """Yield the sort keys of the structs on the path of a finding, with the structs, and last that of its place.
+
+    An item that repeats another one is in the place of its list.
+    """
     path = problem.path
     items = [index for index, step in enumerate(path) if isinstance(step, int)]
-    is_repeated = bool(items) and problem.reason == DUPLICATE
     place: Position = []
-    anchored: Position = []
-    for step in path[: items[-1]] if is_repeated else path:
+    for step in path[: items[-1]] if items and problem.reason == DUPLICATE else path:
         if isinstance(step, int | Key):
-            place.append((step, "") if isinstance(step, int) else (0, step))
+            place = [*place, (step, "") if isinstance(step, int) else (0, step)]
             continue
-        anchored = _anchored(place, struct, _stated(problem, struct, before)) or anchored
-        place.append((_position(struct, step), ""))
+        yield place, struct
+        place = [*place, (_position(struct, step), "")]
         field = struct.wire.get(step) if struct else None
         struct = field.struct if field else None
-    if is_repeated:
-        return [*place, _LAST]
-    return _anchored(place, struct, _stated(problem, struct, before)) or anchored or [*place, _LAST]
-
-
-def _stated(problem: Problem, struct: CompiledStruct | None, before: str | None) -> str | None:
-    return struct.before.get(problem.rule) if before is None and struct else before
+    yield place, struct
 
 
 def _anchored(place: Position, struct: CompiledStruct | None, before: str | None) -> Position:

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
-from webhook.schema.collections import Array, Map
 from webhook.schema.compiled import CompiledStruct
+from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
-from webhook.schema.fields import Field
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import Scalar
+from webhook.schema.fields import Array, Map, Nested, Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 

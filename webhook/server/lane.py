@@ -26,8 +26,8 @@ import msgspec.msgpack
 from msgspec.structs import replace
 
 from webhook.admission import Answer, Call, Record
-from webhook.admission.requests import part, text_in
 from webhook.memory import bound, keep
+from webhook.objects import text
 from webhook.problem import cut
 from webhook.records import NamedTuple
 
@@ -341,11 +341,11 @@ def _shown(record: Record) -> dict[str, Any]:
     texts = {
         "uid": record.uid,
         "operation": record.operation,
-        "subResource": text_in(record.request, "subResource"),
+        "subResource": text(record.request, "subResource"),
         "namespace": record.namespace,
         "name": record.name,
         "kind": {"kind": kind, "group": group, "version": version},
-        "resource": {name: part(record.request, "resource", name) for name in ("group", "resource")},
+        "resource": {name: text(record.request, "resource", name) for name in ("group", "resource")},
         "userInfo": {"username": record.user},
     }
     return _cut(texts) | {"dryRun": record.dry_run}

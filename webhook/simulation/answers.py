@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers
+from webhook.deviceselectors.reads import drivers_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (
@@ -35,7 +34,7 @@ from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -179,6 +178,21 @@ class Overlay(NamedTuple):
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
+class _Explained(NamedTuple):
+    """The explanation of a pod, for others with the same needs.
+
+    Args:
+        log: How long the log of the cluster was.
+        claims: The pod's claims, as namespace/name.
+        why: How nodes refuse it, and what would help.
+    """
+
+    log: int
+    claims: tuple[str, ...]
+    why: JSONObject
+    advice: Advice
+
+
 class Answers:
     """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
@@ -188,14 +202,14 @@ class Answers:
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
         self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
-        self._known: dict[int, tuple[Verdicts, int, tuple[str, ...], JSONObject, Advice]] = {}
+        self._known: dict[Verdicts, _Explained] = {}
         self._advice = _NOTHING
         """That of the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return _answer(placement, _why(_reason(placement, why["nodes"]), why, self._notes(placement)))
+        return _answer(placement, _reason(placement, why["nodes"]), why, self._notes(placement))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -207,13 +221,9 @@ class Answers:
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
-        self._keep(verdicts)
+        if verdicts in self._known:  # the changes that were tried have left the cluster as it was, with a longer log
+            self._known[verdicts] = self._known[verdicts]._replace(log=len(self._cluster.log))
         return Overlay(placement.pod, depths, helps)
-
-    def _keep(self, verdicts: Verdicts | None) -> None:
-        """Note that changes which were tried have left the cluster as it was, with a longer log."""
-        if (known := self._known.get(id(verdicts))) is not None and known[0] is verdicts:
-            self._known[id(verdicts)] = (known[0], len(self._cluster.log), *known[2:])
 
     @staticmethod
     def unfinished(pod: JSONObject, reason: str) -> dict[str, Any]:
@@ -223,7 +233,7 @@ class Answers:
     @staticmethod
     def brief(placement: Placement, reason: str = "") -> dict[str, Any]:
         """Return the result of a pod without looking for its causes."""
-        return _answer(placement, _why(reason, _nothing(), []))
+        return _answer(placement, reason, _advised([], _NOTHING), [])
 
     def _why(self, placement: Placement) -> tuple[JSONObject, Advice]:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
@@ -235,7 +245,7 @@ class Answers:
             needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
         )
         if placement.node is not None or (placement.candidates and is_reservable):
-            return _nothing(), _NOTHING
+            return _advised([], _NOTHING), _NOTHING
         if verdicts is None or needs is None:
             advice = _advice_untried(self._scheduler, placement, self._explained)
             return _advised([], advice), advice
@@ -244,15 +254,15 @@ class Answers:
     def _explained(self, verdicts: Verdicts, needs: Needs) -> tuple[JSONObject, Advice]:
         """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
-        known = self._known.get(id(verdicts))
-        if known is not None and known[:2] == (verdicts, len(self._cluster.log)):
-            return _renamed(known[3], dict(zip(known[2], names, strict=True))), known[4]
+        known = self._known.get(verdicts)
+        if known is not None and known.log == len(self._cluster.log):
+            return _renamed(known.why, dict(zip(known.claims, names, strict=True))), known.advice
         round_ = Round(self._cluster, needs)
         groups = self._explainer.groups(verdicts.by_node, round_)
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
-        self._known[id(verdicts)] = verdicts, len(self._cluster.log), names, found, advice
+        self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
         return found, advice
 
     def _notes(self, placement: Placement) -> list[str]:
@@ -291,7 +301,7 @@ class Answers:
         catalog = self._cluster.allocator.catalog
         for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
             for device in map(device_of, results_of(claim)):
-                if catalog.find(device[:2], device[2]) is None:
+                if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
@@ -308,7 +318,7 @@ class Answers:
             )
 
 
-def _answer(placement: Placement, why: JSONObject) -> dict[str, Any]:
+def _answer(placement: Placement, reason: str, explained: JSONObject, notes: list[str]) -> dict[str, Any]:
     return {
         "namespace": namespace_of(placement.pod),
         "name": name_of(placement.pod),
@@ -317,23 +327,17 @@ def _answer(placement: Placement, why: JSONObject) -> dict[str, Any]:
         "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
         "candidates": list(placement.candidates[:NAMED_MAX]),
         "candidateCount": len(placement.candidates),
-        "why": why,
+        "why": {"reason": reason, **explained, "withoutDevices": [], "notes": notes},
     }
-
-
-def _why(reason: str, explained: JSONObject, notes: list[str]) -> JSONObject:
-    return {"reason": reason, **explained, "withoutDevices": [], "notes": notes}
 
 
 def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
     """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
     if placement.reason or placement.node is not None:
         return placement.reason
-    message = (placement.condition or {}).get("message", "")
-    if message.startswith(binding.FAILED) and (full := binding.used_up(placement.claims)):
+    if placement.is_unbound and (full := binding.used_up(placement.claims)):
         return full
-    error = message.removeprefix(FILTER_FAILED)
-    return cause(groups, error if error != message else "") or message
+    return cause(groups, placement.error) or (placement.condition or {}).get("message", "")
 
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
@@ -343,11 +347,6 @@ def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObjec
     wishes = [each.wish for each in devices]
     wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]
     return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
-
-
-def _nothing() -> JSONObject:
-    """Explain nothing: no nodes were checked."""
-    return {"nodes": [], "help": [], "tried": 0, "allTried": True}
 
 
 def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
@@ -396,11 +395,8 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
 
 def _drivers(name: str, cluster: Cluster) -> set[str]:
     """Return the drivers that a class selects by name; none if it does not."""
-    settings, found = cluster.settings, set[str]()
-    for each in items(cluster.inventory.find("DeviceClass", name), "spec", "selectors"):
-        parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
-        found |= drivers(parts.all) if parts else set()
-    return found
+    selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
+    return drivers_of(selectors, cluster.settings.release, cluster.settings.gates)
 
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from webhook.inventory import Inventory
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
@@ -27,7 +28,7 @@ _NAMED_MAX: Final = 3
 """The number of devices that are named."""
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 """The time of clusters whose objects have none."""
-FAILED: Final = 'running PreBind plugin "DynamicResources": '
+_FAILED: Final = 'running PreBind plugin "DynamicResources": '
 _UNMAPPED_FAILS_SINCE: Final = 35
 """From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
 _WHOLE_SINCE: Final = 35
@@ -54,7 +55,7 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
         return ""
     name = name_of(claim)
     return (
-        f"{FAILED}add reservation to claim "
+        f"{_FAILED}add reservation to claim "
         f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
     )
 
@@ -75,7 +76,7 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
     which = full_name_of(pod)
-    return f"{FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
+    return f"{_FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 
 class Awaited(NamedTuple):
@@ -172,7 +173,7 @@ def _said(condition: JSONObject) -> str:
     return f"{text(condition, 'type')} is {text(condition, 'status')}{why and f' ({why})'}"
 
 
-TIMED: Final = ("Node", "Pod", "ResourceClaim")
+_TIMED: Final = ("Node", "Pod", "ResourceClaim")
 """The kinds whose objects change often, so that the newest time is one of theirs."""
 _CONDITION: Final = {"lastHeartbeatTime": None, "lastTransitionTime": None}
 _TIMES: Final = {
@@ -187,9 +188,9 @@ _TIMES: Final = {
 """The fields of these kinds that are times."""
 
 
-def newest(objects: Iterable[JSONObject]) -> datetime:
+def newest(inventory: Inventory) -> datetime:
     """Return the newest time in objects, at which they were read or a little earlier; they tell no other."""
-    times = {time for each in objects for time in _times(each, _TIMES)}
+    times = {time for kind in _TIMED for each in inventory.all(kind) for time in _times(each, _TIMES)}
     return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
 
 

@@ -25,7 +25,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.simulation.binding import TIMED, newest, written
+from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.simulation.nodes import Demand, NodeState, Taint, amount_text, required, selects, taint_of
 
@@ -186,14 +186,13 @@ class Cluster:
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        with_resources = NODE_ALLOCATABLE in settings.gates
-        self.node_allocatable = NodeAllocatable(slices) if with_resources else None
         rules = [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
         if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
             rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
         sources = slices, rules
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
+        self.node_allocatable = NodeAllocatable(self._catalog) if NODE_ALLOCATABLE in settings.gates else None
         self.allocator = Allocator(
             classes,
             self._catalog,
@@ -217,7 +216,7 @@ class Cluster:
     @cached_property
     def now(self) -> datetime:
         """The newest time in the objects, at which they were collected; they tell no other."""
-        return newest(each for kind in TIMED for each in self.inventory.all(kind))
+        return newest(self.inventory)
 
     @cached_property
     def of_unknown_size(self) -> str:

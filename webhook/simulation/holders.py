@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import has_ended
-from webhook.inventory.claims import allocation_of, is_pod, named
+from webhook.inventory.claims import allocation_of, consumers, is_pod, named
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.simulation.binding import awaited
 from webhook.simulation.cluster import Cluster
@@ -32,15 +32,9 @@ def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
         devices: The number of such devices.
     """
     claim = cluster.claim(name)
-    pods: list[tuple[str, str]] = []
-    others: list[str] = []
-    for each in items(claim, "status", "reservedFor"):
-        if is_pod(each):
-            pods.append((text(each, "name"), text(each, "uid")))
-        else:
-            others.append(named(each))
-    state = "" if claim is None else _state(cluster, claim, pods, others)
-    return {"claim": name, "pods": [pod for pod, _ in pods], "others": others, "state": state, "devices": devices}
+    others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    state = "" if claim is None else _state(cluster, claim, others)
+    return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
 
 
 def pods_of(claim: JSONObject | None) -> list[str]:
@@ -63,24 +57,24 @@ def _listed(names: list[str]) -> str:
     return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
 
 
-def _state(cluster: Cluster, claim: JSONObject, pods: Sequence[tuple[str, str]], others: Sequence[str]) -> str:
+def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
-    if not pods and not others:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for name, uid in pods:
-        found[_state_of(cluster, name, uid, namespace)].append(name)
+    for entry, pod in consumers(claim, cluster.inventory):
+        name = text(entry, "name")
+        found[_state_of(cluster, namespace, name, pod)].append(name)
+    if not found and not others:
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
 
 
-def _state_of(cluster: Cluster, name: str, uid: str, namespace: str) -> str:
+def _state_of(cluster: Cluster, namespace: str, name: str, pod: JSONObject | None) -> str:
     if (namespace, name) in cluster.copies:
         return COPY
-    pod = cluster.inventory.find("Pod", name, namespace)
-    if pod is None or text(pod, "metadata", "uid") not in {"", uid}:
+    if pod is None:
         return GONE if namespace in cluster.namespaces_of_pods else ""
     if has_ended(pod):
         return FINISHED

@@ -41,8 +41,7 @@ from webhook.schema.derive.shape import (
 )
 from webhook.spelling import nearest
 from webhook.structural import SCHEMA
-from webhook.structural.comparison import ABSENT
-from webhook.structural.schema import META_FIELDS, Structural
+from webhook.structural.schema import ABSENT, META_FIELDS, Structural
 from webhook.structural.validation import by_rules, by_schema, repeated_items
 
 _SCALARS: Final[Mapping[str, str]] = {"string": STRING, "integer": INTEGER, "boolean": BOOLEAN, "number": NUMBER}

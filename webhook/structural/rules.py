@@ -35,9 +35,8 @@ from webhook.patterns import Pattern
 from webhook.problem import ERROR, WARNING, Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.structural.comparison import ABSENT, Correlated, equal
 from webhook.structural.formats import read_duration
-from webhook.structural.schema import Structural
+from webhook.structural.schema import ABSENT, Correlated, Structural, equal
 
 _RESERVED: Final = RESERVED | {*CONSTANTS, "in"}
 _PLAIN: Final = Pattern("[a-zA-Z_][a-zA-Z0-9_]*")

@@ -32,10 +32,9 @@ from webhook.problem import (
     type_invalid,
 )
 from webhook.release import Release
-from webhook.structural.comparison import ABSENT, Correlated, equal, key_of
 from webhook.structural.formats import has_format
 from webhook.structural.rules import check_rules
-from webhook.structural.schema import Structural
+from webhook.structural.schema import ABSENT, Correlated, Structural, equal, key_of
 
 NO_PATH: Final = Path(("<nil>",))
 """How the API server spells the path of errors that name none."""

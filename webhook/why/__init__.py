@@ -16,7 +16,7 @@ from typing import Any, Final
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.findings import GRAVE
 from webhook.inventory import has_ended
-from webhook.inventory.claims import MADE, allocation_of
+from webhook.inventory.claims import MADE, allocation_of, devices_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, name_of, namespace_of, text
 from webhook.report.text import printable
@@ -263,7 +263,7 @@ def _state(obj: JSONObject) -> str:
     """Write the state of an object in short: its phase or allocation, and the conditions that are not True."""
     parts = [text(obj, "status", "phase")]
     if text(obj, "kind") == "ResourceClaim":
-        devices = claims.devices_of(obj)
+        devices = devices_of(obj)
         parts.append(f"allocated {', '.join(devices[:4])}" if devices else "not allocated")
         if pods := pods_of(obj):
             parts.append(f"reserved for {len(pods)} pod{'s' * (len(pods) != 1)}, the first is {pods[0]}")

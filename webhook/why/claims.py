@@ -8,8 +8,8 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
-from webhook.inventory import has_ended
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, device_of, named, results_of, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
+from webhook.inventory.objects import controller_of
 from webhook.objects import (
     JSONObject,
     at,
@@ -181,23 +181,14 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
 
 def users_of(scene: Scene, claim: JSONObject) -> list[JSONObject]:
     """Return the pods that name a claim, or that it was made for, and that have not ended."""
-    name, namespace = name_of(claim), namespace_of(claim)
-    reserved = {text(each, "uid") for each in items(claim, "status", "reservedFor")}
-    return [
-        pod
-        for pod in scene.inventory.all("Pod")
-        if namespace_of(pod) == namespace and not has_ended(pod)
-        if name in scene.claim_sources(pod)
-        or text(pod, "metadata", "uid") in reserved
-        or name == text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
-    ]
+    return list({id(pod): pod for pod in (*scene.users(claim), *scene.running(claim))}.values())
 
 
 def unused(scene: Scene, claim: JSONObject) -> Cause:
     """Say what becomes of a claim that no pod uses."""
     ref = ref_of(claim)
-    owners = [each for each in items(claim, "metadata", "ownerReferences") if at(each, "controller") is True]
-    gone = f"; {text(owners[0], 'kind')} {text(owners[0], 'name')}, which it was made for, is gone" if owners else ""
+    owner = controller_of(claim)
+    gone = f"; {text(owner, 'kind')} {text(owner, 'name')}, which it was made for, is gone" if owner else ""
     if allocation_of(claim):
         devices = ", ".join(devices_of(claim))
         return Cause(
@@ -212,8 +203,3 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
         (ref,),
         is_well=not gone,
     )
-
-
-def devices_of(claim: JSONObject) -> list[str]:
-    """Return the devices that a claim is allocated, as driver/pool/device."""
-    return ["/".join(device_of(each)) for each in results_of(claim)]

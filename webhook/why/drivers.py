@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
+from webhook.allocation.devices import PoolId, Slice
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers as drivers_in
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.reads import drivers_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
-from webhook.inventory.plugins import plugins as plugins_of
 from webhook.objects import (
     JSONObject,
     at,
@@ -27,6 +26,7 @@ from webhook.objects import (
     number,
     text,
 )
+from webhook.scan.stored import once
 from webhook.simulation.nodes import BLOCKING, Taint, Tolerations, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
@@ -39,13 +39,11 @@ _LOOKED_AT_MAX: Final = 32
 
 def of_class(scene: Scene, name: str) -> list[str]:
     """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
-    found, domains = set[str](), set[str]()
-    for each in items(scene.inventory.find("DeviceClass", name), "spec", "selectors"):
-        parts = parts_of(text(each, "cel", "expression"), scene.settings.release, scene.settings.gates)
-        if parts:
-            found |= drivers_in(parts.all)
-            domains |= {read.domain for read in reads(parts.root)}
-    return sorted(found or domains - {"", STANDARD_DOMAIN})
+    release, gates = scene.settings.release, scene.settings.gates
+    selectors = items(scene.inventory.find("DeviceClass", name), "spec", "selectors")
+    compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
+    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
+    return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
 
 
 def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSONObject | None:
@@ -58,42 +56,30 @@ def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSO
     return next((each for each in found if node is not None and _matches(each, node)), found[0] if found else None)
 
 
-def running(scene: Scene, *more: str) -> list[Plugin]:
+def running(scene: Scene, *more: str) -> Sequence[Plugin]:
     """Return the DaemonSets that run plugins, with the drivers that are known, and others."""
-    if more in scene.plugins:
-        return scene.plugins[more]
-    served: dict[str, set[str]] = {}
-    for each in scene.inventory.all("ResourceSlice"):
-        if node := text(each, "spec", "nodeName"):
-            served.setdefault(text(each, "spec", "driver"), set()).add(node)
-    every = scene.inventory.all
-    found = plugins_of(every("DaemonSet"), every("Pod"), served, known(scene).union(more))
-    return scene.plugins.setdefault(more, found)
+    return scene.plugins(known(scene).union(more))
 
 
-def known(scene: Scene) -> set[str]:
+@once
+def known(scene: Scene) -> frozenset[str]:
     """Return the drivers that publish devices, or that classes select."""
     classes = (name for _, name in scene.inventory.names("DeviceClass"))
-    published = {text(each, "spec", "driver") for each in scene.inventory.all("ResourceSlice")}
-    return published.union(*(of_class(scene, each) for each in classes))
+    return frozenset(scene.slices_on).union(*(of_class(scene, each) for each in classes))
 
 
-def published_on(scene: Scene, node: str) -> dict[str, list[JSONObject]]:
+def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:
     """Return the slices that name a node, by driver."""
-    found: dict[str, list[JSONObject]] = {}
-    for each in scene.inventory.all("ResourceSlice"):
-        if text(each, "spec", "nodeName") == node:
-            found.setdefault(text(each, "spec", "driver"), []).append(each)
+    found: dict[str, list[Slice]] = {}
+    for each in scene.catalog.slices:
+        if each.node_name == node:
+            found.setdefault(each.driver, []).append(each)
     return found
 
 
 def publishes(scene: Scene, driver: str) -> bool:
     """Tell whether a driver publishes any device."""
-    return any(items(each, "spec", "devices") for each in _slices(scene, driver))
-
-
-def _slices(scene: Scene, driver: str) -> list[JSONObject]:
-    return [each for each in scene.inventory.all("ResourceSlice") if text(each, "spec", "driver") == driver]
+    return any(each.devices for each in scene.catalog.slices if each.driver == driver)
 
 
 def absent(scene: Scene, driver: str) -> Cause:
@@ -101,7 +87,7 @@ def absent(scene: Scene, driver: str) -> Cause:
     what = f"no ResourceSlice of driver {driver}"
     found = daemon_set(scene, driver)
     refs: tuple[Ref, ...] = (Ref("Driver", driver),)
-    if _slices(scene, driver):
+    if driver in scene.slices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
         looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
@@ -131,8 +117,7 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
     found = daemon_set(scene, driver)
     if found is None or not publishes(scene, driver):
         return
-    publishing = {text(each, "spec", "nodeName") for each in _slices(scene, driver)}
-    without = (each for each in scene.inventory.all("Node") if name_of(each) not in publishing)
+    without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.slices_on[driver])
     for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
         if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")
@@ -246,8 +231,8 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         )
         (silent if _matches(workload, node) else skipping).append(found)
     yield from silent
-    for driver, several in slices.items():
-        yield from _incomplete(driver, several)
+    for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
+        yield from _incomplete(scene, pool)
     if not is_ready(node):
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
@@ -278,29 +263,23 @@ def not_ready(node: JSONObject) -> Cause:
     return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
 
 
-def _incomplete(driver: str, slices: Sequence[JSONObject]) -> Iterator[Cause]:
-    """Yield the pools of a node of which slices are missing."""
-    pools: dict[str, list[JSONObject]] = {}
-    for each in slices:
-        pools.setdefault(text(each, "spec", "pool", "name"), []).append(mapping(each, "spec", "pool"))
-    for pool, several in pools.items():
-        newest = max(number(each, "generation") or 0 for each in several)
-        current = [each for each in several if (number(each, "generation") or 0) == newest]
-        wanted = number(current[0], "resourceSliceCount") or 0
-        if len(current) < wanted:
-            yield Cause(
-                f"pool {driver}/{pool} is incomplete: {len(current)} of {wanted} slices of generation {newest}, "
-                "so that its devices are not used",
-                (Ref("Pool", pool), Ref("Driver", driver)),
-            )
+def _incomplete(scene: Scene, pool: PoolId) -> Iterator[Cause]:
+    """Say that slices of a pool are missing, if some are."""
+    current = scene.catalog.current[pool]
+    if pool in scene.incomplete:
+        yield Cause(
+            f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
+            f"{current[0].generation}, so that its devices are not used",
+            (Ref("Pool", pool[1]), Ref("Driver", pool[0])),
+        )
 
 
 def summary(scene: Scene, node: JSONObject) -> str:
     """Say what is published on a node, if nothing is wrong with it."""
     name = name_of(node)
     published = published_on(scene, name)
-    counts = {driver: sum(len(items(each, "spec", "devices")) for each in of) for driver, of in published.items()}
-    pools = {(driver, text(each, "spec", "pool", "name")) for driver, of in published.items() for each in of}
+    counts = {driver: sum(len(each.devices) for each in of) for driver, of in published.items()}
+    pools = {each.id for of in published.values() for each in of}
     held = sum(
         name in scene.cluster.names and device_of(result)[:2] in pools
         for claim in scene.inventory.all("ResourceClaim")

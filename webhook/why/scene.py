@@ -1,4 +1,4 @@
-"""What a cluster's objects tell together: events by UID, owners and their pods, the release and its gates."""
+"""What a cluster's objects tell together: events by UID, the release and its gates, what the scheduler makes of it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any, Final
 from webhook.api import gates
 from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
-from webhook.inventory.claims import MADE, source
-from webhook.inventory.plugins import Plugin
+from webhook.inventory.claims import MADE, requests_of, source, sources_of
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule
-from webhook.references.rules import Context
+from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
 from webhook.simulation.nodes import Taint
@@ -175,8 +174,8 @@ class Event(NamedTuple):
         return cls(time, text(obj, "type") == "Warning", text(obj, "reason"), words, times_, about)
 
 
-class Scene:
-    """A cluster, with what its objects tell together.
+class Scene(Stored):
+    """A cluster, with what its events and the scheduler tell.
 
     Args:
         inventory: The objects, those of ``AROUND`` included.
@@ -190,11 +189,9 @@ class Scene:
     def __init__(
         self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
     ) -> None:
-        self.inventory = inventory
         release = kubernetes or release_in(inventory.all("Node"))
-        self.settings = Settings.of(release, {**_inferred(inventory, release), **(feature_gates or {})})
-        self.plugins: dict[tuple[str, ...], list[Plugin]] = {}
-        """The cache of the DaemonSets that run plugins, by their drivers."""
+        gates_on = {**_inferred(inventory, release), **(feature_gates or {})}
+        super().__init__(inventory=inventory, settings=Settings.of(release, gates_on))
 
     @cached_property
     def scheduler(self) -> Scheduler:
@@ -210,11 +207,6 @@ class Scene:
     def cluster(self) -> Cluster:
         """The state of the cluster, for the scheduler."""
         return self.scheduler.cluster
-
-    @cached_property
-    def context(self) -> Context:
-        """The context of rules about references."""
-        return Context(self.inventory, self.settings.release, self.settings.gates)
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
         """Yield the findings of a reference rule in an object, as texts."""
@@ -286,67 +278,17 @@ class Scene:
             reverse=True,
         )
 
-    # -- owners
-
-    @cached_property
-    def _owned(self) -> Mapping[str, list[JSONObject]]:
-        found: defaultdict[str, list[JSONObject]] = defaultdict(list)
-        for kind in ("Pod", "ReplicaSet", "Job"):
-            for obj in self.inventory.all(kind):
-                for owner in items(obj, "metadata", "ownerReferences"):
-                    if at(owner, "controller") is True:
-                        found[text(owner, "uid")].append(obj)
-        return found
-
-    def owned(self, obj: JSONObject) -> list[JSONObject]:
-        """Return the objects that an object controls."""
-        return self._owned.get(text(obj, "metadata", "uid"), [])
-
-    def pods_of(self, workload: JSONObject) -> list[JSONObject]:
-        """Return the pods of a workload and of the workloads that it controls, each once: owners may form a circle."""
-        found, ahead, seen = list[JSONObject](), [workload], {id(workload)}
-        while ahead:
-            for each in self.owned(ahead.pop()):
-                if id(each) not in seen:
-                    seen.add(id(each))
-                    (found if text(each, "kind") == "Pod" else ahead).append(each)
-        return found
-
-    def owner(self, obj: JSONObject) -> JSONObject | None:
-        """Return the controller of an object; None if it has none, or the known object of that name is another one."""
-        for each in items(obj, "metadata", "ownerReferences"):
-            if at(each, "controller") is True:
-                found = self.inventory.find(text(each, "kind"), text(each, "name"), namespace_of(obj))
-                if found is not None and text(found, "metadata", "uid") == text(each, "uid"):
-                    return found
-        return None
-
-    def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
-        """Yield the controller of an object, the controller's own controller, and so on; none twice."""
-        seen = {id(obj)}
-        while (above := self.owner(obj)) is not None and id(above) not in seen:
-            seen.add(id(above))
-            yield above
-            obj = above
-
     # -- names
 
     def claim_sources(self, pod: JSONObject) -> dict[str, Ref]:
         """Return what the user wrote for each claim of a pod, by the claim's name: its template, or itself."""
         namespace, found = namespace_of(pod), dict[str, Ref]()
-        made = {
-            text(each, "name"): text(each, "resourceClaimName")
-            for each in items(pod, "status", "resourceClaimStatuses")
-        }
-        for entry in items(pod, "spec", "resourceClaims"):
-            template, name = source(entry, "resourceClaimTemplateName"), source(entry, "resourceClaimName")
-            if template:
-                claim = made.get(text(entry, "name"), "")
-                found[claim or f"{name_of(pod)}-{text(entry, 'name')}-{MADE}"] = Ref(
-                    "ResourceClaimTemplate", template, namespace
-                )
-            elif name:
-                found[name] = Ref("ResourceClaim", name, namespace)
+        for entry, claim in sources_of(pod):
+            if template := source(entry, "resourceClaimTemplateName"):
+                name = claim or f"{name_of(pod)}-{text(entry, 'name')}-{MADE}"
+                found[name] = Ref("ResourceClaimTemplate", template, namespace)
+            elif claim:
+                found[claim] = Ref("ResourceClaim", claim, namespace)
         return found
 
     def mentioned(self, words: str, namespace: str) -> tuple[Ref, ...]:
@@ -376,12 +318,7 @@ def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
     """Return the gates that must be on, as there are objects or fields that the API server has for them only."""
     release = release_of(kubernetes)
     slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
-    requests = [
-        each
-        for claim in inventory.all("ResourceClaim")
-        for request in items(claim, "spec", "devices", "requests")
-        for each in (request, mapping(request, "exactly"), *items(request, "firstAvailable"))
-    ]
+    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
     fields: dict[str, Iterable[Any]] = {
         "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
         "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), _in_devices(slices, "taints")),
@@ -393,8 +330,8 @@ def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
         "DRAExtendedResource": (
             each for each in inventory.all("DeviceClass") if text(each, "spec", "extendedResourceName")
         ),
-        "DRAPrioritizedList": (each for each in requests if each.get("firstAvailable")),
-        "DRAAdminAccess": (each for each in requests if each.get("adminAccess")),
+        "DRAPrioritizedList": (each for each in requests if "/" in each.name),
+        "DRAAdminAccess": (each for each in requests if each.content.get("adminAccess")),
         "DRAWorkloadResourceClaims": (
             each for each in inventory.all("PodGroup") if items(each, "spec", "resourceClaims")
         ),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook import formats
 from webhook.api.core.container import pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
+from webhook.objects import mapping
 from webhook.problem import Path, Problem, required
 from webhook.schema import Anything, Array, Bool, Default, Field, Int, Map, Nested, Struct, Text
 
@@ -62,7 +63,7 @@ def _secret(value: dict[str, Any]) -> dict[str, Any]:
         for key, each in stated.items()
     }
     kept = {name: each for name, each in value.items() if name != "stringData"}
-    return {**kept, "data": {**_map(value, "data"), **written}}
+    return {**kept, "data": {**mapping(value, "data"), **written}}
 
 
 def _service_port(value: dict[str, Any]) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def _service_spec(value: dict[str, Any]) -> dict[str, Any]:
     type_, found = value.get("type"), dict(value)
     if value.get("sessionAffinity") == "None":
         found.pop("sessionAffinityConfig", None)
-    elif value.get("sessionAffinity") == "ClientIP" and not _map(value, "sessionAffinityConfig", "clientIP"):
+    elif value.get("sessionAffinity") == "ClientIP" and not mapping(value, "sessionAffinityConfig", "clientIP"):
         found["sessionAffinityConfig"] = _CLIENT_IP
     if type_ in _EXTERNAL or (type_ == "ClusterIP" and value.get("externalIPs")):
         found.setdefault("externalTrafficPolicy", "Cluster")
@@ -88,10 +89,10 @@ def _service_spec(value: dict[str, Any]) -> dict[str, Any]:
 
 def _namespace(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_Namespace (``pkg/apis/core/v1/defaults.go``)."""
-    metadata = _map(value, "metadata")
+    metadata = mapping(value, "metadata")
     if not (name := metadata.get("name")):
         return value
-    labels = {**_map(metadata, "labels"), "kubernetes.io/metadata.name": name}
+    labels = {**mapping(metadata, "labels"), "kubernetes.io/metadata.name": name}
     return {**value, "metadata": {**metadata, "labels": labels}}
 
 
@@ -99,8 +100,8 @@ def _limit_range_item(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_LimitRangeItem (``pkg/apis/core/v1/defaults.go``)."""
     if value.get("type") != "Container":
         return value
-    limits = {**_map(value, "max"), **_map(value, "default")}
-    requests = {**_map(value, "min"), **limits, **_map(value, "defaultRequest")}
+    limits = {**mapping(value, "max"), **mapping(value, "default")}
+    requests = {**mapping(value, "min"), **limits, **mapping(value, "defaultRequest")}
     return {**value, **{name: each for name, each in (("default", limits), ("defaultRequest", requests)) if each}}
 
 
@@ -131,13 +132,17 @@ def _autoscaler_behavior(value: dict[str, Any]) -> dict[str, Any]:
     some = {"type": "Pods", "value": 4, "periodSeconds": 15}
     up = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [some, all_]}
     down = {"selectPolicy": "Max", "policies": [all_]}
-    return {**value, "scaleUp": {**up, **_map(value, "scaleUp")}, "scaleDown": {**down, **_map(value, "scaleDown")}}
+    return {
+        **value,
+        "scaleUp": {**up, **mapping(value, "scaleUp")},
+        "scaleDown": {**down, **mapping(value, "scaleDown")},
+    }
 
 
 def _autoscaler_v1(value: dict[str, Any]) -> dict[str, Any]:
     """Follow Convert_v1_HorizontalPodAutoscaler_To_autoscaling_… (``pkg/apis/autoscaling/v1/conversion.go``)."""
-    spec = _map(value, "spec")
-    if _METRICS in _map(value, "metadata", "annotations") or "targetCPUUtilizationPercentage" in spec:
+    spec = mapping(value, "spec")
+    if _METRICS in mapping(value, "metadata", "annotations") or "targetCPUUtilizationPercentage" in spec:
         return value
     return {**value, "spec": {**spec, "targetCPUUtilizationPercentage": _CPU_PERCENT}}
 
@@ -149,13 +154,13 @@ def _csi_driver_spec(value: dict[str, Any]) -> dict[str, Any]:
 
 def _node_status(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_NodeStatus (``pkg/apis/core/v1/defaults.go``)."""
-    capacity = _map(value, "capacity")
+    capacity = mapping(value, "capacity")
     return {"allocatable": capacity, **value} if capacity else value
 
 
 def _definition(value: dict[str, Any]) -> dict[str, Any]:
     """Follow SetDefaults_CustomResourceDefinition (apiextensions-apiserver)."""
-    status, versions = _map(value, "status"), _map(value, "spec").get("versions")
+    status, versions = mapping(value, "status"), mapping(value, "spec").get("versions")
     if status.get("storedVersions") or not isinstance(versions, list):
         return value
     stored = [each.get("name") for each in versions if isinstance(each, dict) and each.get("storage") is True]
@@ -189,12 +194,6 @@ FUNCTIONS: Final[Mapping[str, Complete]] = {
     "storage.k8s.io/v1.CSIDriverSpec": _csi_driver_spec,
 }
 """The functions that complete values, by their type."""
-
-
-def _map(value: Any, *path: str) -> dict[str, Any]:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 META: Final = "meta/v1"

@@ -6,6 +6,7 @@ Rules follow apimachinery ``pkg/apis/meta/v1/validation/validation.go`` (Validat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from webhook import formats
 from webhook.api.core.meta import wrong_labels
@@ -42,22 +43,24 @@ def requirement(selector: View) -> Iterator[Problem]:
     """In and NotIn need values, Exists and DoesNotExist take none, and keys and values must be valid for labels."""
     # A rule of the selector, as the API server reports matchLabels first.
     for each in selector.matchExpressions:
-        yield from _wrong_requirement(each)
+        yield from wrong_values(each)
+        if each.operator not in OPERATORS:
+            shown = of_own_type(each.operator, each.release)
+            yield invalid(each / "operator", shown, "not a valid selector operator")
+        for detail in formats.label_key(each.key, each.release):
+            yield invalid(each / "key", each.key, detail)
+        for index, value in enumerate(each.values):
+            for detail in formats.label_value(value or "", each.release):
+                yield invalid(each / "values" / index, value or "", detail)
 
 
-def _wrong_requirement(each: View) -> Iterator[Problem]:
-    path = each / "values"
-    if each.operator in {"In", "NotIn"}:
-        if not each.values:
-            yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
-    elif each.operator in {"Exists", "DoesNotExist"}:
-        if each.values:
-            yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    else:
-        shown = of_own_type(each.operator, each.release)
-        yield invalid(each / "operator", shown, "not a valid selector operator")
-    for detail in formats.label_key(each.key, each.release):
-        yield invalid(each / "key", each.key, detail)
-    for index, value in enumerate(each.values):
-        for detail in formats.label_value(value or "", each.release):
-            yield invalid(path / index, value or "", detail)
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+"""The operators of all selectors."""
+
+
+def wrong_values(requirement: View) -> Iterator[Problem]:
+    """Find values that are missing or surplus beside one of these operators."""
+    if requirement.operator in OPERATORS[:2] and not requirement.values:
+        yield required(requirement / "values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif requirement.operator in OPERATORS[2:] and requirement.values:
+        yield forbidden(requirement / "values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")

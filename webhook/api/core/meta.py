@@ -44,7 +44,7 @@ from webhook.schema import (
     check,
     transition,
 )
-from webhook.schema.fields import name_of
+from webhook.schema.declarations import name_of
 
 ANNOTATIONS_MAX_BYTES = 256 * 1024
 _BYTES = 4

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
+from webhook.api.core.labelselector import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
-from webhook.problem import Fix, Problem, Verbatim, forbidden, invalid, of_own_type, required
+from webhook.problem import Fix, Problem, Verbatim, invalid, of_own_type, required
 from webhook.release import Release
 from webhook.schema import Array, Nested, Target, Text, View, check
 
@@ -95,7 +96,7 @@ class RequiredNodeSelector(NodeSelector):
     nodeSelectorTerms = NodeSelector.nodeSelectorTerms.but(item=Nested(RequiredTerm))
 
 
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_OPERATORS: Final = (*OPERATORS, "Gt", "Lt")
 _MEANT: Final = {
     **{each.lower(): each for each in _OPERATORS},
     **dict.fromkeys(("equal", "equals", "=", "=="), "In"),
@@ -118,18 +119,11 @@ def _no_operator(requirement: View, known: Sequence[str]) -> Problem:
 @check(Requirement, before="key")
 def values_for_operator(requirement: View) -> Iterator[Problem]:
     """In and NotIn need values, Gt and Lt exactly one, Exists and DoesNotExist none."""
-    operator, path = requirement.operator, requirement / "values"
-    if operator in {"In", "NotIn"}:
-        if not requirement.values:
-            yield required(path, "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in {"Exists", "DoesNotExist"}:
-        if requirement.values:
-            yield forbidden(path, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in {"Gt", "Lt"}:
-        if len(requirement.values) != 1:
-            yield required(path, "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
+    yield from wrong_values(requirement)
+    if requirement.operator not in _OPERATORS:
         yield _no_operator(requirement, _OPERATORS)
+    elif requirement.operator not in OPERATORS and len(requirement.values) != 1:
+        yield required(requirement / "values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
 
 
 def are_labels(requirement: Any, target: Target) -> bool:

@@ -12,8 +12,7 @@ from typing import ClassVar
 from webhook import formats
 from webhook.api.core.conditions import Condition
 from webhook.api.core.meta import Object
-from webhook.api.core.values import alike
-from webhook.api.unions import one_member
+from webhook.api.core.values import alike, one_member
 from webhook.problem import Problem, invalid
 from webhook.schema import (
     ITSELF,

@@ -1,12 +1,14 @@
-"""Times and quantities: fields compared by value, not by text."""
+"""What many types share: times and quantities, which are compared by value, and unions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
+from webhook.problem import Path, Problem, invalid
 from webhook.schema import Field, Nested, Parsed, Struct
 
 
@@ -25,6 +27,19 @@ def unjudged(name: str, **common: Any) -> Nested:
 def alike(field: Field, names: str) -> dict[str, Field]:
     """Declare several similar fields, by their names, separated by spaces."""
     return dict.fromkeys(names.split(), field)
+
+
+def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:
+    """Report a union of which not exactly one member is given, in the words of declarative validation.
+
+    Source: apimachinery ``pkg/api/validate/union.go``.
+    """
+    one_of = ", ".join(f"`{name}`" for name in members)
+    if not given:
+        yield invalid(path, "", f"must specify one of: {one_of}")
+    elif len(given) > 1:
+        shown = ", ".join(name for name in members if name in given)
+        yield invalid(path, f"{{{shown}}}", f"must specify exactly one of: {one_of}")
 
 
 def Time(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type

@@ -5,17 +5,14 @@ Rules follow ``validateDerivedAttributes`` in ``pkg/apis/resource/validation/val
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from webhook.api.dra.names import attribute_of_a_domain
-from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
+from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES, compiled, is_too_long
 from webhook.budget import BudgetExceededError, current
-from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
+from webhook.problem import Path, Problem, forbidden, invalid, too_long
 from webhook.schema import Array, Nested, Struct, Target, Text, View
-
-if TYPE_CHECKING:
-    from webhook.cel.kubernetes.refusals import Refusal
 
 DERIVED_ATTRIBUTES_MAX_ITEMS = 32
 _NOT_COMPARED = (
@@ -23,39 +20,11 @@ _NOT_COMPARED = (
 )
 
 
-def cel_derived_attribute(expression: str, target: Target) -> Iterator[Problem]:
+def cel_derived_attribute(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import MAX_COST  # few objects derive attributes
-    from webhook.cel.kubernetes.refusals import TOO_COMPLEX
-
-    if _is_too_long(expression):
-        yield too_long(Path(), EXPRESSION_MAX_BYTES, target.release)
-        return
-    try:
-        cost = _cost(expression, target)
-    except BudgetExceededError:
-        if not current().is_offline:
-            raise
-        text = "the expressions of this object take more work than draguard allows; this one was not checked"
-        yield refused("BudgetExceeded", Path(), text)
-        return
-    if isinstance(cost, int):
-        if cost > MAX_COST:
-            yield forbidden(Path(), TOO_COMPLEX.detail)
-    elif cost.is_internal:
-        yield internal(Path(), cost.detail)
-    else:
-        yield invalid(Path(), expression, cost.detail)._replace(issues=cost.issues)
-
-
-def _is_too_long(expression: str) -> bool:
-    return len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES
-
-
-def _cost(expression: str, target: Target) -> Refusal | int:
-    from webhook.cel.kubernetes.devices import cost_of_derived_attribute
-
-    return cost_of_derived_attribute(expression, target.release, target.gates, stored=target.stored)
+    if is_too_long(expression):
+        return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
+    return compiled(expression, target, is_derived=True)
 
 
 class DeviceDerivedAttribute(Struct):
@@ -122,11 +91,16 @@ def _holders(devices: View) -> Iterator[View]:
 
 def too_expensive(devices: View) -> Iterator[Problem]:
     """Report derived attributes that are too expensive together."""
-    from webhook.cel.kubernetes.devices import MAX_COST
+    from webhook.cel.kubernetes.devices import MAX_COST, cost_of_derived_attribute  # few objects derive attributes
 
+    target = devices.target
     expressions = [derived.expression for each in _holders(devices) for derived in each.derivedAttributes]
     try:
-        costs = [_cost(each, devices.target) for each in expressions if each and not _is_too_long(each)]
+        costs = [
+            cost_of_derived_attribute(each, target.release, target.gates, stored=target.stored)
+            for each in expressions
+            if each and not is_too_long(each)
+        ]
     except BudgetExceededError:
         if not current().is_offline:
             raise

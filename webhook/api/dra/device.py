@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.nodeselector import NodeSelector
-from webhook.api.core.values import Quantity
+from webhook.api.core.values import Quantity, one_member
 from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
 from webhook.api.dra.names import (
     DRIVER_NAME_MAX_BYTES,
@@ -21,7 +21,6 @@ from webhook.api.dra.names import (
     qualified_name,
 )
 from webhook.api.dra.taints import DeviceTaint
-from webhook.api.unions import one_member
 from webhook.formats.quantities import Quantity as Value
 from webhook.formats.quantities import decode_quantity, whole_quantity, wrapped
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
@@ -40,7 +39,7 @@ from webhook.schema import (
     check,
     exactly_one,
 )
-from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
 
 # -- The capacity of a device, and how much of it a request may take
 

@@ -9,7 +9,7 @@ from webhook.api.dra.names import TAGGED_DRIVER_NAME, driver_name
 from webhook.problem import Path, Problem, Verbatim, invalid, required, too_long
 from webhook.schema import OLDEST, Anything, Nested, Struct, Target
 from webhook.schema.compiled import CompiledField
-from webhook.schema.fields import Check
+from webhook.schema.declarations import Check
 
 RAW_MAX_BYTES = {32: 10 * 1024}
 """The most bytes of a driver's own JSON, from Kubernetes 1.32 on."""
@@ -33,9 +33,10 @@ class RawObject(Anything):
         walk = self._checker(target) if target.validates else compiled.walk
         return compiled._replace(walk=walk, canonical=_canonical)
 
-    def limits(self) -> list[str]:
+    def limits(self) -> dict[str, str]:
         """Describe the declared limits of the object."""
-        return [*super().limits(), f"{RAW_MAX_BYTES[32]} bytes of JSON at most", "a JSON object"]
+        size = f"{RAW_MAX_BYTES[32]} bytes of JSON at most"
+        return super().limits() | {"size": size, "json-object": "a JSON object"}
 
     def _checker(self, target: Target) -> Check:
         limit = None if target.stored else target.pick(RAW_MAX_BYTES)

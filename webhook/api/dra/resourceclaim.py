@@ -31,7 +31,7 @@ from webhook.schema import (
     check,
     transition,
 )
-from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
 from webhook.spelling import nearest
 
 REQUESTS_MAX_ITEMS = 32

@@ -14,7 +14,7 @@ from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operati
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
 from webhook.release import Release
 from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, View, check
-from webhook.schema.collections import SIZE_ENDS_LIST_SINCE
+from webhook.schema.fields import SIZE_ENDS_LIST_SINCE
 
 DEVICES_MAX_ITEMS = 128
 ADVANCED_DEVICES_MAX_ITEMS = 64

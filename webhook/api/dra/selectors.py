@@ -18,23 +18,28 @@ _LENGTH_LIMITED_SINCE = 32
 
 def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
-    size = len(expression.encode("utf-8", "surrogatepass"))
-    if size > EXPRESSION_MAX_BYTES and target.release >= _LENGTH_LIMITED_SINCE:
+    if is_too_long(expression) and target.release >= _LENGTH_LIMITED_SINCE:
         return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
     return compiled(expression, target)
 
 
-def compiled(expression: str, target: Target) -> Sequence[Problem]:
+def is_too_long(expression: str) -> bool:
+    """Tell whether an expression has too many bytes."""
+    return len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES
+
+
+def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
     from webhook.cel.kubernetes.devices import refusal_of  # slow to import
     from webhook.cel.kubernetes.refusals import TOO_COMPLEX
 
     try:
-        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored)
+        refusal = refusal_of(expression, target.release, target.gates, stored=target.stored, is_derived=is_derived)
     except BudgetExceededError:
         if not current().is_offline:
             raise
-        text = "the selectors of this object take more work than draguard allows; this one was not checked"
+        what = "expressions" if is_derived else "selectors"
+        text = f"the {what} of this object take more work than draguard allows; this one was not checked"
         return (refused("BudgetExceeded", Path(), text),)
     if refusal is None:
         return ()

@@ -77,16 +77,24 @@ _results: Final[Cache[Refusal | int]] = Cache(5 << 20)
 
 
 def refusal_of(
-    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str,
+    release: Release,
+    gates: frozenset[str] = frozenset(),
+    *,
+    stored: bool = False,
+    is_derived: bool = False,
 ) -> Refusal | None:
     """The API server's refusal of a selector; None if it accepts the selector.
 
-    The arguments are those of `compile_selector`.
+    Args:
+        is_derived: Whether it is the expression of a derived attribute; the other arguments are those of
+            `compile_selector`.
 
     Raises:
         BudgetExceededError: The check is more work than the budget in force allows.
     """
-    found = _result(compile_selector, expression, release, gates, stored=stored)
+    compile_ = compile_derived_attribute if is_derived else compile_selector
+    found = _result(compile_, expression, release, gates, stored=stored)
     if isinstance(found, Refusal):
         return found
     return TOO_COMPLEX if found > MAX_COST else None

@@ -10,7 +10,6 @@ from itertools import count, islice
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from webhook.allocation.devices import Catalog
 from webhook.api.conversion import ConversionError, convert, to_v1
 from webhook.api.templates import pod_template
 from webhook.api.versions import served
@@ -190,17 +189,15 @@ class Snapshot:
                 inventory.add_allocation(document.data)
         if report.findings:
             raise UsageError("\n".join(as_text(report.findings)).rstrip())
-        slices = inventory.all("ResourceSlice")
-        if not slices:
+        if not inventory.knows("ResourceSlice"):
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
         release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
         self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
-        catalog = Catalog(slices)
-        self._fleet = Fleet(catalog, self.settings.release, self.settings.gates)
         cluster = Cluster(inventory=inventory, settings=self.settings)
+        self._fleet = Fleet(cluster.catalog, self.settings.release, self.settings.gates)
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
         self._contents = [device.content if device else None for device in found]

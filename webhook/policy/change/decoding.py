@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.core.meta import Object
-from webhook.api.shapes import type_of
-from webhook.api.versions import target
+from webhook.api.judgement import decoder
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, quoted
-from webhook.schema import CREATE, compile_struct
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 
 if TYPE_CHECKING:
@@ -90,11 +88,11 @@ def _refuse_other(kind: Kind, own: Kind, policies: PolicySet) -> None:
     if kind.group != own.group:
         version = quoted(own.api_version)
         raise ConversionError(f"{_go(kind)} is not suitable for converting to {version} in scheme {_SCHEME}")
-    wanted = kind._replace(version=own.version)
-    if kind != wanted:
-        is_known = policies.kinds.find(wanted) is not None
-        unknown = f"converting ({_go(kind)}) to ({_go(wanted)}): unknown conversion"
-        raise ConversionError(unknown if is_known else _unregistered(wanted))
+    target = kind._replace(version=own.version)
+    if kind != target:
+        is_known = policies.kinds.find(target) is not None
+        unknown = f"converting ({_go(kind)}) to ({_go(target)}): unknown conversion"
+        raise ConversionError(unknown if is_known else _unregistered(target))
     internal = f"{own.group.partition('.')[0] or 'core'}.{own.kind}"
     raise DecodingError(f"failed to convert object: converting ({_go(kind)}) to ({internal}): unknown conversion")
 
@@ -114,15 +112,13 @@ def _field(misfit: Misfit) -> tuple[str, ...]:
 
 def _decoder(obj: JSONObject, policies: PolicySet) -> Callable[[JSONObject], Sequence[Misfit]]:
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    type_ = type_of(api_version, kind)
-    if type_ is None and not policies.kinds.has_group(kind_of(api_version, kind).group):
+    is_known = type_of(api_version, kind) is not None
+    if not is_known and not policies.kinds.has_group(kind_of(api_version, kind).group):
         return lambda _: ()
-    # Unknown kinds share a target: clients choose their names.
-    known = target(api_version if type_ else "v1", policies.release, CREATE, thorough=True)
-    everything = compile_struct(type_ or Object, known.decoding)
+    struct = decoder(api_version, kind, policies.release)
 
     def decode(value: JSONObject) -> Sequence[Misfit]:
-        misfits = apart(everything.walk(value))[0]
-        return [misfit for misfit in misfits if misfit.refuses or (type_ and misfit.rule == UNKNOWN_FIELD)]
+        misfits = apart(struct.walk(value))[0]
+        return [misfit for misfit in misfits if misfit.refuses or (is_known and misfit.rule == UNKNOWN_FIELD)]
 
     return decode

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
-from webhook.api.shapes import schema_of
+from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
 from webhook.cel import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT

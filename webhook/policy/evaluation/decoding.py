@@ -7,8 +7,7 @@ only the metadata is.
 from __future__ import annotations
 
 from webhook.api import conversion, judgement
-from webhook.api.core.meta import Object
-from webhook.api.shapes import type_of
+from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.problem import ERROR, Path, Problem
@@ -24,20 +23,19 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     if not api_version or not kind:
         return []
-    type_ = type_of(api_version, kind)
-    if type_ is not None:
-        return judgement.undecodable(obj, type_, kinds.release)
+    if type_of(api_version, kind):
+        return judgement.undecodable(obj, kinds.release)
     if served := kinds.unserved(kind_of(api_version, kind)):
         message = f'no matches for kind "{kind}" in version "{api_version}"'
         hint = f"its CustomResourceDefinition serves {', '.join(served)}"
         return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
     if custom := kinds.custom(kind_of(api_version, kind)):
-        found = judgement.undecodable(obj, Object, kinds.release)
+        found = judgement.undecodable(obj, kinds.release)
         of_metadata = [each for each in found if each.rule != UNKNOWN_FIELD or each.path[:1] == ("metadata",)]
         return [*of_metadata, *custom.unknown_fields(obj)]
     if not kinds.has_group(kind_of(api_version, kind).group):
         return []
-    found = judgement.undecodable(obj, Object, kinds.release)
+    found = judgement.undecodable(obj, kinds.release)
     return [problem for problem in found if problem.rule != UNKNOWN_FIELD]
 
 

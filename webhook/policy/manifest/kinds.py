@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.shapes import schema_of
-from webhook.api.versions import DEFAULT, NEWEST, VERSIONS
+from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
 from webhook.later import cached_property
 from webhook.objects import is_definition
 from webhook.records import NamedTuple

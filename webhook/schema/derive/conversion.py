@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import Struct
-from webhook.schema.fields import Field
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import Scalar
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Array, Map, Nested, Scalar
 
 Replaced = Mapping[type[Struct], type[Struct]]
 

@@ -8,12 +8,9 @@ from typing import Any
 
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import Struct
+from webhook.schema.declarations import Default, Field, Struct
 from webhook.schema.derive.conversion import for_each, zeros
-from webhook.schema.fields import Default, Field
-from webhook.schema.nested import Inlined, Nested
-from webhook.schema.scalars import Anything, Bool, Int, Parsed, Scalar, Text
+from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 Complete = Callable[[Any], Any]

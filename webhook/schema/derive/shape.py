@@ -10,12 +10,9 @@ from typing import Any, Final
 
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.collections import Array, Map
-from webhook.schema.declarations import Struct
-from webhook.schema.fields import Field
-from webhook.schema.nested import Nested
-from webhook.schema.scalars import Anything as SomeValue
-from webhook.schema.scalars import Bool, Int, Parsed, Text
+from webhook.schema.declarations import Field, Struct
+from webhook.schema.fields import Anything as SomeValue
+from webhook.schema.fields import Array, Bool, Int, Map, Nested, Parsed, Text
 
 Replaced = Mapping[type[Struct], type[Struct]]
 
