@@ -15,7 +15,7 @@ from webhook.allocation import Allocator
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
-from webhook.allocation.unused import unused
+from webhook.allocation.pools import unused
 from webhook.release import Release
 
 Json = dict[str, Any]

@@ -12,11 +12,10 @@ from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.memories import leaves_traces
-from webhook.allocation.pools import unusable_elsewhere
+from webhook.allocation.pools import Aside, Unused, set_aside, unusable_elsewhere, unused_on
 from webhook.allocation.search import GIVEN_UP, Outcome, Search
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
 from webhook.allocation.state import Pick, snapshot
-from webhook.allocation.unused import Aside, Unused, set_aside, unused_on
 from webhook.allocation.view import Available, NodeView, Usage, available, full_name
 from webhook.objects import JSONObject
 from webhook.release import Release

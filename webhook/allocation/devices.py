@@ -305,8 +305,9 @@ class Catalog:
         """Return the drivers that have counters in pools of a name."""
         return self._drivers_of_pool.get(pool, ())
 
-    def find(self, pool: PoolId, name: str) -> Device | None:
-        """Return the device of a name, the last one if slices publish several; None without one."""
+    def find(self, device: DeviceID) -> Device | None:
+        """Return a device, the last one if slices publish several of its name; None without one."""
+        pool, name = device[:2], device[2]
         if pool not in self._by_name:
             devices = (device for each in self.by_pool.get(pool, ()) for device in each.devices)
             self._by_name[pool] = {each.name: each for each in devices}

@@ -12,8 +12,8 @@ from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Disti
 from webhook.allocation.demand import Ask, Demand, Stop
 from webhook.allocation.devices import Content, Device, quantity_text
 from webhook.allocation.memories import Key, connected
+from webhook.allocation.pools import Unused
 from webhook.allocation.state import Common
-from webhook.allocation.unused import Unused
 from webhook.allocation.view import Available, NodeView
 from webhook.later import cached_property
 from webhook.objects import JSONObject

@@ -200,7 +200,7 @@ class Search:
         return FAILED
 
     def _candidates(self, ask: Ask, at: SearchPosition) -> Iterator[int]:
-        """Yield the devices that may be the next one for a request: free, selected, and with enough capacity.
+        """Yield the devices that may be the next one for a request: those that are free and selected.
 
         Raises:
             Stop: A selector or pool ends the search with an error.
@@ -212,9 +212,7 @@ class Search:
         begin, end = at.start, len(self._view.devices)
         blocked = self._state.blocked(ask)
         for index in range(begin, end):
-            if blocked >> index & 1 or not self._is_selectable(ask, ask.chooser, index):
-                continue
-            if self._state.has_capacity(ask, index):
+            if not blocked >> index & 1 and self._is_selectable(ask, ask.chooser, index):
                 self._count(index + 1 - begin)
                 begin = index + 1
                 yield index

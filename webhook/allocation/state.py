@@ -160,7 +160,7 @@ class State:
         """
         content = self._view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
-        if self.blocked(ask) >> index & 1:
+        if self.blocked(ask) >> index & 1 or not (ask.is_all or self.has_capacity(ask, index)):
             return None
         draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
         if draw is None:

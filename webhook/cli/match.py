@@ -11,7 +11,7 @@ from typing import Final
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
-from webhook.allocation.unused import unused
+from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited

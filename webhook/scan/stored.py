@@ -241,7 +241,7 @@ class Cluster:
 
     def find(self, pool: PoolId, name: str) -> Device | None:
         """Return a device of a pool's newest generation; None if it is not published."""
-        device = self.catalog.find(pool, name)
+        device = self.catalog.find((*pool, name))
         if device is None or device.slice.generation == self.catalog.current[pool][0].generation:
             return device
         return next((one for each in self.catalog.current[pool] for one in each.devices if one.name == name), None)

@@ -34,7 +34,7 @@ from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import FILTER_FAILED, PRIORITIZED_LIST, Placement, Scheduler
+from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
 from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -301,7 +301,7 @@ class Answers:
         catalog = self._cluster.allocator.catalog
         for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
             for device in map(device_of, results_of(claim)):
-                if catalog.find(device[:2], device[2]) is None:
+                if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
 
@@ -335,11 +335,9 @@ def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
     """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
     if placement.reason or placement.node is not None:
         return placement.reason
-    message = (placement.condition or {}).get("message", "")
-    if message.startswith(binding.FAILED) and (full := binding.used_up(placement.claims)):
+    if placement.is_unbound and (full := binding.used_up(placement.claims)):
         return full
-    error = message.removeprefix(FILTER_FAILED)
-    return cause(groups, error if error != message else "") or message
+    return cause(groups, placement.error) or (placement.condition or {}).get("message", "")
 
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:

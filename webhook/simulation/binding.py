@@ -28,7 +28,7 @@ _NAMED_MAX: Final = 3
 """The number of devices that are named."""
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 """The time of clusters whose objects have none."""
-FAILED: Final = 'running PreBind plugin "DynamicResources": '
+_FAILED: Final = 'running PreBind plugin "DynamicResources": '
 _UNMAPPED_FAILS_SINCE: Final = 35
 """From this release on, an empty claim for extended resources is an error (patchPodExtendedResourceClaimStatus)."""
 _WHOLE_SINCE: Final = 35
@@ -55,7 +55,7 @@ def refusal(claim: JSONObject, consumer: Consumer, namespace: str, release: Rele
         return ""
     name = name_of(claim)
     return (
-        f"{FAILED}add reservation to claim "
+        f"{_FAILED}add reservation to claim "
         f'{namespace}/{name}: ResourceClaim.resource.k8s.io "{name}" is invalid: {aggregate(complaints)}'
     )
 
@@ -76,7 +76,7 @@ def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:
     if items(claim, "spec", "devices", "requests") or release < _UNMAPPED_FAILS_SINCE:
         return ""
     which = full_name_of(pod)
-    return f"{FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
+    return f"{_FAILED}nil or empty request mappings, no update of pod {which} ExtendedResourceClaimStatus"
 
 
 class Awaited(NamedTuple):

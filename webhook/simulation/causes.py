@@ -14,7 +14,6 @@ from webhook.simulation.nodes import Taint
 from webhook.simulation.verdicts import UNAVAILABLE
 
 RequestKey = tuple[str, str]
-
 """A claim, and one of its requests or alternatives."""
 
 _PHRASES_MAX: Final = 3
@@ -155,8 +154,8 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     Args:
         where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
     """
-    noun = "device" if short.wanted == 1 else "devices"
-    article = ("an " if short.step == STEPS.index("tolerated") else "a ") if short.wanted == 1 else f"{short.wanted} "
+    step, noun = STEPS[short.step], "device" if short.wanted == 1 else "devices"
+    article = ("an " if step == "tolerated" else "a ") if short.wanted == 1 else f"{short.wanted} "
     with_ = f" with {request['selecting']}" if request["selecting"] else ""
     what = {
         "seen": noun,
@@ -167,14 +166,14 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
         "enough": f"{noun}{with_} with enough {request['short']} left",
         "constrained": f"{noun}{with_} with {request['constraint']}",
         "together": f"{noun}{with_} that are available together",
-    }[STEPS[short.step]]
+    }[step]
     held = [f"claim {each['claim']}" for each in request["heldBy"]]
     why = request["because"] and request["because"] + where
-    if held and STEPS[short.step] == "free":
+    if held and step == "free":
         least = "" if request["allExamined"] else "at least "
         others = "the others " * bool(short.left)
         why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
-    if STEPS[short.step] in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
+    if step in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
         why = "pool {pool} is {why}".format(**request["unused"][0])
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))

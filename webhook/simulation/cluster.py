@@ -186,14 +186,13 @@ class Cluster:
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        with_resources = NODE_ALLOCATABLE in settings.gates
-        self.node_allocatable = NodeAllocatable(slices) if with_resources else None
         rules = [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
         if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
             rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
         sources = slices, rules
         if sources != self._sources:
             self._sources, self._catalog = sources, Catalog(*sources)
+        self.node_allocatable = NodeAllocatable(self._catalog) if NODE_ALLOCATABLE in settings.gates else None
         self.allocator = Allocator(
             classes,
             self._catalog,

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import amount
+from webhook.allocation.devices import Catalog, Content, amount
 from webhook.formats import decode_quantity
-from webhook.inventory.claims import DeviceID, allocation_of, device_of, results_of
+from webhook.inventory.claims import allocation_of, device_of, results_of
 from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
@@ -30,13 +30,8 @@ _NANOS: Final = 10**9
 class NodeAllocatable:
     """The resources that devices take of their nodes."""
 
-    def __init__(self, slices: Iterable[JSONObject]) -> None:
-        self._devices: dict[DeviceID, JSONObject] = {}
-        for each in slices:
-            pool = text(each, "spec", "driver"), text(each, "spec", "pool", "name")
-            for device in items(each, "spec", "devices"):
-                if mapping(device, _MAPPINGS) or mapping(device, _RESOURCES):
-                    self._devices[(*pool, text(device, "name"))] = device
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
 
     def given(
         self, pod: JSONObject, claims: Sequence[JSONObject], made: Iterable[JSONObject] = ()
@@ -62,7 +57,7 @@ class NodeAllocatable:
             name = full_name_of(claim) if claim else ""
             for result in results:
                 device = self._device(result)
-                if any(mapping(device, field) for field in (_MAPPINGS, _RESOURCES)):
+                if device and any(mapping(device.others, field) for field in (_MAPPINGS, _RESOURCES)):
                     total = found.setdefault((name, text(result, "request")), Counter())
                     total.update(_amounts(device, result, containers))
         return found
@@ -71,7 +66,7 @@ class NodeAllocatable:
         """Explain why a pod cannot use claims that other pods use; empty if it can."""
         for claim in claims:
             others = [each for each in items(claim, "status", "reservedFor") if text(each, "uid") != uid]
-            devices = [self._device(each) for each in results_of(claim)]
+            devices = list(map(self._fields, results_of(claim)))
             name = text(claim, "metadata", "name")
             if others and any(mapping(each, _MAPPINGS) for each in devices):
                 return f"node allocatable resource claim {name} is already used by another pod"
@@ -82,7 +77,7 @@ class NodeAllocatable:
 
     def unused(self, claim: JSONObject, results: Iterable[JSONObject], containers: int) -> str:
         """Return 1.36's refusal of a claim with mapped devices that no container uses; empty for other claims."""
-        if containers or allocation_of(claim) or not any(mapping(self._device(each), _MAPPINGS) for each in results):
+        if containers or allocation_of(claim) or not any(mapping(self._fields(each), _MAPPINGS) for each in results):
             return ""
         name = text(claim, "metadata", "name")
         return f"claim {name}: node-allocatable resource claim not referenced by any container within the pod"
@@ -90,7 +85,7 @@ class NodeAllocatable:
     def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
         """Say why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed."""
         for result in results:
-            for resource, each in mapping(self._device(result), _RESOURCES).items():
+            for resource, each in mapping(self._fields(result), _RESOURCES).items():
                 key = text(each, "mapping", "capacityKey")
                 if key and not mapping(result, "consumedCapacity"):
                     return (
@@ -100,8 +95,13 @@ class NodeAllocatable:
                     )
         return ""
 
-    def _device(self, result: JSONObject) -> JSONObject | None:
-        return self._devices.get(device_of(result))
+    def _device(self, result: JSONObject) -> Content | None:
+        device = self._catalog.find(device_of(result))
+        return device.content if device else None
+
+    def _fields(self, result: JSONObject) -> JSONObject:
+        device = self._device(result)
+        return device.others if device else {}
 
 
 def total(taken: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:
@@ -118,12 +118,12 @@ def mentions(pod: JSONObject) -> Mapping[str, int]:
     return Counter(text(each, "name") for one in containers for each in items(one, "resources", "claims"))
 
 
-def _amounts(device: JSONObject | None, result: JSONObject, containers: int) -> Counter[str]:
+def _amounts(device: Content, result: JSONObject, containers: int) -> Counter[str]:
     """Return the amounts that a device takes of its node, by resource."""
     found: Counter[str] = Counter()
-    for resource, each in mapping(device, _MAPPINGS).items():
+    for resource, each in mapping(device.others, _MAPPINGS).items():
         found.update(amounts({resource: _mapped(each, result, device)}))
-    for resource, each in mapping(device, _RESOURCES).items():
+    for resource, each in mapping(device.others, _RESOURCES).items():
         found.update(amounts({resource: _mapped(mapping(each, "mapping"), result)}))
         overhead = amounts({resource: at(each, "overhead", "perPod") or "0"})[resource]
         overhead += containers * amounts({resource: at(each, "overhead", "perContainer") or "0"})[resource]
@@ -131,7 +131,7 @@ def _amounts(device: JSONObject | None, result: JSONObject, containers: int) -> 
     return found
 
 
-def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) -> str:
+def _mapped(each: object, result: JSONObject, device: Content | None = None) -> str:
     """Return the amount that a device takes of a resource: per device, or per unit of one of its capacities.
 
     Args:
@@ -142,7 +142,8 @@ def _mapped(each: object, result: JSONObject, device: JSONObject | None = None) 
     factor = at(each, "allocationMultiplier") or at(each, multiplier)
     if not key:
         return str(factor or ("1" if device else "0"))
-    consumed = at(result, "consumedCapacity", key) or at(device, "capacity", key, "value") or "0"
+    whole = at(device.capacity, key, "value") if device else None
+    consumed = at(result, "consumedCapacity", key) or whole or "0"
     try:
         product = amount(decode_quantity(consumed)) * amount(decode_quantity(factor or "1")) // _NANOS
     except ValueError:

@@ -68,8 +68,6 @@ _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
 
 SCHEDULER_ERROR: Final = "SchedulerError"
-FILTER_FAILED: Final = 'running "DynamicResources" filter plugin: '
-"""The start of the message for an error on a node."""
 UNSCHEDULABLE: Final = "Unschedulable"
 
 
@@ -84,6 +82,8 @@ class Placement(NamedTuple):
         verdicts: The verdict of each node; None if no node was checked.
         needs: The needs of the pod; None if no node was checked.
         uncertain: Why the result may differ in the release, such as by the order of Go's maps; empty if it may not.
+        error: The error that ended the search for devices on all nodes; empty without one.
+        is_unbound: Whether the API server does not let the scheduler bind it.
     """
 
     pod: JSONObject
@@ -97,6 +97,8 @@ class Placement(NamedTuple):
     uncertain: str = ""
     notes: tuple[str, ...] = ()
     awaited: tuple[binding.Awaited, ...] = ()
+    error: str = ""
+    is_unbound: bool = False
 
 
 class Scheduler:
@@ -257,7 +259,8 @@ class Scheduler:
             # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
-            return placement._replace(condition=_failed(FILTER_FAILED + error)), False
+            condition = _failed(f'running "DynamicResources" filter plugin: {error}')
+            return placement._replace(condition=condition, error=error), False
         if verdicts.fitting:
             return self._bind(placement, uses, round_), False
         spare = _spare(verdicts, uses)
@@ -405,7 +408,7 @@ class Scheduler:
                 status["reservedFor"] = reserved
             self.cluster.inventory.put({**current, "status": status})
         claims = tuple(self._current(each.claim) for each in uses)
-        return placement._replace(condition=_failed(error), claims=claims)
+        return placement._replace(condition=_failed(error), claims=claims, is_unbound=True)
 
 
 def _spare(verdicts: Verdicts, uses: Sequence[Use]) -> list[JSONObject]:

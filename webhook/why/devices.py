@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
 from webhook.hints.names import listed
 from webhook.inventory.claims import requests, results_of
@@ -21,16 +22,13 @@ from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
 
 _EVICTED: Final = "DeviceTaintManagerEviction"
-_ENOUGH: Final = 5
-"""The step at which capacity or counters are too little."""
-_SORTS: Final = ("no-device",) * 3 + (
-    "devices-in-use",
-    "devices-tainted",
-    "devices-in-use",
-    "constraints",
-    "devices-in-use",
-)
-"""The sorts of causes, by step."""
+_SORTS: Final = {
+    **dict.fromkeys(("seen", "ofClass", "selected"), "no-device"),
+    **dict.fromkeys(("free", "enough", "together"), "devices-in-use"),
+    "tolerated": "devices-tainted",
+    "constrained": "constraints",
+}
+"""The sorts of causes, by the step that leaves too few devices."""
 
 
 class _Asked:
@@ -150,18 +148,18 @@ class Lacks:
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
-        steps = (
-            self._not_of_class,
-            self._not_of_class,
-            self._not_selected,
-            self._not_free,
-            self._not_tolerated,
-            self._not_enough,
-            self._not_constrained,
-            self._not_enough,
-        )
-        found = steps[asked.step](asked)
-        return found if found.sort else found._replace(sort=_SORTS[asked.step])
+        steps = {
+            "seen": self._not_of_class,
+            "ofClass": self._not_of_class,
+            "selected": self._not_selected,
+            "free": self._not_free,
+            "tolerated": self._not_tolerated,
+            "enough": self._not_enough,
+            "constrained": self._not_constrained,
+            "together": self._not_enough,
+        }
+        found = steps[STEPS[asked.step]](asked)
+        return found if found.sort else found._replace(sort=_SORTS[STEPS[asked.step]])
 
     def _not_of_class(self, asked: _Asked) -> Cause:
         scene, name = self._scene, asked.device_class
@@ -303,7 +301,7 @@ class Lacks:
         held, total = self._holders(asked), asked.total("tolerated")
         which = "the only device" if total == 1 else f"none of {total} devices"
         much = "too little" if total == 1 else "enough"
-        together = f" for {asked.wanted} together" if asked.step > _ENOUGH else ""
+        together = f" for {asked.wanted} together" if STEPS[asked.step] == "together" else ""
         said = (
             f"{which} of class {asked.device_class} has {much} {capacity or request['short']} left{together} for "
             f"{asked.who}{because and f': {brief(because)}'}"

@@ -220,7 +220,7 @@ class _Pending:
             if not others:
                 yield self._unexpected(placement.node)
             yield from self._silent(placement, self.scene.inventory.find("Node", placement.node) or {})
-        elif text(placement.condition, "message").startswith(binding.FAILED):
+        elif placement.is_unbound:
             yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
             yield Cause("the cluster has no nodes", sort="node")

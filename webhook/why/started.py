@@ -268,8 +268,8 @@ def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod's claims are no longer published."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        driver, pool, device = place = device_of(result)
-        if catalog.find((driver, pool), device) is None:
+        driver, _, device = place = device_of(result)
+        if catalog.find(place) is None:
             written = scene.claim_sources(pod).get(name_of(claim))
             yield Cause(
                 f"ResourceClaim {full_name_of(claim)} is allocated device {'/'.join(place)}, which no ResourceSlice "
@@ -283,14 +283,14 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        driver, pool, device = device_of(result)
-        found = catalog.find((driver, pool), device)
-        for each in found.content.taints if found is not None else ():
+        if (found := catalog.find(device_of(result))) is None:
+            continue
+        for each in found.content.taints:
             taint = taint_of(each)
             tolerated = Tolerations(items(result, "tolerations")).cover(each)
             if taint.effect in effects and not tolerated:
-                about = (*about_taints(taint), Ref("Device", device), ref_of(claim))
-                yield Cause(f"the taint {taint} of device {driver}/{pool}/{device}", about)
+                about = (*about_taints(taint), Ref("Device", found.name), ref_of(claim))
+                yield Cause(f"the taint {taint} of device {found}", about)
 
 
 # -- not started

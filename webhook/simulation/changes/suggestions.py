@@ -15,7 +15,7 @@ from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.binding import are_reservable
-from webhook.simulation.changes import Change, releases
+from webhook.simulation.changes import Change
 from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes import pods as of_pods
@@ -170,7 +170,7 @@ class Suggestions:
         every = [
             *of_claims.changes(cluster, needs.claims, groups, error),
             *of_pods.changes(cluster, needs, groups),
-            *(releases.changes(cluster, needs, groups) if wants_devices else ()),
+            *(of_claims.releases(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
