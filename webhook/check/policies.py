@@ -285,7 +285,7 @@ def _origin(decision: Decision) -> Origin:
         return origin._replace(file=manifest.source, line=manifest.position().line, column=1)
     place = position(manifest, path)
     return origin._replace(
-        file=manifest.source, line=place.line, column=place.column, text=manifest.excerpt(place.line)
+        file=manifest.source, line=place.line, column=place.column, text=manifest.file.excerpt(place.line)
     )
 
 

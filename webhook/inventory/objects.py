@@ -257,9 +257,9 @@ class Inventory:
         self._older[kind].difference_update(keys)
 
     def put(self, obj: JSONObject) -> None:
-        """Add an object that :meth:`take` has returned, or a copy of one, without decoding it again."""
+        """Add an object that :meth:`take` has returned, a copy of one, or a noted one, without decoding it again."""
         kind = obj["kind"]
-        namespace = obj["metadata"]["namespace"] if _namespaced(obj["apiVersion"], kind) else ""
+        namespace = obj["metadata"]["namespace"] if _namespaced(obj.get("apiVersion"), kind) else ""
         self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
 
     def note(self, kind: str, name: str, namespace: str = "", driver: str = "") -> None:
