@@ -43,7 +43,6 @@ from webhook.simulation.nodes import (
     Taint,
     amount_text,
     named,
-    taint_of,
     wants,
 )
 from webhook.simulation.rejections import Explainer, Group
@@ -591,7 +590,7 @@ def _vendor(resource: str) -> str:
 
 
 def _taints(state: NodeState, needs: Needs) -> list[Taint]:
-    return [taint_of(each) for each in state.untolerated(needs.demand.tolerations)]
+    return state.untolerated(needs.demand.tolerations)
 
 
 def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:
