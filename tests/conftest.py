@@ -53,8 +53,8 @@ if os.environ.get("DRAGUARD_FAST") == "0":
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer examples in the lanes without slow tests."""
-    settings.load_profile("quick" if "not slow" in config.option.markexpr else "full")
+    """Try fewer examples in lanes; slow tests state their numbers."""
+    settings.load_profile("quick" if config.option.markexpr else "full")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,13 +67,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with tests that start processes: most of them wait, while another worker computes, or take long."""
-    items.sort(key=lambda item: not {"process", "tools"} & {each.name for each in item.iter_markers()})
+    """Begin with tests that start processes, most of which wait while other workers compute, and with slow ones."""
+
+    def later(item: pytest.Item) -> tuple[bool, bool]:
+        marks = {each.name for each in item.iter_markers()}
+        return not {"process", "tools"} & marks, "slow" not in marks
+
+    items.sort(key=later)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave coverage to tests that do the same in each run; it makes those with random examples three times slower."""
-    if item.get_closest_marker("hypothesis"):
+    """Leave coverage to quick tests that do the same in each run; it makes the others three times slower."""
+    if item.get_closest_marker("hypothesis") or item.get_closest_marker("slow"):
         item.add_marker("no_cover")
 
 

@@ -1,11 +1,16 @@
-"""Objects of all kinds, and mutations of them."""
+"""Objects of all kinds, values that are made up, and objects with parts that are left out or replaced.
+
+Hypothesis chooses seeds, and random numbers the rest: it would take ten times as long to draw each part of a value.
+"""
 
 from __future__ import annotations
 
 import copy
 import gzip
 import json
-from collections.abc import Iterator
+import marshal
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
@@ -26,37 +31,98 @@ def base_objects() -> Iterator[Any]:
 
 
 OBJECTS = list(base_objects())
+NUMBERS = (0, 1, -1, 2**31, -(2**63) - 1, 2**63 - 1, 2**63, 2**64, 10**30, 0.0, -0.0, 0.5, -1.5, 5e-324, 1e300)
+TEXTS = ("", "a", "A_b", "x" * 300, "1Gi", "1.2.3", "2024-01-31T12:00:00Z", "é")
+HALF = ("\ud800",)
+"""Half of a surrogate pair, which readers of documents and reviews replace or refuse."""
+_ALPHABETS = (range(0x20, 0x7F), range(0x300), range(0xD800), range(0xE000, 0x110000))
 
 
-scalars = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.text(max_size=20),
-    st.sampled_from(["", "a", "A_b", "x" * 300, "1Gi", "1.2.3", "2024-01-31T12:00:00Z", "\ud800", "é"]),
-)
-json_values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
-)
+def seeded(make: Callable[[Random], Any]) -> st.SearchStrategy[Any]:
+    """Make values from seeds."""
+    return st.integers(0, 2**24 - 1).map(lambda seed: make(Random(seed)))  # noqa: S311 - for tests
 
 
-@st.composite
-def mutated(draw: st.DrawFn, bases: list[Any]) -> Any:
-    """Change some places of a real object: another value, one left out, one more."""
-    value = copy.deepcopy(draw(st.sampled_from(bases)))
-    for _ in range(draw(st.integers(0, 4))):
-        holder, key = draw(st.sampled_from(list(places(value))))
-        change = draw(st.integers(0, 3))
-        if change == 0 or key is None:
-            insert(holder, draw(st.text(max_size=12)), draw(json_values))
-        elif change == 1:
-            del holder[key]
-        else:
-            holder[key] = draw(json_values)
-        if not isinstance(value, dict) or not value:
-            break
-    return value
+def text(dice: Random) -> str:
+    """Make up a text."""
+    alphabet = dice.choice(_ALPHABETS)
+    return "".join(chr(dice.choice(alphabet)) for _ in range(dice.randrange(20)))
+
+
+def value(dice: Random, keys: Sequence[str] = (), more: Sequence[Any] = (), depth: int = 3) -> Any:
+    """Make up a value of JSON.
+
+    Args:
+        dice: Chooses it.
+        keys: The keys of its maps; others are made up if there are none.
+        more: Values that it may have, too.
+        depth: How many lists and maps may be around its innermost values.
+    """
+    kind = dice.randrange(10 if depth else 7)
+    if kind < 2:
+        return dice.choice((None, False, True))
+    if kind < 4:
+        return dice.choice((*NUMBERS, dice.randrange(-300, 300), dice.uniform(-1e6, 1e6)))
+    if kind < 7:
+        return dice.choice((*TEXTS, *more, *more, text(dice), text(dice), text(dice)))
+    items = [value(dice, keys, more, depth - 1) for _ in range(dice.randrange(4))]
+    return {dice.choice(keys) if keys else text(dice): each for each in items} if kind == 9 else items
+
+
+json_values = seeded(lambda dice: value(dice, more=HALF))
+
+
+def mutated(bases: Sequence[Any], *, most: int = 4) -> st.SearchStrategy[Any]:
+    """Change some places of real objects: another value, one left out, one more, a list that is long.
+
+    Args:
+        bases: The objects.
+        most: How many places may change.
+    """
+
+    def make(dice: Random) -> Any:
+        obj = marshal.loads(marshal.dumps(dice.choice(bases)))  # noqa: S302 - our own; deepcopy takes much longer
+        for _ in range(dice.randrange(most + 1)):
+            holder, key = dice.choice(list(places(obj)))
+            change = dice.randrange(5)
+            if change == 0 or key is None:
+                insert(holder, text(dice), value(dice, more=HALF))
+            elif change == 1:
+                del holder[key]
+            elif change == 2 and isinstance(holder[key], list):
+                holder[key] = holder[key] * dice.randrange(40)
+            else:
+                holder[key] = value(dice, more=HALF)
+            if not obj:
+                break
+        return obj
+
+    return seeded(make)
+
+
+def mutilated(document: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Replace one value of a document."""
+    found = paths(document)
+    return seeded(lambda dice: with_value(document, dice.choice(found), value(dice)))
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """List the paths of all values in a value."""
+    found = [path] if path else []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        found += paths(each, (*path, key))
+    return found
+
+
+def with_value(document: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """Return a document with another value at a path."""
+    changed = copy.deepcopy(document)
+    place = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return changed
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -56,6 +56,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.schema.compiled._tell_of", compared)
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 @pytest.mark.usefixtures("both_ways")
 @pytest.mark.parametrize("file", FILES, ids=NAMES)

@@ -6,11 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.examples import examples
-from tests.mutilation import paths, with_value
+from tests.objects import paths, with_value
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import recorded
 from tests.rows import each_row
@@ -49,7 +48,7 @@ def checked(review: Any, endpoint: Endpoint, options: ReviewOptions) -> None:
 
 
 @pytest.mark.slow
-@examples(500)
+@settings(max_examples=500)
 @given(
     mistyped(),
     st.sampled_from(["validate", "mutate"]),

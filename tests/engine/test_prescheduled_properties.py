@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import math
 from typing import Any, NamedTuple
 
 from hypothesis import given
@@ -23,21 +23,13 @@ from tests.engine.pods import (
     applied,
     pod,
 )
+from tests.objects import mutilated, seeded, value
 from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
 # Never an exception
 
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.sampled_from([NODE, "metadata.name"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+JSON = seeded(lambda dice: value(dice, more=[NODE, "metadata.name", math.nan, math.inf]))
 OPTIONS = st.builds(RewriteOptions, st.sampled_from(["hostname", "name"]), st.sampled_from(["claims", "all"]))
 FULL = {
     **RECORDED,
@@ -56,23 +48,6 @@ FULL = {
 }
 
 
-def places(value: object, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    items: list[tuple[Any, object]] = []
-    if isinstance(value, dict):
-        items = list(value.items())
-    elif isinstance(value, list):
-        items = list(enumerate(value))
-    return [at, *(place for key, inner in items for place in places(inner, (*at, key)))]
-
-
-def replaced(value: Any, at: tuple[str | int, ...], new: object) -> Any:
-    if not at:
-        return new
-    changed = copy.copy(value)
-    changed[at[0]] = replaced(value[at[0]], at[1:], new)
-    return changed
-
-
 @given(JSON, OPTIONS, JSON)
 def test_no_json_value_raises(value: object, options: RewriteOptions, user: object) -> None:
     rewrite(value, options, user=user)
@@ -80,11 +55,10 @@ def test_no_json_value_raises(value: object, options: RewriteOptions, user: obje
     rewrite_manifest({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": value}}, options)
 
 
-@given(st.sampled_from(places(FULL)), JSON, OPTIONS, st.sampled_from(["pod", "template"]))
+@given(mutilated(FULL) | JSON, OPTIONS, st.sampled_from(["pod", "template"]))
 def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
-    place: tuple[str | int, ...], new: object, options: RewriteOptions, what: str
+    obj: Any, options: RewriteOptions, what: str
 ) -> None:
-    obj = replaced(FULL, place, new)
     if what == "template":
         obj = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": obj}}
     for result in (rewrite_manifest(obj, options), None if what == "template" else rewrite(obj, options, user=None)):

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.command import ROOT, draguard
-from tests.examples import examples
 from tests.rows import each_row
 from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
@@ -469,7 +468,7 @@ class TestUnknownNames:
         with pytest.raises(UnknownNameError, match="unknown rule or kind quota"):
             explain("quota")
 
-    @examples(10)
+    @settings(max_examples=10)
     @given(st.text() | st.text("RPod.sepc[]", max_size=8))
     def test_any_text_is_explained_or_refused(self, query: str) -> None:
         try:

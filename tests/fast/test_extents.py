@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.mutilation import mutilated
+from tests.objects import mutilated
 from tests.rows import each_row
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.kubernetes.environments import admission_environment, with_variables

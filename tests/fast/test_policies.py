@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
-from tests.mutilation import mutilated
+from tests.objects import mutilated
 from tests.policy.examples import CLAIM, PODS, binding, mutating, policy
 from tests.rows import each_row
 from tests.steps import counting
@@ -99,7 +99,7 @@ def several(request: pytest.FixtureRequest) -> tuple[PolicySet, dict[str, QuickP
 
 @pytest.mark.slow
 @settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(review=st.sampled_from(REVIEWED).flatmap(mutilated))
+@given(review=st.one_of(*map(mutilated, REVIEWED)))
 def test_all_policies_cost_the_same_when_evaluated_quickly(
     several: tuple[PolicySet, dict[str, QuickPolicies]], review: dict[str, Any]
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
-from tests.mutilation import paths, with_value
+from tests.objects import paths, with_value
 from tests.policy.examples import PODS, binding, mutating, policy
 from tests.reviews import recorded
 from tests.rows import each_row

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.mutilation import json_values, mutilated
+from tests.objects import mutilated, seeded, value
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
 from webhook.engine.cases import SuiteError
 from webhook.engine.offline import evaluate
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 fuzz = settings(max_examples=150)
+json_values = seeded(value)
 
 
 policies = st.tuples(

@@ -171,7 +171,7 @@ def checked(review: Any) -> Any:
     """
     try:
         msgspec.convert(_request_of(review), Request)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a surrogate pair
         fault = str(error).replace("$.", "request.")
         raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error
     return review
