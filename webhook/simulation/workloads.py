@@ -10,6 +10,7 @@ from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import MADE, owner_reference
+from webhook.inventory.objects import controller_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation.nodes import UNSCHEDULABLE, Tolerations, blocking, wants
@@ -233,17 +234,15 @@ class Running:
 
 def owners_of(pod: JSONObject) -> Iterator[_Key]:
     """Return the controller of a pod, and the controller of that one, which its name tells."""
-    namespace = namespace_of(pod)
-    for each in items(pod, "metadata", "ownerReferences"):
-        if at(each, "controller") is not True:
-            continue
-        kind, name = text(each, "kind"), text(each, "name")
-        yield namespace, kind, name
-        above, _, suffix = name.rpartition("-")
-        if kind == "ReplicaSet" and suffix == text(pod, "metadata", "labels", "pod-template-hash"):
-            yield namespace, "Deployment", above
-        elif kind == "Job" and suffix.isdecimal():
-            yield namespace, "CronJob", above
+    if not (owner := controller_of(pod)):
+        return
+    namespace, kind, name = namespace_of(pod), text(owner, "kind"), text(owner, "name")
+    yield namespace, kind, name
+    above, _, suffix = name.rpartition("-")
+    if kind == "ReplicaSet" and suffix == text(pod, "metadata", "labels", "pod-template-hash"):
+        yield namespace, "Deployment", above
+    elif kind == "Job" and suffix.isdecimal():
+        yield namespace, "CronJob", above
 
 
 _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
