@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.policy.examples import CLAIM, mutating
+from tests.policy.examples import CLAIM, evaluate, mutating
 from tests.rows import each_row
-from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +27,7 @@ from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain.query import explain
 from webhook.policy.tools.check import check_policies
 from webhook.policy.load import load
-from webhook.engine.offline import evaluate
+from tests.policy.examples import evaluate
 
 def claim(**fields):
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}

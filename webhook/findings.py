@@ -166,10 +166,10 @@ def found(problem: Problem, document: Document, kubernetes: str = "") -> Finding
     """Locate a document's problem in its file."""
     place = document.position(problem.path)
     about = identity(document.data)
-    text = document.excerpt(place.line)
+    text = document.file.excerpt(place.line)
     finding = Finding(problem, document.source, place.line, place.column, text, document.index + 1, about, kubernetes)
     finding = finding._replace(within=document.within) if document.within else finding
-    return finding._replace(rendered=True, template=document.template) if document.rendered else finding
+    return finding._replace(rendered=True, template=document.template) if document.file.rendered else finding
 
 
 _REPEATED: Final = (

@@ -236,12 +236,12 @@ class Planner:
             return None
         if found.entry and (around := _class_key(found.entry.name)):
             return key(found.entry.key, f"{around.prefix}{name}{around.suffix}")
-        return rewritten(document.whole_text, found.node, name, in_braces=found.in_braces)
+        return rewritten(document.file.text, found.node, name, in_braces=found.in_braces)
 
     def _tree(self, document: Document) -> Tree:
         place = document.source, document.index
         if place not in self._trees:
-            self._trees[place] = tree_of(document.whole_text, is_json=document.is_json, extent=document.extent)
+            self._trees[place] = tree_of(document.file.text, is_json=document.is_json, extent=document.extent)
         return self._trees[place]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import webhook
 from tests.cel.attacks import ATTACKS, MAX_CHARACTERS, bindings
+from tests.policy.examples import evaluate
 from tests.rows import each_row
 from tests.steps import counting
 from webhook.admission.decisions import ReviewOptions, decide
@@ -30,7 +31,6 @@ from webhook.cel.ext import BINDINGS, OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, selector_environment
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
-from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 from webhook.release import Release
 

@@ -15,7 +15,7 @@ from webhook.cli.policy import test as suites
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites
-from webhook.engine.cases import Request
+from webhook.engine.cases import Sent
 from webhook.migration import objects
 from webhook.policy import load
 from webhook.policy.manifest import versions
@@ -159,8 +159,8 @@ def test_policy_test_runs_all_other_cases(monkeypatch: pytest.MonkeyPatch) -> No
 
     directory = ROOT / "policies/admin-access"
     before = reported("policy", "test", directory)["suites"][0]["cases"]
-    original = Request.of
-    monkeypatch.setattr(Request, "of", broken)
+    original = Sent.of
+    monkeypatch.setattr(Sent, "of", broken)
     done = draguard("policy", "test", "-o", "json", directory)
     assert done.code == 3
     report = json.loads(done.out)

@@ -94,7 +94,7 @@ second: 1
 
     def test_lines_are_shown_without_their_breaks(self) -> None:
         (document,) = documents("a: 1\r\nb: 2\n\n")
-        assert [document.line(number) for number in range(6)] == ["", "a: 1", "b: 2", "", "", ""]
+        assert [document.file.line(number) for number in range(6)] == ["", "a: 1", "b: 2", "", "", ""]
 
     def test_a_document_knows_its_source(self) -> None:
         assert [each.source for each in parse("a: 1", "claims.yaml")] == ["claims.yaml"]

@@ -94,7 +94,7 @@ def manifests() -> list[str]:
     pages = sorted((ROOT / "webhook" / "explain" / "examples").glob("*.yaml"))
     texts += [page.read_text(encoding="utf-8").partition("# passes\n")[2] for page in pages]
     documents = [each for text in texts for each in parse(text) if isinstance(each, Document) and not each.within]
-    found = [each.whole_text[slice(*each.extent)] for each in documents]
+    found = [each.file.text[slice(*each.extent)] for each in documents]
     return [text for text in found if not PLACEHOLDER.search(text)]  # no fix touches a placeholder
 
 

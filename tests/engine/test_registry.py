@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
 from tests.reviews import recorded
 from tests.rows import each_row
-from webhook.engine.offline import evaluate
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.change.defaults import completed
 from webhook.policy.evaluation.request import request_of

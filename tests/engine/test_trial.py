@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, policy, spec
+from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, mutating, policy, spec
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
+from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 
@@ -98,6 +99,7 @@ def test_policies_are_tried_on_custom_resources() -> None:
             "size": {"type": "integer", "minimum": 3},
             "names": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 2}},
             "note": {"type": "string"},
+            "level": {"type": "integer", "default": 1},
         },
     }
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
@@ -114,9 +116,10 @@ def test_policies_are_tried_on_custom_resources() -> None:
     }
     rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
     sound = "object.spec.mode == 'fast' && object.spec.size > 2 && object.spec.names.all(n, size(n) > 1)"
-    validations = [{"expression": sound}, {"expression": "object.spec.note != ''"}]
-    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]))
-    assert field == "spec.validations[1].expression"
+    validations = [{"expression": each} for each in (sound, "object.spec.level == 1", "object.spec.note != ''")]
+    merge = mutating("m", "Object{spec: Object.spec{note: 'a'}}", matchConstraints={"resourceRules": [rule]})
+    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]), *merge)
+    assert field == "spec.validations[2].expression"
     assert message.startswith("fails when a Widget without note is created")
 
 
@@ -424,25 +427,25 @@ def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
 
 
 @pytest.fixture
-def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Return a list of the objects for which policies will be evaluated."""
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """Return a list of the requests for which policies will be evaluated."""
     seen = []
 
-    def counted(*given: Any, **options: Any) -> Verdict:
-        seen.append(given)
-        return evaluate(*given, **options)
+    def counted(request: Request, *given: Any, **options: Any) -> Verdict:
+        seen.append(request)
+        return evaluate(request, *given, **options)
 
     monkeypatch.setattr("webhook.engine.trial.evaluate", counted)
     return seen
 
 
-def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[tuple[Any, ...]]) -> None:
+def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[Request]) -> None:
     tried(policy(rules=[PODS], validations=[{"expression": "object.spec != null"}]), binding())
-    assert {(new["kind"], old) for new, old in evaluated} == {("Pod", None)}
+    assert {(each.kind.kind, each.operation) for each in evaluated} == {("Pod", "CREATE")}
 
 
 def test_an_expression_that_takes_too_much_work_is_tried_once(
-    monkeypatch: pytest.MonkeyPatch, evaluated: list[tuple[Any, ...]]
+    monkeypatch: pytest.MonkeyPatch, evaluated: list[Request]
 ) -> None:
     monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
     monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)

@@ -7,6 +7,13 @@ from typing import Any
 
 import yaml
 
+from webhook.budget import Budget
+from webhook.engine import offline
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.verdict import Verdict
+
 _GIVEN: dict[str, dict[str, Any]] = yaml.load(
     Path(__file__).with_name("examples.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
 )
@@ -47,3 +54,16 @@ def mutating(name: str, *mutations: str, **fields: Any) -> list[dict[str, Any]]:
         MUTATING | {"metadata": {"name": name}, "spec": own},
         MUTATING_BINDING | {"metadata": {"name": name}, "spec": {"policyName": name}},
     ]
+
+
+def evaluate(
+    obj: Any,
+    old: Any = None,
+    *,
+    policies: PolicySet,
+    authorizer: Authorizer = DENY_ALL,
+    budget: Budget | None = None,
+    **about: Any,
+) -> Verdict:
+    """Evaluate policies for the request that a manifest stands for."""
+    return offline.evaluate(request_of(obj, old, kinds=policies.kinds, **about), policies, authorizer, budget)

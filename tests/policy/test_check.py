@@ -11,7 +11,7 @@ from tests.rows import each_row, each_row_beside
 from webhook.api.versions import NEWEST
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.policy.manifest.kinds import Kinds
-from webhook.policy.manifest.model import policy_of
+from webhook.policy.manifest.model import Given, policy_of
 from webhook.policy.tools.check import check_policies
 from webhook.policy.tools.typecheck import kinds_to_check
 from webhook.release import Release
@@ -246,14 +246,14 @@ def test_types_have_the_names_of_their_paths(expression: str, rules: dict[str, A
 
 @each_row_beside("rules", "kinds")
 def test_kinds_are_found_as_by_the_api_server(rules: list[dict[str, Any]], kinds: list[str]) -> None:
-    read = policy_of(policy(rules=rules), NEWEST, None)
+    read = policy_of(Given(policy(rules=rules)), NEWEST)
     assert [str(each) for each in kinds_to_check(read, Kinds())] == kinds
 
 
 def test_the_eleventh_kind_of_a_rule_and_later_rules_are_not_checked() -> None:
     names = ["configmaps", "endpoints", "limitranges", "nodes", "persistentvolumeclaims", "persistentvolumes", "pods"]
     names += ["podtemplates", "replicationcontrollers", "resourcequotas", "secrets", "services"]
-    read = policy_of(policy(rules=[PODS | {"resources": names}, DEPLOYMENTS]), NEWEST, None)
+    read = policy_of(Given(policy(rules=[PODS | {"resources": names}, DEPLOYMENTS])), NEWEST)
     kinds = [each.kind for each in kinds_to_check(read, Kinds())]
     assert len(kinds) == 10
     assert {"Secret", "Service", "Deployment"}.isdisjoint(kinds)

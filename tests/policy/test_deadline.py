@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
 from tests.rows import each_row
 from webhook.budget import DeadlineExceededError
 from webhook.engine import mutation
-from webhook.engine.offline import evaluate
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.authorizer import DENY_ALL

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
 from tests.rows import each_row, each_row_beside
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
-from webhook.engine.offline import evaluate
 from webhook.policy.change.defaults import stated
 from webhook.policy.evaluation.decoding import decoded
 from webhook.policy.load import load

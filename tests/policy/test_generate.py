@@ -13,10 +13,10 @@ from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
 from tests.rows import each_row
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
-from webhook.policy.evaluation.policyset import Given
 from webhook.policy.generate import generate
 from webhook.policy.generate.checks import CHECKS, LIMITS
 from webhook.policy.load import load
+from webhook.policy.manifest.model import Given
 from webhook.policy.tools.check import check_policies
 from webhook.problem import Problem
 from webhook.release import Release

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.policy.examples import evaluate
 from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
-from webhook.engine.offline import evaluate
 from webhook.engine.suites import run_suite
-from webhook.policy.evaluation.policyset import Given
 from webhook.policy.load import load
+from webhook.policy.manifest.model import Given
 from webhook.policy.tools.check import check_policies
 from webhook.release import Release
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec
-from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind
+from webhook.policy.manifest.model import Given
 
 
 def rules(policies: PolicySet) -> list[tuple[str, str]]:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.policy.examples import evaluate
 from tests.policy.manifests import Case, cases, differences
 from webhook.api.versions import release_of
 from webhook.documents import parse
-from webhook.engine.offline import evaluate
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load

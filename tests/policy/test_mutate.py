@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, PODS, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy
 from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
 from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
-from webhook.engine.offline import evaluate
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.request import request_of

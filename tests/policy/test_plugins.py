@@ -5,9 +5,8 @@ from __future__ import annotations
 from time import process_time
 from typing import Any
 
-from tests.policy.examples import binding, mutating, policy
+from tests.policy.examples import binding, evaluate, mutating, policy
 from tests.rows import each_row_beside
-from webhook.engine.offline import evaluate
 from webhook.policy.load import load
 
 EVERYWHERE = {"resourceRules": [{key: ["*"] for key in ("apiGroups", "apiVersions", "operations", "resources")}]}

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.objects import mutilated, seeded, value
-from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY
+from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY, evaluate
 from webhook.engine.cases import SuiteError
-from webhook.engine.offline import evaluate
 from webhook.engine.suites import run_suite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch

@@ -7,10 +7,9 @@ import pkgutil
 from typing import Any
 
 import webhook
-from tests.policy.examples import binding, policy
+from tests.policy.examples import binding, evaluate, policy
 from tests.rows import each_row
 from webhook.configuration.options import Default
-from webhook.engine.offline import evaluate
 from webhook.objects import plain
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load

@@ -13,8 +13,8 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from tests.policy.examples import evaluate
 from tests.rows import each_row
-from webhook.engine.offline import evaluate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy

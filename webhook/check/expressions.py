@@ -49,7 +49,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
     if not problem.path or problem.path[-1] not in _EXPRESSIONS or problem.rule == UNKNOWN_FIELD:
         return finding
     value = _text_at(document.data, problem.path)
-    if _TAGGED.match(document.line(finding.line), finding.column - 1):
+    if _TAGGED.match(document.file.line(finding.line), finding.column - 1):
         problem = problem._replace(hint="quote the expression: YAML takes a leading ! for a tag", fix=None)
         return finding._replace(problem=problem, brief=_brief(problem))
     if _is_cut(document, finding, value, problem):
@@ -62,7 +62,7 @@ def located(problem: Problem, document: Document, kubernetes: str = "") -> Findi
             finding = finding._replace(problem=problem._replace(hint=advice.hint))
     place = position(document, problem.path, _before(value, problem))
     finding = finding._replace(brief=_brief(problem), key_line=finding.line)
-    return finding._replace(line=place.line, column=place.column, text=document.excerpt(place.line))
+    return finding._replace(line=place.line, column=place.column, text=document.file.excerpt(place.line))
 
 
 def located_in_option(problem: Problem, expression: str, option: str) -> Finding:
@@ -125,7 +125,7 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     if not value or written is None or written.alias:  # it is elsewhere, behind an alias
         return key
     needed = min(before + 1, count(value))  # nothing may follow the value
-    source = document.origin.source
+    source = document.file
     spans = [each.span() for each in islice(visible(source.text, written), needed)]
     if not spans or len(spans) < needed:
         return key
@@ -135,7 +135,7 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
 def _after(document: Document, number: int, column: int, value: str) -> str:
     """Return a line from a column on, as far as it may spell a value."""
     start = column - 1
-    return document.line(number)[start : start + _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS]
+    return document.file.line(number)[start : start + _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS]
 
 
 def _before(value: str, problem: Problem) -> int:

@@ -243,7 +243,7 @@ def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
     if not problems or not _may_be_kind(document.data):
         return []
     is_meant = document.within or all(map(_is_misspelt, problems))
-    if not is_meant and not (document.mentions(_VERSION) and _has_objects(document.origin.source)):
+    if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
         return []
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 
@@ -376,6 +376,8 @@ class _Validation:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
         self._found = _Found()
         self._waiting = list[_Waiting]()
+        self._passing = list[_Waiting]()
+        """Pods without claims, which device classes may give devices."""
         self._namespace = namespace
         self._file, self._of_file = "", Known()
         """A file, and its objects so far."""
@@ -414,8 +416,10 @@ class _Validation:
     def finish(self) -> None:
         """Judge the documents that were read, and report all findings."""
         self._judge.know_noted()
-        for waiting in sorted(self._waiting, key=self._turn):
+        for waiting in sorted(self._waiting, key=self._is_later):
             self._carefully(self._in_turn, waiting)
+        for waiting in self._passing:
+            self._carefully(self._with_devices, waiting)
         self._report.findings += self._found.all()
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
@@ -436,19 +440,25 @@ class _Validation:
             self._note(waiting.document)
             self._found.put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
 
-    def _turn(self, waiting: _Waiting) -> tuple[bool, bool]:
-        """Order objects: those whose release follows from others come later, pods without claims last."""
-        return waiting.passes, not self._stated and waiting.served is not None and _is_always(waiting.served)
+    def _is_later(self, waiting: _Waiting) -> bool:
+        """Tell whether the release of an object follows from that of others."""
+        return not self._stated and waiting.served is not None and _is_always(waiting.served) and not waiting.passes
 
     def _in_turn(self, waiting: _Waiting) -> None:
-        """Judge an object, unless its file has too many findings, or it is a pod that gets no devices."""
-        document, references = waiting.document, self._references
+        """Judge an object, unless its file has too many findings, or it may be a pod without devices."""
+        document = waiting.document
         if self._found.is_full(document.source):
-            references.note(document, "", Judgement(None, accepted=False))
-        elif waiting.passes and not references.gives_devices_to(document, self._release(waiting)):
-            references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
+            self._references.note(document, "", Judgement(None, accepted=False))
+        elif waiting.passes:
+            self._references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
+            self._passing.append(waiting)
         else:
-            self._report.without_claims -= waiting.passes
+            self._judged(waiting)
+
+    def _with_devices(self, waiting: _Waiting) -> None:
+        """Judge a pod without claims if device classes give it devices."""
+        if self._references.gives_devices_to(waiting.document, self._release(waiting)):
+            self._report.without_claims -= 1
             self._judged(waiting)
 
     def _judged(self, waiting: _Waiting) -> None:

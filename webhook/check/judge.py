@@ -356,7 +356,7 @@ def _planner(document: Document) -> Planner:
     """Return the planner of a document; findings come document by document."""
     from webhook.fixing import Planner  # few documents have anchors
 
-    return Planner({document.source: document.whole_text}, [document])
+    return Planner({document.source: document.file.text}, [document])
 
 
 class Refused:

@@ -204,13 +204,13 @@ class AtRevision:
 
     def _rendering(self, document: Document | Unreadable) -> _Rendering | None:
         """Return what the chart or kustomization of a document rendered to; None if it was none."""
-        if isinstance(document, Document) and (document.source == STDIN_NAME or not document.rendered):
+        if isinstance(document, Document) and (document.source == STDIN_NAME or not document.file.rendered):
             return None
         return next((each for prefix, each in self._renderings.items() if document.source.startswith(prefix)), None)
 
     def _is_known_by_name(self, document: Document) -> bool:
         """Tell whether a document is not that of a file: it is from standard input, or was rendered."""
-        return document.rendered or not (path := self._revision.path_of(document.source)) or path == self._stdin
+        return document.file.rendered or not (path := self._revision.path_of(document.source)) or path == self._stdin
 
     def _ambiguous(self, about: Identity) -> list[Problem]:
         """Note that several objects of the revision have an object's name, so that it is not compared."""
@@ -393,7 +393,7 @@ def _renamed(documents: Sequence[Document | Unreadable], was: str, name: str) ->
     for each in documents:
         source = f"{name}{each.source.removeprefix(was)}"
         if isinstance(each, Document):
-            each.origin.source.name = source
+            each.file.name = source
             yield each
         else:
             yield each._replace(source=source)

@@ -18,11 +18,11 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, text
 from webhook.policy.evaluation import policyset
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
-from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import DEFAULT_USER
 from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.model import DENY
+from webhook.policy.manifest.model import DENY, Given
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -263,10 +263,10 @@ def _found(decision: Decision, document: Document, policies: PolicySet, level: s
     rule = NOT_EVALUATED if decision.is_error else DENIED
     hint = decision.missing and f"add to what --policies names: {decision.missing}"
     problem = Problem(level, rule, decision.reason, Path(), text, hint)
-    return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision, policies))
+    return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision))
 
 
-def _origin(decision: Decision, policies: PolicySet) -> Origin:
+def _origin(decision: Decision) -> Origin:
     """Return the policy and expression of a decision."""
     policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
     names = [text(params, name) for name in ("namespace", "name")]
@@ -278,14 +278,14 @@ def _origin(decision: Decision, policies: PolicySet) -> Origin:
         str(decision.path or ""),
     )
     if binding and decision.is_of_binding:
-        manifest, path = policies.origins[binding].manifest, _PARAM_REF
+        manifest, path = binding.given.manifest, _PARAM_REF
     else:
-        manifest, path = policies.origins[policy].manifest, decision.path or Path()
+        manifest, path = policy.given.manifest, decision.path or Path()
     if not path:
         return origin._replace(file=manifest.source, line=manifest.position().line, column=1)
     place = position(manifest, path)
     return origin._replace(
-        file=manifest.source, line=place.line, column=place.column, text=manifest.excerpt(place.line)
+        file=manifest.source, line=place.line, column=place.column, text=manifest.file.excerpt(place.line)
     )
 
 

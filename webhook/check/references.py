@@ -161,7 +161,7 @@ def _name(obj: object, path: Path) -> str:
 
 def _place(document: Document, path: Path) -> str:
     """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
-    has_lines = document.source == STDIN_NAME or not document.rendered
+    has_lines = document.source == STDIN_NAME or not document.file.rendered
     return f"{document.source}:{document.position(path).line}" if has_lines else document.source
 
 
@@ -275,7 +275,7 @@ class References:
         self._locations, self._profiles, self._tries_fixes = pod_locations, profiles, tries_fixes
         self._inventory, self._namespace = inventory, namespace
         self._gates = gates
-        self._documents = list[_Noted]()
+        self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Context] = {}
         self._around: dict[tuple[str, str], Context] = {}
         self._extended: dict[str, ExtendedResources] = {}
@@ -320,9 +320,9 @@ class References:
             if errors is None:
                 self._hides_errors = True
             else:
-                self._documents.append(_Noted(document, obj, release, errors=errors, is_filled=is_filled))
+                self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
-            self._documents.append(_Noted(document, obj, release, is_filled=is_filled))
+            self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
 
@@ -332,17 +332,21 @@ class References:
 
     def note_without_claims(self, document: Document, release: str) -> None:
         """Add a pod or workload without claims, whose resources device classes may provide and quotas limit."""
-        self._documents.append(_Noted(document, document.data, release, needs=("DeviceClass", "ResourceQuota")))
+        needs = "DeviceClass", "ResourceQuota"
+        self._documents[id(document)] = _Noted(document, document.data, release, needs)
 
     def gives_devices_to(self, document: Document, release: str) -> bool:
-        """Tell whether a known device class provides a resource of a pod or workload without claims."""
+        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
         if release not in self._extended:
             from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
 
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        return any(map(self._extended[release].provides, qualified(document.data)))
+        is_given = any(map(self._extended[release].provides, qualified(document.data)))
+        if is_given:
+            del self._documents[id(document)]
+        return is_given
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
@@ -387,13 +391,13 @@ class References:
         skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
         if self._neighbours is None and not self._inventory.knows(_SLICE):
-            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents)
+            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
         return skipped
 
     def _findings(self) -> tuple[list[Finding], Unlooked]:
         """Look up the references of the manifests; collect those that were skipped."""
         skipped, findings = Unlooked(), list[Finding]()
-        for given in self._documents:
+        for given in self._documents.values():
             try:
                 if known := self._known(given):
                     for (kind, path), count in known.skipped.items():
@@ -533,7 +537,7 @@ class References:
         """The pods that use each claim, with their files, and the number of manifests with such a claim."""
         claims: Counter[tuple[str, str]] = Counter()
         pods: dict[tuple[str, str, str], tuple[str, JSONObject]] = {}
-        for each in self._documents:
+        for each in self._documents.values():
             for view, kind, _ in _views(each.obj, self._locations, ""):
                 if kind == "Pod":
                     pods.setdefault((view["owner"]["kind"], *_key_of(view)), (each.document.source, view))

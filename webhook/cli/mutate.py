@@ -77,7 +77,7 @@ def _put_out(
     if not (arguments.diff or arguments.write):
         sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
         return
-    files = [(first.source, first.whole_text, after) for first, after in _texts(pairs)]
+    files = [(first.source, first.file.text, after) for first, after in _texts(pairs)]
     if arguments.diff:
         sys.stdout.writelines(line for each in files for line in unified(*each))
         return
@@ -108,7 +108,7 @@ def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
 
 def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Document, str]]:
     """Yield the first document of each file, and the file's text with its changes."""
-    for _, group in groupby(pairs, key=lambda pair: id(pair[0].origin.source)):
+    for _, group in groupby(pairs, key=lambda pair: id(pair[0].file)):
         documents, changes = zip(*group, strict=True)
         yield documents[0], with_objects(documents, [change.object for change in changes])
 

@@ -180,7 +180,7 @@ class Configuration:
         made = []
         for index, each in enumerate(self.values.get("ignores", ())):
             line = self.line("ignores", index)
-            text = self._document.excerpt(line) if self._document else ""
+            text = self._document.file.excerpt(line) if self._document else ""
             globs = self._globs(each["paths"], ("ignores", index, "paths"))
             made.append(PathIgnore(each["paths"], globs, each["rules"], each["reason"], self.file, line, text, set()))
         return made

@@ -17,7 +17,18 @@ from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import devices, quantity, semver
 from webhook.cel.runtime import meter
 from webhook.cel.runtime.program import Program
-from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, ListExpression, Literal, Select, Shared
+from webhook.cel.syntax.ast import (
+    Call,
+    Comprehension,
+    Expression,
+    Ident,
+    ListExpression,
+    Literal,
+    Select,
+    Shared,
+    within,
+)
+from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
@@ -31,13 +42,13 @@ INDEX: Final = "_[_]"
 
 OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 """The operators of comparisons, by their functions."""
-_CONDITIONAL: Final = "_?_:_"
+CONDITIONAL: Final = "_?_:_"
 _INFIX: Final = {
     **OPERATORS,
     **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
     "@in": "in",
 }
-_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", _CONDITIONAL: "{} ? {} : {}"}
+_WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", CONDITIONAL: "{} ? {} : {}"}
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
 _NEGATED: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -118,7 +129,7 @@ class Parts:
     @cached_property
     def nodes(self) -> Sequence[Expression]:
         """The expression and its subexpressions, in the order in which they are written."""
-        return list(every_node(self.root))
+        return list(within(self.root))
 
     @cached_property
     def _environment(self) -> Environment:
@@ -199,23 +210,18 @@ class Parts:
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
 
 
-def every_node(node: Expression) -> Iterator[Expression]:
-    """Iterate over an expression and its subexpressions, in the order in which they are written."""
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        yield each
-        stack.extend(reversed(list(each.children())))
-
-
 def start_of(part: Expression) -> int:
     """Return the offset at which a part begins; its own offset is that of its operator or parenthesis."""
-    name = ""
-    if isinstance(part, Select) and part.test:
-        name = "has"
-    elif isinstance(part, Call) and part.target is None and part.function.isidentifier():
-        name = part.function
-    return min([part.offset - len(name), *map(start_of, part.children())])
+    return min(each.offset - len(_function_before(each)) for each in within(part))
+
+
+def _function_before(node: Expression) -> str:
+    """Return the function whose name stands before the parenthesis that a node begins with; empty for others."""
+    if isinstance(node, Select) and node.test:
+        return "has"
+    if isinstance(node, Call) and node.target is None and node.function.isidentifier():
+        return node.function
+    return ""
 
 
 _STEPS: Final = 500
@@ -331,28 +337,20 @@ def _constant(node: Expression) -> str | None:
 
 def read_of(node: Expression) -> Read | None:
     """Return the read at a node: ``device.attributes["domain"].name`` or one of its other spellings."""
-    if isinstance(node, Select):
-        outer, name, offset = node.operand, node.field, node.offset + 1
-    elif isinstance(node, Call) and node.function in {INDEX, "_[?_]", "_?._"}:
-        outer, key = node.arguments
-        if not (isinstance(key, Literal) and isinstance(key.value, str)):
-            return None
-        name, offset = key.value, key.offset
-    else:
-        return None
-    if isinstance(outer, Call) and outer.function in {INDEX, "_[?_]"}:
-        holder, domain = outer.arguments
-        if isinstance(domain, Literal) and isinstance(domain.value, str) and holder_of(holder):
-            return Read(holder_of(holder), domain.value, name, offset=offset, domain_offset=domain.offset)
-    if isinstance(outer, Select) and holder_of(outer.operand):
-        return Read(holder_of(outer.operand), outer.field, name, offset=offset, domain_offset=outer.offset + 1)
+    if (last := step_of(node)) and (outer := step_of(last[0])) and (holder := holder_of(outer[0])):
+        return Read(holder, outer[1], last[1], offset=last[2], domain_offset=outer[2])
     return None
 
 
 def holder_of(node: Expression) -> str:
     """Return ``attributes`` or ``capacity`` for these fields of the device; empty for other expressions."""
-    if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
-        return node.field if node.field in {"attributes", "capacity"} else ""
+    return field if (field := field_of(node)) in {"attributes", "capacity"} else ""
+
+
+def field_of(node: Expression) -> str:
+    """Return the field of the device that an expression reads, such as ``driver``; empty for other expressions."""
+    if isinstance(node, Select) and not node.test and isinstance(node.operand, Ident) and node.operand.name == "device":
+        return node.field
     return ""
 
 
@@ -364,11 +362,8 @@ def label(node: Expression) -> str:
 def _label(node: Expression) -> str:
     if isinstance(node, Call) and node.function in {"orValue", "value"} and node.target is not None:
         return _label(node.target)
-    if (read := read_of(node)) is not None:
-        return read.name
-    if isinstance(node, Select) and isinstance(node.operand, Ident) and node.operand.name == "device":
-        return node.field
-    return ""
+    read = read_of(node)
+    return read.name if read else field_of(node)
 
 
 def shown(value: Any) -> str:
@@ -443,7 +438,7 @@ def _source_of_mapping(has_value: Expression, mapped: Expression, _: Expression)
 
 
 def _source_of_call(node: Call) -> str:
-    if node.function == _CONDITIONAL and (macro := _source_of_mapping(*node.arguments)):
+    if node.function == CONDITIONAL and (macro := _source_of_mapping(*node.arguments)):
         return macro
     arguments = [source_of(each) for each in node.arguments]
     if node.function == NOT and getattr(node.arguments[0], "function", "") in _INFIX:

@@ -14,16 +14,15 @@ from itertools import islice
 from typing import Final
 
 from webhook.cel.errors import Issues
-from webhook.cel.syntax.ast import Call, Comprehension, Expression, Ident, Literal, Select
+from webhook.cel.syntax.ast import Call, Expression, Ident, Literal, Select, within
 from webhook.cel.syntax.lexer import tokenize
 from webhook.cel.syntax.reads import reads as paths
-from webhook.deviceselectors.parts import AND, NOT, OR, Read, holder_of, parts_of, read_of
+from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Read, field_of, holder_of, parts_of, read_of
 from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.release import Release
 
-CONDITIONAL: Final = "_?_:_"
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
 
 Guards = frozenset[tuple[str, str, str]]
@@ -33,8 +32,8 @@ _DRIVER: Final = ("", "", "")
 
 
 def reads(node: Expression) -> list[Read]:
-    """List the attributes and capacity of the device that an expression reads."""
-    return list(_reads(node, _NONE))
+    """List the attributes and capacity of the device that an expression reads, at each place in its text once."""
+    return list(dict.fromkeys(_reads(node, _NONE)))
 
 
 def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
@@ -159,32 +158,14 @@ def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
     for part in parts:
         if isinstance(part, Call) and part.function == "_==_":
             for one, other in (part.arguments, reversed(part.arguments)):
-                if _is_driver(one) and isinstance(other, Literal) and isinstance(other.value, str):
+                if field_of(one) == "driver" and isinstance(other, Literal) and isinstance(other.value, str):
                     found.add(other.value)
     return found
 
 
-def _is_driver(node: Expression) -> bool:
-    return (
-        isinstance(node, Select)
-        and node.field == "driver"
-        and not node.test
-        and isinstance(node.operand, Ident)
-        and node.operand.name == "device"
-    )
-
-
 def depends_on_device(node: Expression) -> bool:
     """Tell whether an expression looks at the device at all."""
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, Ident) and each.name == "device":
-            return True
-        if isinstance(each, Comprehension):
-            stack.append(each.range)
-        stack.extend(each.children())
-    return False
+    return any(isinstance(each, Ident) and each.name == "device" for each in within(node))
 
 
 def with_constant(expression: str, call: Call, value: str, *, safe: bool = True) -> Advice:
@@ -312,7 +293,8 @@ def _with_presence_test(
         return ""
     (node, parent, _), test = first
     before = len(_open(root, names))
-    for place in islice(_places(expression, _start(node)), _MOST_PLACES):
+    start = min(each.offset for each in within(node))
+    for place in islice(_places(expression, start), _MOST_PLACES):
         end = _end(expression, place)
         condition = f"{test}{expression[place:end]}"
         is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
@@ -337,16 +319,6 @@ def _end(expression: str, start: int) -> int:
             break
         end, before = offset + len(word), word
     return end
-
-
-def _start(node: Expression) -> int:
-    """Return the offset of the first name or constant of an expression."""
-    first, stack = node.offset, [node]
-    while stack:
-        each = stack.pop()
-        first = min(first, each.offset)
-        stack.extend(each.children())
-    return first
 
 
 def _places(expression: str, start: int) -> Iterator[int]:

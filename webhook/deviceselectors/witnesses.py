@@ -14,17 +14,16 @@ from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.syntax.ast import Call, Expression, Ident, ListExpression, Literal, Select
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import AND, NOT, OR, Parts, compared, read_of
+from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, read_of
 from webhook.formats import parse_quantity
 from webhook.records import NamedTuple
 
 Path = tuple[str, ...]
 
-_CONDITIONAL: Final = "_?_:_"
-_BOOLEANS: Final = frozenset({AND, OR, NOT, _CONDITIONAL})
+_BOOLEANS: Final = frozenset({AND, OR, NOT, CONDITIONAL})
 PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
 """The paths of values that every device has."""
 _NAMED: Final = 3
@@ -185,8 +184,7 @@ def _is_understood(node: Expression) -> bool:
 
 def _is_value(node: Expression) -> bool:
     """Tell whether an expression is a value of the device itself, not one derived from it."""
-    is_plain = isinstance(node, Select) and isinstance(node.operand, Ident) and (node.field,) in PLAIN
-    return is_plain or read_of(node) is not None
+    return (field_of(node),) in PLAIN or read_of(node) is not None
 
 
 class _Values(NamedTuple):

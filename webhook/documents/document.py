@@ -66,20 +66,17 @@ class Document:
         within: Where the object is in the document, such as ``("items", 0)``; empty if it is the document.
     """
 
-    __slots__ = ("data", "index", "origin", "source", "within")
+    __slots__ = ("data", "file", "index", "origin", "source", "within")
 
     def __init__(self, data: Any, index: int, origin: Origin, within: tuple[str | int, ...]) -> None:
         self.data = data
         self.index = index
         self.origin = origin
+        self.file = origin.source
+        """The text that it is in."""
         self.source = origin.source.name
         """The file's name as given, ``<stdin>`` for standard input."""
         self.within = within
-
-    @property
-    def rendered(self) -> bool:
-        """Whether a program wrote the text, so that its lines are not those of a user's file."""
-        return self.origin.source.rendered
 
     @property
     def template(self) -> str:
@@ -122,7 +119,7 @@ class Document:
     @property
     def shares_texts(self) -> bool:
         """Whether parts of the document may be written elsewhere, behind anchors and aliases."""
-        text, (start, end) = self.origin.source.text, self.extent
+        text, (start, end) = self.file.text, self.extent
         return text.find("&", start, end) >= 0 and text.find("*", start, end) >= 0
 
     def misread_key(self, path: Sequence[str | int]) -> str:
@@ -130,28 +127,11 @@ class Document:
         if self.has_plain_keys or path[-1:] not in _BOOLEANS:
             return ""
         place = self.position(path)
-        return _boolean_keys(self.line(place.line), place.column - 1)
-
-    def mentions(self, word: str) -> bool:
-        """Tell whether the file contains a word."""
-        return self.origin.source.mentions(word)
-
-    @property
-    def whole_text(self) -> str:
-        """The text of the whole file."""
-        return self.origin.source.text
+        return _boolean_keys(self.file.line(place.line), place.column - 1)
 
     def comments(self, mark: str) -> Iterator[Comment]:
         """Return the comments of the document that begin with a mark; JSON has none."""
         return self.origin.comments(mark)
-
-    def line(self, number: int) -> str:
-        """Return the text of a line of the file, counted from 1; empty if the line does not exist."""
-        return self.origin.source.line(number)
-
-    def excerpt(self, number: int) -> str:
-        """Return the text of a line of the file for display; empty if it is too long for that."""
-        return self.origin.source.excerpt(number)
 
 
 def _built_from(data: Any) -> str:

@@ -23,7 +23,7 @@ from webhook.documents.search import (
     unreadable,
 )
 from webhook.documents.source import MARKDOWN, MAX_BYTES, STDIN, STDIN_NAME, Unreadable
-from webhook.documents.stream import Skips, parse, too_large
+from webhook.documents.stream import parse, too_large
 from webhook.objects import is_object
 
 if TYPE_CHECKING:
@@ -92,14 +92,13 @@ def read_found(
     elif found.path == STDIN:
         yield from _read_stdin(stdin or sys.stdin.buffer, selection)
     else:
-        yield from _counted(found, selection) if selection else _read(found, None)
+        yield from _counted(found, selection) if selection else _read(found)
 
 
 def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
-    left = None if found.is_named else selection
-    for document in _read(found, left, skips=selection.skips, blocks=selection.blocks, wanted=selection.stored):
+    for document in _read(found, selection):
         empty = False
         has_manifest = has_manifest or (
             isinstance(document, Unreadable) or _is_manifest(document.data, found.path) or selection.also(document.data)
@@ -149,12 +148,9 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         return
     name = selection.stdin_name if selection else ""
     empty = selection is not None and not selection.allow_empty
-    skips = selection.skips if selection else None
     wanted = selection.stored if selection else None
-    documents = wanted and _stored(BytesIO(data), name or spelled(STDIN), wanted)
-    if not documents:
-        documents = parse(data, name or spelled(STDIN), rendered=not name, skips=skips)
-        documents = wanted.as_read(documents) if wanted else documents
+    documents = wanted and _stored(BytesIO(data), name or STDIN_NAME, wanted)
+    documents = documents or _parsed(data, name or STDIN_NAME, selection, rendered=not name)
     start = data[:_START]
     empty = empty or (wanted is not None and not start.strip())
     del data  # the decoded text is enough
@@ -166,23 +162,16 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
             empty = False
         yield document
     if empty:
-        yield _without_manifest(
-            name or spelled(STDIN), start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT
-        )
+        yield _without_manifest(name or STDIN_NAME, start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT)
 
 
 def _is_object(data: object) -> bool:
     return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
-def _read(
-    found: FoundFile,
-    selection: Selection | None,
-    *,
-    skips: Skips | None = None,
-    blocks: bool = False,
-    wanted: Wanted | None = None,
-) -> Iterator[Document | Unreadable]:
+def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Document | Unreadable]:
+    wanted = selection.stored if selection else None
+    left = None if found.is_named else selection
     try:
         if wanted and os.path.isfile(found.path):  # a pipe can be opened once
             with os.fdopen(_open(found), "rb") as file:
@@ -194,24 +183,30 @@ def _read(
         yield unreadable(found.path, error)
         return
     if len(data) > MAX_BYTES:
-        if selection and not mentions_objects(data):
-            selection.leave_out(NO_OBJECT, found.path)
+        if left and not mentions_objects(data):
+            left.leave_out(NO_OBJECT, found.path)
         else:
             yield too_large(found.shown)
         return
     if found.path.endswith(MARKDOWN):
-        if not blocks:
+        if not (selection and selection.blocks):
             yield Unreadable(found.shown, 1, 1, _MARKDOWN, _MARKDOWN_HINT)
             return
         from webhook.documents.markdown import blocks_of  # most files are YAML
 
         data = blocks_of(data)
-    documents = parse(data, found.shown, skips=skips)
-    documents = wanted.as_read(documents) if wanted else documents
-    if selection:
-        documents = selection.readable(documents, has_objects=mentions_objects(data))
+    documents = _parsed(data, found.shown, selection)
+    if left:
+        documents = left.readable(documents, has_objects=mentions_objects(data))
     del data  # the decoded text is enough
     yield from documents
+
+
+def _parsed(
+    data: bytes, name: str, selection: Selection | None, *, rendered: bool = False
+) -> Iterator[Document | Unreadable]:
+    documents = parse(data, name, rendered=rendered, skips=selection.skips if selection else None)
+    return selection.stored.as_read(documents) if selection and selection.stored else documents
 
 
 def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
@@ -303,7 +298,7 @@ def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[s
             left.pop(source, None)
             is_found = True
         else:
-            others.setdefault(source, document.whole_text if source in left else "")
+            others.setdefault(source, document.file.text if source in left else "")
         yield document
     yield from (_without_manifest(source, text, "") for source, text in others.items() if source in left)
     if not is_found and not others.keys() <= left.keys():

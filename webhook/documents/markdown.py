@@ -40,7 +40,7 @@ def is_elided(document: Document) -> bool:
     """Tell whether lines are left out of a document, which is in a Markdown file."""
     if not document.source.endswith(MARKDOWN):
         return False
-    return _ELISION.search(document.whole_text, *document.extent) is not None
+    return _ELISION.search(document.file.text, *document.extent) is not None
 
 
 def _lines(text: str) -> Iterator[str]:

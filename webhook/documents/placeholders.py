@@ -79,7 +79,7 @@ def has_placeholder(obj: Any, path: Sequence[str | int]) -> bool:
 
 def blanks_of(document: Document) -> Blanks | None:
     """Return the placeholders of a document; None if it has none."""
-    text, (start, end) = document.whole_text, document.extent
+    text, (start, end) = document.file.text, document.extent
     if PLACEHOLDER.search(text, start, end) is None:
         return None
     places = dict(_places(document))
@@ -89,7 +89,7 @@ def blanks_of(document: Document) -> Blanks | None:
 def _places(document: Document) -> Iterator[tuple[Path, str]]:
     """Yield the paths of values with placeholders, in their order, and their texts."""
     pending: list[tuple[Path, Any]] = [(Path(), document.data)]
-    is_of_ytt = document.mentions("#@")
+    is_of_ytt = document.file.mentions("#@")
     while pending:
         path, value = pending.pop()
         if isinstance(value, dict):
@@ -111,7 +111,7 @@ def _places(document: Document) -> Iterator[tuple[Path, str]]:
 
 def _on_line(document: Document, path: Path) -> str:
     """Return the first placeholder on the line of a field; empty if there is none."""
-    found = PLACEHOLDER.search(document.line(document.position(path).line))
+    found = PLACEHOLDER.search(document.file.line(document.position(path).line))
     return found[0] if found else ""
 
 

@@ -42,7 +42,7 @@ def with_objects(
     pairs = zip(documents, objects, strict=True)
     for (start, stop), group in groupby(pairs, key=lambda pair: pair[0].extent):
         together = list(group)
-        text = together[0][0].whole_text
+        text = together[0][0].file.text
         pieces += text[end:start], _document(text[start:stop], together, adapt)
         end = stop
     return "".join((*pieces, text[end:]))

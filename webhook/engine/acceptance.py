@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.api.judgement import judge
-from webhook.objects import JSONObject, text
+from webhook.objects import text
+from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.kinds import Kinds, kind_of
 from webhook.problem import ERROR, Problem
 from webhook.schema import STATUS
@@ -16,13 +17,12 @@ _JUDGED: Final = ("", STATUS)
 """The subresources whose updates are judged."""
 
 
-def made_invalid(
-    changed: Any, sent: JSONObject | None, old: JSONObject | None, subresource: str, kinds: Kinds
-) -> Iterator[str]:
+def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
     The object that was sent may be incomplete, as in a test; None for a deletion.
     """
+    sent, old, subresource = request.object, request.old_object, request.subresource
     if sent is None or changed == sent or subresource not in _JUDGED:
         return
 

@@ -7,18 +7,16 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT, NEWEST, release_of
-from webhook.engine.offline import evaluate
 from webhook.objects import JSONObject, text
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import Given, PolicySet
-from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, request_of
-from webhook.policy.evaluation.request import Request as AdmissionRequest
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
+from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import Path
 from webhook.records import NamedTuple
@@ -98,16 +96,11 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
     return expected
 
 
-class Request(NamedTuple):
-    """The request of a case."""
+class Sent(NamedTuple):
+    """What a case sends to policies: a request, and what its user may do."""
 
-    obj: JSONObject | None
-    old: JSONObject | None
-    operation: str
-    subresource: str
-    user: Mapping[str, Any] | None
+    request: Request
     authorizer: Authorizer
-    resource: Resource | None = None
 
     @classmethod
     def of(
@@ -117,8 +110,12 @@ class Request(NamedTuple):
         policies: PolicySet,
         templates: Mapping[str, Any],
         errors: SuiteErrors,
-    ) -> Request:
-        """Read the request of a case, and collect its errors."""
+    ) -> Sent:
+        """Read the request of a case.
+
+        Raises:
+            SuiteError: The case is malformed; ``errors`` has all that is wrong with it.
+        """
         obj = old = None
         operation, user, patch = fields.get("operation") or "", fields.get("user"), fields.get("patch")
         authorizer = DENY_ALL
@@ -144,45 +141,31 @@ class Request(NamedTuple):
         resource, subresource = None, ""
         with errors.collected():
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
+        errors.expect_none()
         if not operation and obj is not None and policies.kinds.sent_to(_kind(obj)):
             operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
-        return cls(obj, old, operation, subresource, user, authorizer, resource)
+        request = request_of(
+            obj,
+            old,
+            kinds=policies.kinds,
+            operation=operation,
+            subresource=subresource,
+            user=user,
+            resource=resource,
+        )
+        return cls(request, authorizer)
 
     def is_matched(self, policies: PolicySet) -> bool:
         """Tell whether a rule of a policy matches, whatever the labels of the object and its namespace are."""
-        request = self._request(policies)
         rules = (
             each.match._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in policies.policies
         )
-        return any(match(each, request, policies.kinds, policies.namespace_labels) for each in rules)
+        return any(match(each, self.request, policies.kinds, policies.namespace_labels) for each in rules)
 
-    def shown(self, policies: PolicySet) -> str:
+    def __str__(self) -> str:
         """Return the operation and the resource, such as ``UPDATE of deployments.apps/scale``."""
-        request = self._request(policies)
+        request = self.request
         return f"{request.operation} of {'/'.join(filter(None, (request.resource.qualified, request.subresource)))}"
-
-    def _request(self, policies: PolicySet) -> AdmissionRequest:
-        return request_of(
-            self.obj,
-            self.old,
-            kinds=policies.kinds,
-            operation=self.operation,
-            subresource=self.subresource,
-            resource=self.resource,
-        )
-
-    def verdict(self, policies: PolicySet) -> Verdict:
-        """Evaluate policies."""
-        return evaluate(
-            self.obj,
-            self.old,
-            policies=policies,
-            operation=self.operation,
-            subresource=self.subresource,
-            resource=self.resource,
-            user=self.user,
-            authorizer=self.authorizer,
-        )
 
 
 def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:

@@ -14,12 +14,13 @@ from webhook.policy.change.defaults import completed, defaulted, stated
 from webhook.policy.change.plugins import READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.decoding import undecodable
-from webhook.policy.evaluation.policyset import Given, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, Resource, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -215,44 +216,27 @@ class Sender:
 
 
 def evaluate(
-    obj: JSONObject | None,
-    old: JSONObject | None = None,
-    *,
-    policies: PolicySet,
-    operation: str = "",
-    subresource: str = "",
-    user: Mapping[str, Any] | None = None,
-    dry_run: bool = False,
-    namespace: str = "default",
-    authorizer: Authorizer = DENY_ALL,
-    budget: Budget | None = None,
-    resource: Resource | None = None,
+    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, budget: Budget | None = None
 ) -> Verdict:
     """Evaluate policies for the request that a manifest stands for, as the API server would; never raises.
 
     The API server's own rules do not apply: a test case may state only the fields that the policy reads. The verdict's
-    ``object`` is the object as mutating policies changed it, without the fields that only the API server has set. The
-    other arguments are those of :func:`webhook.policy.evaluation.request.request_of`.
+    ``object`` is the object as mutating policies changed it, without the fields that only the API server has set.
 
     Args:
+        request: The request, as :func:`webhook.policy.evaluation.request.request_of` makes it.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
     """
-    request = request_of(
-        obj,
-        old,
-        kinds=policies.kinds,
-        operation=operation,
-        subresource=subresource,
-        user=user,
-        dry_run=dry_run,
-        namespace=namespace,
-        resource=resource,
-    )
-    refused = [] if obj is None else [each for each in undecodable(obj, policies.kinds) if each.rule != UNKNOWN_FIELD]
+    refused = [each for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD]
     if refused:
         message = refused[0].message
         return Verdict(
-            allowed=False, code=_BAD_REQUEST, reason=BAD_REQUEST, message=message, causes=(message,), object=obj
+            allowed=False,
+            code=_BAD_REQUEST,
+            reason=BAD_REQUEST,
+            message=message,
+            causes=(message,),
+            object=request.object,
         )
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict

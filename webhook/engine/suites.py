@@ -40,7 +40,7 @@ from webhook.engine.cases import (
     CASES,
     OBJECTS,
     SUITE_FIELDS,
-    Request,
+    Sent,
     SuiteError,
     SuiteErrors,
     expect_known,
@@ -50,12 +50,13 @@ from webhook.engine.cases import (
     patched,
     release_of_suite,
 )
+from webhook.engine.offline import evaluate
 from webhook.objects import JSONObject, text
 from webhook.policy.change.difference import difference
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.model import Policy, Validation
+from webhook.policy.manifest.model import Given, Policy, Validation
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Coverage, Covered
 from webhook.problem import ERROR, Path, shown, value_at
@@ -96,7 +97,7 @@ def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: 
 def _unbound(policy: Policy, policies: PolicySet) -> str:
     """Explain that no binding names a policy, and which one was probably meant to; empty if one does."""
     found = {(id(each.given), each.problem.rule) for each in policies.findings}
-    if (id(policies.origins[policy]), "policy-without-binding") not in found:
+    if (id(policy.given), "policy-without-binding") not in found:
         return ""
     for each in policies.findings:
         named = value_at(each.given.object, each.problem.path)
@@ -263,16 +264,16 @@ def _run_case(
         with errors.collected():
             if context := objects_of(fields, where):
                 policies = load([*context, *base], policies.release)
-        request = Request.of(fields, where, policies, templates, errors)
-        errors.expect_none()
-        verdict = request.verdict(policies)
-        unmatched = "" if request.is_matched(policies) else request.shown(policies)
+        sent = Sent.of(fields, where, policies, templates, errors)
+        request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)
+        unmatched = "" if sent.is_matched(policies) else str(sent)
         if unmatched and verdict.allowed and not expected["allowed"]:
             found = [Failure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
             return CaseResult(name, tuple(found), verdict)
-        found = [*_differences(expected, verdict, request.obj, where / "expect", policies)]
+        before = request.object or request.old_object
+        found = [*_differences(expected, verdict, before, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
-            refusals = made_invalid(verdict.judged, request.obj, request.old, request.subresource, policies.kinds)
+            refusals = made_invalid(verdict.judged, request, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
             found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")

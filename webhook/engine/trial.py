@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -16,12 +17,12 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
-from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.plan import Hook
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
-from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
-from webhook.policy.manifest.model import MUTATING, Policy
+from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy
 from webhook.policy.manifest.selectors import EVERYTHING
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -172,11 +173,10 @@ def try_policies(
     for index, policy in enumerate(trials.tried):
         if trials.spent > _WORK_OF_ALL:
             return Trial(findings, trials.tried[index:])
-        given = policies.origins[policy]
         for problem, fault in trials.failing(policy):
             failing = (each.path for each in policy.variables if fault and each.name in fault.variables)
-            if explained.isdisjoint((id(given), path) for path in (problem.path, *failing)):
-                findings.append(PolicyFinding(given, problem))
+            if explained.isdisjoint((id(policy.given), path) for path in (problem.path, *failing)):
+                findings.append(PolicyFinding(policy.given, problem))
     return Trial(findings)
 
 
@@ -211,14 +211,15 @@ class _Trials:
                 if not self._may_apply(policy, new, old):
                     continue
                 budget = Budget(DOCUMENT, is_offline=True)
-                verdict = evaluate(new, old, policies=alone, budget=budget)
+                request = request_of(new, old, kinds=alone.kinds)
+                verdict = evaluate(request, alone, budget=budget)
                 for failure in _failures(policy, verdict.decisions, subject, doing):
                     if failure.problem.path not in reported and not subject.may_lack(failure.fault):
                         reported.add(failure.problem.path)
                         yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
-                    for refusal in self._refusals(verdict.judged, obj, budget)[:1]:
+                    for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
                         yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
@@ -226,15 +227,15 @@ class _Trials:
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
 
-    def _refusals(self, changed: Any, obj: JSONObject, budget: Budget) -> list[str]:
+    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[str]:
         """List the refusals of a changed object that no other policy prevents."""
-        alone = list(made_invalid(changed, obj, None, "", self._policies.kinds))
-        if not alone or self._has_unknown_changes(obj):
+        alone = list(made_invalid(changed, request, self._policies.kinds))
+        if not alone or self._has_unknown_changes(request.object):
             return []
-        final = evaluate(obj, None, policies=self._together, budget=budget).judged
-        return [each for each in made_invalid(final, obj, None, "", self._policies.kinds) if each in alone]
+        final = evaluate(request, self._together, budget=budget).judged
+        return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
 
-    def _has_unknown_changes(self, obj: JSONObject) -> bool:
+    def _has_unknown_changes(self, obj: JSONObject | None) -> bool:
         """Tell whether a mutating policy with parameters may apply to an object."""
         return any(
             policy.kind == MUTATING and policy.param_kind and self._may_apply(policy, obj)
@@ -261,16 +262,20 @@ class _Trials:
         """All policies that can be tried."""
         return self._bound(self.tried)
 
-    def _bound(self, some: Iterable[Policy]) -> PolicySet:
+    def _bound(self, some: Sequence[Policy]) -> PolicySet:
         """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
-        manifests: list[Given | JSONObject] = []
-        for policy in some:
-            manifest = self._policies.origins[policy].object
-            actions = {} if policy.kind == MUTATING else {"validationActions": ["Deny"]}
-            binding = {"kind": f"{policy.kind}Binding", "spec": {"policyName": policy.name, **actions}}
-            manifests.append({**manifest, "spec": {**manifest["spec"], "failurePolicy": "Fail"}})
-            manifests.append({**binding, "apiVersion": manifest["apiVersion"], "metadata": {"name": policy.name}})
-        return load(manifests, self._release)
+
+        def hooks(kind: str) -> tuple[Hook, ...]:
+            return tuple(
+                Hook(
+                    replace(policy, fails_open=False),
+                    (Binding(kind, policy.name, policy.name, policy.given, actions=(DENY,)),),
+                )
+                for policy in some
+                if policy.kind == kind
+            )
+
+        return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 
 
 def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:

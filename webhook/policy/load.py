@@ -9,9 +9,19 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import stored_in
 from webhook.policy.evaluation.decoding import undecodable
 from webhook.policy.evaluation.plan import Hook
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy, binding_of, name_of, policy_of
+from webhook.policy.manifest.model import (
+    DENY,
+    MUTATING,
+    VALIDATING,
+    Binding,
+    Given,
+    Policy,
+    binding_of,
+    name_of,
+    policy_of,
+)
 from webhook.policy.manifest.versions import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.release import Release
@@ -53,7 +63,6 @@ class _Read:
         self._release, self._strongest, self._by_cluster = release, strongest, by_cluster
         self._policies: dict[Name, Policy] = {}
         self._bindings: dict[Name, Binding] = {}
-        self._origins: dict[object, Given] = {}
         self._refused: set[Name] = set()
         """The policies that refused manifests would have defined or bound."""
         self._findings: list[PolicyFinding] = []
@@ -75,20 +84,18 @@ class _Read:
         read: Policy | Binding
         taken: Policy | Binding
         if obj["kind"].endswith("Binding"):
-            read = binding_of(obj, each.manifest)
+            read = binding_of(each)
             taken = self._bindings.setdefault((read.kind, read.name), read)
         else:
-            read = policy_of(obj, release, each.manifest, self._strongest(name_of(obj)))
+            read = policy_of(each, release, self._strongest(name_of(obj)))
             taken = self._policies.setdefault((read.kind, read.name), read)
-        if taken is read:
-            self._origins[read] = each
-        else:
+        if taken is not read:
             message = f"there is another {obj['kind']} with the name {quoted(read.name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
     def policy_set(self, namespace: str) -> PolicySet:
         """Bind the policies."""
-        self._findings += _unbound(self._policies, self._bindings, self._origins, self._refused)
+        self._findings += _unbound(self._policies, self._bindings, self._refused)
         definitions = (
             each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
         )
@@ -105,7 +112,6 @@ class _Read:
                 kind: tuple(stored_in(namespace, plain(each.object), kind, kinds) for each in group)
                 for kind, group in self._objects.items()
             },
-            origins=self._origins,
         )
 
     def _refused_params(self, kinds: Kinds) -> Iterator[PolicyFinding]:
@@ -134,20 +140,17 @@ def _intended_policy(obj: JSONObject) -> Name:
 
 
 def _unbound(
-    policies: Mapping[Name, Policy],
-    bindings: Mapping[Name, Binding],
-    origins: Mapping[object, Given],
-    refused: set[Name],
+    policies: Mapping[Name, Policy], bindings: Mapping[Name, Binding], refused: set[Name]
 ) -> Iterator[PolicyFinding]:
     """Find bindings without a policy, policies without a binding, and parameters that only one of the two has."""
     bound = {(each.kind, each.policy) for each in bindings.values()}
     for key, policy in policies.items():
         if key not in bound and key not in refused:
             message = "no binding names this policy: it applies to nothing"
-            yield _finding(origins[policy], "policy-without-binding", Path(("metadata", "name")), message)
+            yield _finding(policy.given, "policy-without-binding", Path(("metadata", "name")), message)
     for binding in bindings.values():
         bound_policy = policies.get((binding.kind, binding.policy))
-        given = origins[binding]
+        given = binding.given
         if bound_policy is None and (binding.kind, binding.policy) in refused:
             continue
         if bound_policy is None:

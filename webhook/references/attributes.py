@@ -125,7 +125,7 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
     for selector in unmatched_selectors(obj, context):
         around = Around(selector, context)
         of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
-        for read, value in _compared(selector.parts.root):
+        for read, value in _compared(selector.parts.nodes):
             types = around.types_of(read)
             if types and _TYPES.get(type(value)) not in types:
                 wanted = min(types)
@@ -260,12 +260,9 @@ _TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float
 _COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 
 
-def _compared(node: Expression) -> Iterator[tuple[Read, Any]]:
+def _compared(nodes: Iterable[Expression]) -> Iterator[tuple[Read, Any]]:
     """Find the comparisons of an attribute with a constant."""
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        pending.extend(each.children())
+    for each in nodes:
         if not isinstance(each, Call) or each.function not in _COMPARISONS:
             continue
         for one, other in (each.arguments, reversed(each.arguments)):

@@ -11,8 +11,8 @@ from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
-from webhook.cel.syntax.ast import Call, Expression, Literal, Select
-from webhook.deviceselectors.parts import Parts, Read, every_node, parts_of, read_of, start_of
+from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
+from webhook.deviceselectors.parts import Parts, Read, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
 from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
 from webhook.formats.identifiers import near_semver
@@ -65,7 +65,7 @@ def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             value = parts.evaluate(part, {})
         except CelError as error:
             is_known = current().left >= 0  # else there was no work left to find out
-            if is_known and not list(constants(every_node(part))):  # a separate rule reports those
+            if is_known and not list(constants(within(part))):  # a separate rule reports those
                 yield _ExpressionFinding(
                     f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part)
                 )

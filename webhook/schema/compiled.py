@@ -90,7 +90,7 @@ class View:
     _struct: ClassVar[CompiledStruct]
     _boxes: ClassVar[Mapping[str, str]]
     type: ClassVar[Any]
-    """The struct's class."""
+    """The struct's class, unless a field has this name."""
     target: ClassVar[Target]
     """The target that the struct is compiled for."""
     release: ClassVar[Release]
@@ -103,10 +103,10 @@ class View:
 
     def __getattr__(self, name: str) -> Any:
         """Return a field of the box, or one that this release lacks."""
-        if name in self.type.fields:
+        if name in self._struct.type.fields:
             return None
-        if self.type.box:
-            return getattr(getattr(self, self.type.box), name)
+        if self._struct.type.box:
+            return getattr(getattr(self, self._struct.type.box), name)
         raise AttributeError(name)
 
     @property
@@ -120,13 +120,13 @@ class View:
 
     def __truediv__(self, step: str | int) -> Path:
         """Return the path of a field."""
-        box = self.type.box
-        return self.path / box / step if box and step not in self.type.fields else self.path / step
+        box = self._struct.type.box
+        return self.path / box / step if box and step not in self._struct.type.fields else self.path / step
 
     def __contains__(self, name: str) -> bool:
         """Tell whether a field of this release was given and is not null."""
-        box = self.type.box
-        if box and name not in self.type.fields:
+        box = self._struct.type.box
+        if box and name not in self._struct.type.fields:
             return name in getattr(self, box)
         if name in self._struct.inline:
             return bool(getattr(self, name))
@@ -156,7 +156,7 @@ class View:
     def content(self) -> dict[str, Any]:
         """The fields as submitted, out of the box; for rules that would need too many views."""
         value = self._value or {}
-        return (value.get(self.type.box) or {}) if self.type.box else value
+        return (value.get(self._struct.type.box) or {}) if self._struct.type.box else value
 
     def contents(self, name: str) -> Sequence[dict[str, Any]]:
         """Return the structs of a list as submitted, null as an empty one; for rules that would need too many views."""
@@ -181,7 +181,7 @@ def view_of(struct: CompiledStruct) -> type[View]:
     boxes = {name: field.struct.type.box for name, field in struct.wire.items() if field.struct}
     target = struct.target
     facts = {"type": struct.type, "target": target, "release": target.release, "operation": target.operation}
-    return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **fields, **facts})
+    return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **facts, **fields})
 
 
 def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:

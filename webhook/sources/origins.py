@@ -230,7 +230,7 @@ class Origins:
 
     def line(self, document: Document, number: int) -> str:
         """Return a line of a manifest or patch; of a patch in a kustomization, as it is written there."""
-        return self._kustomizations.get(document.source, document).excerpt(number)
+        return self._kustomizations.get(document.source, document).file.excerpt(number)
 
     def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
         """Collect the objects of a kustomization, and of those that it names.
@@ -303,12 +303,12 @@ def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObje
 def _inline(kustomization: Document, path: Path, text: str) -> Iterator[Document]:
     """Read a patch in a block of a kustomization, or on one line, with its places there; empty if written otherwise."""
     start = kustomization.position(path).line
-    lines = [kustomization.line(start + each) for each in range(1, len(text.splitlines()) + 1)]
+    lines = [kustomization.file.line(start + each) for each in range(1, len(text.splitlines()) + 1)]
     block = "\n".join(lines)
     if dedent(block).strip() == text.strip():
         yield from _read("\n" * start + block, kustomization.source)
         return
-    line = kustomization.line(start)
+    line = kustomization.file.line(start)
     for written, same in ((text, text), (text.replace('"', '\\"'), _QUOTED.sub(r' "\1" ', text))):
         if (column := line.find(written)) >= 0 and _data(same) == _data(text):
             yield from _read("\n" * (start - 1) + " " * column + same, kustomization.source)

@@ -324,7 +324,7 @@ class Statements:
 
     def note(self, document: Document) -> None:
         """Note the comments and annotations of a document."""
-        if document.mentions(NAME):
+        if document.file.mentions(NAME):
             self._note_comments(document)
             self._note_annotation(document)
 
@@ -339,10 +339,10 @@ class Statements:
                 document.source,
                 comment.line,
                 comment.column,
-                document.excerpt(comment.line),
+                document.file.excerpt(comment.line),
                 document.index + 1,
                 identity(document.data),
-                rendered=document.rendered,
+                rendered=document.file.rendered,
             )
             self._comments[document.source] += 1
             if self._comments[document.source] > MOST_FINDINGS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from webhook import formats
@@ -15,7 +16,7 @@ from webhook.api.core.container import ResourceList, ResourceRequirements
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec
 from webhook.api.core.podupdate import Complete, changes
-from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
+from webhook.api.core.values import Quantity, Time, V1Struct, alike, repeated, unjudged
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import decode_quantity, readable_quantity
@@ -86,11 +87,8 @@ def empty_message(health: View) -> Iterator[Problem]:
 @check(ResourceStatus, given=["resources"])
 def repeated_device(status: View) -> Iterator[Problem]:
     """A device is reported only once."""
-    seen = set()
-    for device in status.resources:
-        if device.resourceID in seen:
-            yield duplicate(device / "resourceID", device.resourceID)
-        seen.add(device.resourceID)
+    for _, device in repeated(status.resources, attrgetter("resourceID")):
+        yield duplicate(device / "resourceID", device.resourceID)
 
 
 # Claims that were made for the pod
@@ -216,12 +214,8 @@ def request_names(status: View) -> Iterator[Problem]:
 def repeated_mapping(status: View) -> Iterator[Problem]:
     """A container's resource is mapped only once, since 1.35 once to each request."""
     fields = ["containerName", "resourceName", "requestName"][: 2 if status.release < _SEVERAL_REQUESTS_SINCE else 3]
-    seen = set()
-    for mapped in status.requestMappings:
-        key = tuple(getattr(mapped, field) for field in fields)
-        if key in seen:
-            yield from (duplicate(mapped / field, part) for field, part in zip(fields, key, strict=True))
-        seen.add(key)
+    for _, mapped in repeated(status.requestMappings, attrgetter(*fields)):
+        yield from (duplicate(mapped / field, getattr(mapped, field)) for field in fields)
 
 
 _SEVERAL_REQUESTS_SINCE = 35
@@ -233,21 +227,14 @@ def repeated_allocatable_resources(status: View) -> Iterator[Problem]:
     statuses = status.nodeAllocatableResourceClaimStatuses
     yield from _repeated(statuses, "resourceClaimName")
     for each in statuses:
-        seen = set()
-        for index, container in enumerate(each.containers):
-            if container in seen:
-                yield duplicate(each / "containers" / index, container)
-            seen.add(container)
+        for index, container in repeated(each.containers):
+            yield duplicate(each / "containers" / index, container)
         yield from _repeated(each.mapping, "name")
         yield from _repeated(each.overhead, "name")
 
 
 def _repeated(items: Iterable[View], key: str) -> Iterator[Problem]:
-    seen = set()
-    for each in items:
-        if (value := getattr(each, key)) in seen:
-            yield duplicate(each.path, each.submitted)
-        seen.add(value)
+    return (duplicate(each.path, each.submitted) for _, each in repeated(items, attrgetter(key)))
 
 
 @check(NodeAllocatableResourceClaimStatus, since=37)

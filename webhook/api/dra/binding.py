@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook import formats
+from webhook.api.core.values import repeated
 from webhook.api.dra.names import TAGGED
 from webhook.problem import Problem, duplicate, invalid
 from webhook.schema import Array, Text, View
@@ -31,11 +32,8 @@ def conditions_for_binding(device: View) -> Iterator[Problem]:
     wanted, failures = device.bindingConditions, device.bindingFailureConditions
     # Also in lists that are too long, whose items are otherwise not checked.
     for field, conditions in (("bindingConditions", wanted), ("bindingFailureConditions", failures)):
-        seen = set()
-        for index, condition in enumerate(conditions):
-            if condition in seen:
-                yield duplicate(device / field / index, condition or "")
-            seen.add(condition)
+        for index, condition in repeated(conditions):
+            yield duplicate(device / field / index, condition or "")
     among_wanted = set(wanted)
     for index, condition in enumerate(failures):
         if condition in among_wanted:

@@ -7,12 +7,13 @@ Its rules are declarative upstream (``+k8s:`` tags in ``staging/src/k8s.io/api/r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from webhook import formats
 from webhook.api.core.conditions import conditions
 from webhook.api.core.meta import Object
-from webhook.api.core.values import Quantity
+from webhook.api.core.values import Quantity, repeated
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
 from webhook.problem import IMMUTABLE_FIELD, Problem, duplicate, invalid
 from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, View, check, transition
@@ -115,11 +116,9 @@ class PoolStatus(Struct):
 @check(PoolStatus, since=37, given=["partitionSummary"])
 def repeated_type(pool: View) -> Iterator[Problem]:
     """Each type of partitions is listed only once."""
-    seen = set()
-    for each in pool.partitionSummary if len(pool.partitionSummary) <= PARTITION_SUMMARY_MAX_ITEMS else ():
-        if (each.attribute, each.type) in seen:
-            yield duplicate(each.path, each.submitted)
-        seen.add((each.attribute, each.type))
+    types = pool.partitionSummary if len(pool.partitionSummary) <= PARTITION_SUMMARY_MAX_ITEMS else ()
+    for _, each in repeated(types, attrgetter("attribute", "type")):
+        yield duplicate(each.path, each.submitted)
 
 
 class ResourcePoolStatusRequestStatus(Struct):
@@ -150,11 +149,9 @@ class ResourcePoolStatusRequest(Object):
 @check(ResourcePoolStatusRequestStatus, until=36)
 def repeated_conditions(status: View) -> Iterator[Problem]:
     """Two conditions have the same type; unless the list is too long, the API server reports this twice."""
-    seen = set()
-    for condition in status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ():
-        if (type_ := condition.content.get("type") or "") in seen:
-            yield duplicate(condition.path, condition.submitted)
-        seen.add(type_)
+    conditions = status.conditions if len(status.conditions) <= CONDITIONS_MAX_ITEMS else ()
+    for _, condition in repeated(conditions, attrgetter("type")):
+        yield duplicate(condition.path, condition.submitted)
 
 
 @transition(ResourcePoolStatusRequest, on=[UPDATE_STATUS])

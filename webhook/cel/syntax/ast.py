@@ -34,7 +34,7 @@ class Expression:
 
 
 def within(root: Expression) -> Iterator[Expression]:
-    """Yield an expression and all expressions in it, each once.
+    """Yield an expression and all expressions in it, each once, in the order in which they are written.
 
     Nested macros share their targets: without counting these once, 2^n ways lead to the innermost of n.
     """
@@ -43,7 +43,7 @@ def within(root: Expression) -> Iterator[Expression]:
         node = left.pop()
         if id(node) not in known:
             known.add(id(node))
-            left += node.children()
+            left += reversed([*node.children()])
             yield node
 
 

@@ -29,8 +29,8 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
         spend(2)
         node = pending.pop()
         path: list[str] = []
-        while (step := _step(node)) is not None:
-            node, name = step
+        while (step := step_of(node)) is not None:
+            node, name, _ = step
             path.append(name)
         if isinstance(node, Ident):
             if node.name.removeprefix(".") == variable:
@@ -43,12 +43,12 @@ def reads(root: Expression, variable: str) -> Iterator[Path]:
         pending.extend(node.children())
 
 
-def _step(node: Expression) -> tuple[Expression, str] | None:
-    """The operand of a step, and its name; None if the node is not a step with a constant name."""
+def step_of(node: Expression) -> tuple[Expression, str, int] | None:
+    """The operand of a step, its name, and the name's offset; None if it is not a step with a constant name."""
     if isinstance(node, Select):
-        return node.operand, node.field
+        return node.operand, node.field, node.offset + 1
     if isinstance(node, Call) and node.function in INDEXES:
         *operands, key = node.arguments if node.target is None else (node.target, *node.arguments)
         if len(operands) == 1 and isinstance(key, Literal) and type(key.value) is str:
-            return operands[0], key.value
+            return operands[0], key.value, key.offset
     return None

@@ -18,7 +18,7 @@ from webhook.documents import Selection, Unreadable
 from webhook.engine.misspelt import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import Finding, found, guarded, identity, unread
-from webhook.policy.evaluation.policyset import Given
+from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.check import CheckResult, Cost, check_policies
 from webhook.release import Release
@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)
     report.sort(report.findings)
     suppress(report, suppressed, arguments)
-    report.costs = [_cost_of(cost, result) for cost in result.costs]
+    report.costs = [_cost_of(cost) for cost in result.costs]
     report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
     if arguments.costs and any(each["unbounded"] for each in report.costs):
         report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
@@ -112,13 +112,11 @@ def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckRes
     return check_policies(sound, minor)
 
 
-def _cost_of(cost: Cost, result: CheckResult) -> dict[str, Any]:
-    policies = result.policies
-    owner = next(each for each in policies.policies if (each.kind, each.name) == (cost.kind, cost.policy))
-    manifest = policies.origins[owner].manifest
+def _cost_of(cost: Cost) -> dict[str, Any]:
+    policy, manifest = cost.policy, cost.policy.given.manifest
     return {
-        "kind": cost.kind,
-        "policy": cost.policy,
+        "kind": policy.kind,
+        "policy": policy.name,
         "field": str(cost.path),
         "file": manifest.source,
         "line": position(manifest, cost.path).line,

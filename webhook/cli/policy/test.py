@@ -21,7 +21,7 @@ from webhook.engine.cases import SuiteError, SuiteErrors
 from webhook.engine.suites import SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.objects import JSONObject
-from webhook.policy.evaluation.policyset import Given
+from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.versions import is_policy
 from webhook.policy.tools.coverage import Covered
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
@@ -281,7 +281,7 @@ class _Directory(NamedTuple):
         """Return the coverage of the named policies, and of those that the suites evaluate."""
         evaluated = {id(each.policy) for each in coverage if each.passed or each.failed}
         for each in coverage:
-            manifest = each.policy.manifest
+            manifest = each.policy.given.manifest
             if manifest is None or _real(manifest.source) in self.named or id(each.policy) in evaluated:
                 yield each
 
@@ -333,7 +333,7 @@ def _add(
 ) -> None:
     """Add the coverage of one suite."""
     for each in seen:
-        manifest: Document = each.policy.manifest or suite
+        manifest: Document = each.policy.given.manifest or suite
         key = (_real(manifest.source), manifest.index, each.path)
         before = coverage[key][0] if key in coverage else each
         union = each._replace(passed=each.passed or before.passed, failed=each.failed or before.failed)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
 from webhook.policy.evaluation.plan import Hook, Plans
 from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Policy
+from webhook.policy.manifest.model import MUTATING, VALIDATING, Given, Policy
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-
-class Given(NamedTuple):
-    """An object and its origin, such as a document or a path, which findings repeat."""
-
-    object: Any
-    manifest: Any = None
 
 
 class PolicyFinding(NamedTuple):
@@ -39,7 +31,6 @@ class PolicySet(ClusterObjects):
         mutating: Mutating policies that have bindings.
         policies: All policies, including those without a binding.
         findings: Problems of policies and bindings; those with an error are not in the set.
-        origins: Where policies and bindings were given.
         plans: The plans of which policies to evaluate, by the kind of policy.
     """
 
@@ -48,7 +39,6 @@ class PolicySet(ClusterObjects):
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
     findings: tuple[PolicyFinding, ...]
-    origins: Mapping[object, Given] = field(default_factory=dict)
     plans: Mapping[str, Plans] = field(init=False)
 
     def __post_init__(self) -> None:

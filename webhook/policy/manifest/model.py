@@ -42,6 +42,13 @@ _PAIRS: Final = 1_000
 """The maximum number of groups and resources to look up at once; with more, each request is matched with the rules."""
 
 
+class Given(NamedTuple):
+    """An object and its origin, such as a document or a path, which findings repeat."""
+
+    object: Any
+    manifest: Any = None
+
+
 def has(values: frozenset[str], wanted: str) -> bool:
     """Tell whether a rule's values have a wanted one; ``*`` stands for all."""
     return "*" in values or wanted in values
@@ -116,7 +123,6 @@ class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
 
     Args:
-        manifest: The caller's key of its document.
         fails_open: Whether an error means that the policy does not apply.
         composed: Its variables by name; the last one of a name.
         reinvoked: Whether a mutating policy is evaluated again after a later change.
@@ -125,7 +131,7 @@ class Policy:
 
     kind: str
     name: str
-    manifest: Any
+    given: Given
     fails_open: bool
     match: MatchResources
     param_kind: Kind | None
@@ -188,7 +194,6 @@ class Binding:
 
     Args:
         kind: The kind of the policy.
-        manifest: The caller's key of its document.
         match: The requests that it selects among those that the policy matches; None for all of them.
         actions: The actions on a failure: Deny, Warn, Audit.
     """
@@ -196,14 +201,15 @@ class Binding:
     kind: str
     name: str
     policy: str
-    manifest: Any
+    given: Given
     match: MatchResources | None = None
     param_ref: ParamRef | None = None
     actions: tuple[str, ...] = field(default=())
 
 
-def policy_of(obj: JSONObject, release: Release, manifest: Any, strongest: str = DENY) -> Policy:
-    """Read a policy that the API server of a release accepts; the other arguments are as in :class:`Policy`."""
+def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
+    """Read a policy that the API server of a release accepts; ``strongest`` is as in :class:`Policy`."""
+    obj: JSONObject = given.object
     spec: JSONObject = obj["spec"]
     param_kind = spec.get("paramKind")
     mutating = obj["kind"] == MUTATING
@@ -238,7 +244,7 @@ def policy_of(obj: JSONObject, release: Release, manifest: Any, strongest: str =
     return Policy(
         kind=obj["kind"],
         name=name_of(obj),
-        manifest=manifest,
+        given=given,
         fails_open=spec.get("failurePolicy") == IGNORE,
         match=_match_of(spec["matchConstraints"]),
         param_kind=kind_of(param_kind["apiVersion"], param_kind["kind"]) if param_kind else None,
@@ -263,15 +269,16 @@ def name_of(obj: JSONObject) -> str:
     return name
 
 
-def binding_of(obj: JSONObject, manifest: Any) -> Binding:
-    """Read a binding that the API server accepts; the arguments are as in :class:`Binding`."""
+def binding_of(given: Given) -> Binding:
+    """Read a binding that the API server accepts."""
+    obj: JSONObject = given.object
     spec: JSONObject = obj["spec"]
     match, ref = spec.get("matchResources"), spec.get("paramRef")
     return Binding(
         kind=obj["kind"].removesuffix("Binding"),
         name=name_of(obj),
         policy=spec["policyName"],
-        manifest=manifest,
+        given=given,
         match=None if match is None else _match_of(match),
         param_ref=ParamRef(
             name=ref.get("name") or "",

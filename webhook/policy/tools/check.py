@@ -24,17 +24,18 @@ from webhook.cel.syntax.ast import (
     StructExpression,
     within,
 )
+from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
-from webhook.policy.evaluation.policyset import Given, PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated, policy_of
+from webhook.policy.manifest.model import MUTATING, Given, Policy, Rule, Stated, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -52,7 +53,6 @@ _COMBINATIONS: Final = 20_000
 _LISTED: Final = 4
 """The most values that a warning lists."""
 _COMPARISONS: Final = frozenset({"_==_", "_!=_"})
-_STEPS: Final = frozenset({"_?._", "_[_]", "_[?_]"})
 
 
 class _Matched(NamedTuple):
@@ -189,14 +189,11 @@ def _field(node: Expression) -> str:
     """Return the path of a field from its variable, such as ``request.operation``; empty for another expression."""
     steps: list[str] = []
     while not isinstance(node, Ident):
-        if isinstance(node, Select):
-            steps.append(node.field)
-            node = node.operand
-        elif isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
+        if isinstance(node, Call) and node.target is not None and node.function in {"orValue", "value"}:
             node = node.target
-        elif isinstance(node, Call) and node.function in _STEPS and isinstance(key := node.arguments[-1], Literal):
-            steps.append(str(key.value))
-            node = node.arguments[0]
+        elif step := step_of(node):
+            node, name, _ = step
+            steps.append(name)
         else:
             return ""
     return ".".join([node.name, *reversed(steps)]) if node.resolved == f".{node.name}" else ""
@@ -472,11 +469,10 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
 class Cost(NamedTuple):
     """The estimated cost of an expression, without an object; a `most` beyond ``CALL_LIMIT`` means unbounded."""
 
-    policy: str
+    policy: Policy
     path: Path
     least: int
     most: int
-    kind: str
 
 
 class CheckResult(NamedTuple):
@@ -505,7 +501,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
     findings = list(policies.findings)
     costs: list[Cost] = []
     checked = set[int]()
-    for policy, origin, wrong in _checkable(policies):
+    for policy, wrong in _checkable(policies):
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
@@ -516,24 +512,24 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
             *literal_warnings(policy, policies.kinds),
             *comparison_warnings(policy, policies.kinds),
         ]
-        checked.add(id(origin))
+        checked.add(id(policy.given))
         for cost in () if wrong else _costs(policy):
             costs.append(cost)
             if cost.least > CALL_LIMIT:
                 message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
                 problems.append(warning("over-cost", cost.path, message))
-        findings += [PolicyFinding(origin, problem) for problem in problems if problem.path not in wrong]
+        findings += [PolicyFinding(policy.given, problem) for problem in problems if problem.path not in wrong]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
 
 
-def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[Path]]]:
-    """Yield the policies that can be checked, each with its manifest and its expressions that are wrong.
+def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, frozenset[Path]]]:
+    """Yield the policies that can be checked, each with its expressions that are wrong.
 
     A policy with errors is among them if they are in expressions on which nothing else depends.
     """
     for policy in policies.policies:
-        yield policy, policies.origins[policy], frozenset()
+        yield policy, frozenset()
     errors: dict[int, list[PolicyFinding]] = {}
     for each in policies.findings:
         if each.problem.level == ERROR:
@@ -541,8 +537,7 @@ def _checkable(policies: PolicySet) -> Iterator[tuple[Policy, Given, frozenset[P
     for found in errors.values():
         given = found[0].given
         if all(map(_is_apart, found)):
-            policy = policy_of(given.object, policies.release, given.manifest)
-            yield policy, given, frozenset(each.problem.path for each in found)
+            yield policy_of(given, policies.release), frozenset(each.problem.path for each in found)
 
 
 def _is_apart(error: PolicyFinding) -> bool:
@@ -603,4 +598,4 @@ def _costs(policy: Policy) -> Iterator[Cost]:
     for _, path, _, compiled in policy.without_messages:
         if isinstance(compiled, CompiledExpression):
             estimate = estimate_cost(compiled.checked, compiled.environment)
-            yield Cost(policy.name, path, estimate.low, estimate.high, policy.kind)
+            yield Cost(policy, path, estimate.low, estimate.high)
