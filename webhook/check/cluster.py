@@ -13,7 +13,7 @@ from webhook.documents.files import with_manifests
 from webhook.documents.source import Source
 from webhook.findings import UNREADABLE, Finding, found, unread
 from webhook.inventory import KINDS, Inventory, MalformedError
-from webhook.objects import DEFINITION, is_definition
+from webhook.objects import DEFINITION
 from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
 from webhook.report.model import Report
@@ -50,7 +50,7 @@ def read_cluster(
     for document in cluster_documents(
         sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
     ):
-        if is_definition(document.data):
+        if document.data["kind"] == DEFINITION:
             inventory.definitions.append(document.data)
             continue
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.inventory import Inventory, devices_path
+from webhook.inventory.objects import controller_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 
@@ -89,9 +90,9 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        entry_name = text(entry, "name")
-        shared = [text(entry, field) for field in fields] in of_group
-        owner = group if shared and group is not None else pod
+        owner, consumer = pod, me
+        if group is not None and [text(entry, field) for field in fields] in of_group:
+            owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
         name, is_owned = _named(entry, owner, inventory)
         if name is None and is_owned:
             continue
@@ -104,8 +105,7 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and (why := _foreign(pod, claim, groups=groups)):
             return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
-        consumer = Consumer(POD_GROUP, name_of(owner), uid_of(owner)) if shared else me
-        found.append(Use(entry_name, claim, consumer))
+        found.append(Use(text(entry, "name"), claim, consumer))
     return found
 
 
@@ -124,11 +124,10 @@ def claims_named(pod: JSONObject) -> Iterator[str]:
     yield from filter(None, [*names, text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")])
 
 
-def consumers(claim: JSONObject | None, inventory: Inventory) -> Iterator[tuple[JSONObject, JSONObject | None]]:
-    """Yield the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
-    for entry in items(claim, "status", "reservedFor"):
-        if is_pod(entry):
-            yield entry, inventory.referred("Pod", entry, namespace_of(claim))
+def consumers(claim: JSONObject | None, inventory: Inventory) -> list[tuple[JSONObject, JSONObject | None]]:
+    """Return the pods that a claim is reserved for: the entry, and the pod, None if it is gone."""
+    entries, namespace = filter(is_pod, items(claim, "status", "reservedFor")), namespace_of(claim)
+    return [(each, inventory.referred("Pod", each, namespace)) for each in entries]
 
 
 def _held(claim: JSONObject) -> str:
@@ -212,8 +211,7 @@ def owner_reference(owner: JSONObject) -> JSONObject:
 def _foreign(pod: JSONObject, claim: JSONObject, *, groups: bool) -> str:
     """Return why a claim made from a template is not for a pod; empty if the pod or its PodGroup owns it."""
     group = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
-    owners = items(claim, "metadata", "ownerReferences")
-    controller = next((each for each in owners if at(each, "controller") is True), {})
+    controller = controller_of(claim)
     uid, name = text(controller, "uid"), text(controller, "name")
     # A pod does not know the uid of its PodGroup.
     is_group = text(controller, "kind") == "PodGroup" and text(controller, "apiVersion").startswith(_GROUPS)

@@ -11,6 +11,7 @@ from typing import Final
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import DEFAULT
 from webhook.inventory.claims import MADE, owner_reference, uid_of
+from webhook.inventory.objects import controller_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.release import Release
@@ -195,8 +196,7 @@ def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None
     for claim in claims:
         if at(claim, "metadata", "annotations", ANNOTATION) != "true" or namespace_of(claim) != namespace_of(pod):
             continue
-        for owner in items(claim, "metadata", "ownerReferences"):
-            uid = text(owner, "uid")
-            if at(owner, "controller") is True and text(owner, "name") == name_of(pod) and uid in {"", uid_of(pod)}:
-                return claim
+        owner = controller_of(claim)
+        if text(owner, "name") == name_of(pod) and text(owner, "uid") in {"", uid_of(pod)}:
+            return claim
     return None

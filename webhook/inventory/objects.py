@@ -209,12 +209,12 @@ class Inventory:
         known = _as_v1(free_of_nulls(obj) if has_nulls else obj, version, kind)
         if "apiVersion" not in known:
             known = {**known, "apiVersion": _version_of(kind)}
-        if namespaced and not text(known, "metadata", "namespace"):
-            known = {**known, "metadata": {**known["metadata"], "namespace": DEFAULT_NAMESPACE}}
-        key = (namespace_of(known) if namespaced else "", name_of(known))
-        if not key[1]:
+        namespace, name = namespace_of(known) if namespaced else "", name_of(known)
+        if namespace and known["metadata"].get("namespace") != namespace:
+            known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
+        if not name:
             raise MalformedError(f"{kind} without metadata.name")
-        self._kinds.setdefault(kind, {})[key] = known
+        self._kinds.setdefault(kind, {})[namespace, name] = known
         return known
 
     def keep(self, obj: JSONObject) -> None:

@@ -10,6 +10,7 @@ from webhook.hints.names import in_place, listed
 from webhook.inventory import devices_path
 from webhook.inventory.claims import source
 from webhook.inventory.extended import ExtendedResources, as_in_pods
+from webhook.inventory.objects import controller_of
 from webhook.inventory.resources import amounts, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
@@ -192,10 +193,10 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
         if claim is None:
             continue
         path = ("spec", "resourceClaims", index, "resourceClaimName")
-        for owner in items(claim, "metadata", "ownerReferences"):
-            if at(owner, "controller") is True and text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
-                message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
-                yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
+        owner = controller_of(claim)
+        if text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
+            message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
+            yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
         consumers = items(claim, "status", "reservedFor")
         if len(consumers) >= _CONSUMERS and not any(text(each, "name") == name_of(pod) for each in consumers):
             message = f'ResourceClaim "{name}" is reserved for {len(consumers)} consumers, and can have no more'

@@ -14,7 +14,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, t
 from webhook.problem import ERROR, NOTE
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
-from webhook.scan.stored import WORKLOADS, Cluster, makes_pods, once, template_of
+from webhook.scan.stored import Cluster, once
 
 
 @once
@@ -28,10 +28,9 @@ def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
                 names = {text(one, "deviceClassName") for one in alternatives}
                 if len(names) == 1:
                     found[names.pop()].append(each)
-    for each in (one for kind in ("Pod", *WORKLOADS) for one in cluster.all(kind)):
-        if makes_pods(each):
-            for name in _classes_of_resources(template_of(each), cluster):
-                found[name].append(each)
+    for each, spec in cluster.makers:
+        for name in _classes_of_resources(spec, cluster):
+            found[name].append(each)
     return found
 
 
@@ -136,8 +135,8 @@ def quota_blocks(cluster: Cluster) -> Iterator[Found]:
     """
     extended = cluster.settings.counts_extended_resources
     said: set[tuple[str, str]] = set()
-    for workload in (one for kind in ("Pod", *WORKLOADS) for one in cluster.all(kind)):
-        for entry in items(template_of(workload), "resourceClaims") if makes_pods(workload) else ():
+    for workload, spec in cluster.makers:
+        for entry in items(spec, "resourceClaims"):
             name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(workload)
             template = cluster.inventory.find("ResourceClaimTemplate", name, namespace)
             if template is None or (namespace, name) in said:
@@ -146,11 +145,6 @@ def quota_blocks(cluster: Cluster) -> Iterator[Found]:
             claim = {"metadata": {"name": name, "namespace": namespace}, "spec": mapping(template, "spec", "spec")}
             for quota, why in cluster.context.quotas.too_small(claim, extended=extended):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
-                shown = f"{command(cluster, 'describe', quota)} shows what is used"
-                hint = f"raise the quota, or request fewer devices; {shown}"
-                yield Found(
-                    quota,
-                    message,
-                    f"{hint}; {command(cluster, 'describe', quota)} shows what is used",
-                    ("spec", "hard"),
-                )
+                shown = command(cluster, "describe", quota)
+                hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
+                yield Found(quota, message, hint, ("spec", "hard"))

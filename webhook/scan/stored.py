@@ -319,6 +319,12 @@ class Cluster:
 
     # -- workloads
 
+    @cached_property
+    def makers(self) -> Sequence[tuple[JSONObject, JSONObject]]:
+        """The pods that have not ended, and the workloads that still make pods, each with its pods' specification."""
+        every = (each for kind in ("Pod", *WORKLOADS) for each in self.all(kind))
+        return [(each, template_of(each)) for each in every if makes_pods(each)]
+
     def owner(self, obj: JSONObject) -> JSONObject | None:
         """Return the controller of an object; None if it has none, or the known object of that name is another one."""
         above = controller_of(obj)

@@ -10,9 +10,10 @@ from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.claims import MADE, owner_reference
+from webhook.inventory.objects import controller_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation.nodes import BLOCKING, UNSCHEDULABLE, Tolerations, wants
+from webhook.simulation.nodes import UNSCHEDULABLE, Tolerations, blocking, wants
 from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
@@ -22,7 +23,7 @@ _TOLERATED: Final = (
     {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/pid-pressure", "effect": "NoSchedule"},
-    UNSCHEDULABLE,
+    {"key": UNSCHEDULABLE.key, "effect": UNSCHEDULABLE.effect},
 )
 """The taints that the pods of a DaemonSet tolerate."""
 _OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"},)
@@ -179,7 +180,7 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
     """
-    taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+    taints = blocking(node)
     return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))
 
 
@@ -233,17 +234,15 @@ class Running:
 
 def owners_of(pod: JSONObject) -> Iterator[_Key]:
     """Return the controller of a pod, and the controller of that one, which its name tells."""
-    namespace = namespace_of(pod)
-    for each in items(pod, "metadata", "ownerReferences"):
-        if at(each, "controller") is not True:
-            continue
-        kind, name = text(each, "kind"), text(each, "name")
-        yield namespace, kind, name
-        above, _, suffix = name.rpartition("-")
-        if kind == "ReplicaSet" and suffix == text(pod, "metadata", "labels", "pod-template-hash"):
-            yield namespace, "Deployment", above
-        elif kind == "Job" and suffix.isdecimal():
-            yield namespace, "CronJob", above
+    if not (owner := controller_of(pod)):
+        return
+    namespace, kind, name = namespace_of(pod), text(owner, "kind"), text(owner, "name")
+    yield namespace, kind, name
+    above, _, suffix = name.rpartition("-")
+    if kind == "ReplicaSet" and suffix == text(pod, "metadata", "labels", "pod-template-hash"):
+        yield namespace, "Deployment", above
+    elif kind == "Job" and suffix.isdecimal():
+        yield namespace, "CronJob", above
 
 
 _SYSTEM: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
