@@ -72,6 +72,7 @@ KINDS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("units", [REVIEW // 50, pytest.param(REVIEW, marks=pytest.mark.slow)])
 @SELECTORS
 def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(expression: str, units: int) -> None:
@@ -160,6 +161,7 @@ GROWING = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("value", "first"), GROWING.values(), ids=GROWING.keys())
 def test_work_grows_with_the_text_whatever_the_types(value: Callable[[str], str], first: str) -> None:
     environment = selector_environment(Release(36), stored=True)
@@ -193,6 +195,7 @@ def test_of_a_very_large_type_only_the_outermost_is_written(write: Callable[[Typ
     assert write(doubled(2)) == "map(map(int, int), map(int, int))"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("count", [40, 60, 150])
 @pytest.mark.parametrize("value", ["{$: $}", "[{$: $}]", "{$: optional.of($)}", "[$].map(x, {x: x})"])
 def test_without_a_budget_an_error_of_a_very_large_type_is_short(value: str, count: int) -> None:

@@ -152,6 +152,7 @@ def test_limits_are_those_of_go(pattern: str, expected: str) -> None:
     assert found.startswith(f"error parsing regexp: {expected}") if expected else not found
 
 
+@pytest.mark.no_cover
 @PATTERNS
 def test_a_pattern_is_read_in_steps_that_grow_with_its_length(pattern: str) -> None:
     with counting() as steps, contextlib.suppress(PatternError):

@@ -261,6 +261,7 @@ def test_more_work_than_is_allowed_is_an_error_unless_offline() -> None:
 # -- requests that are made up
 
 
+@pytest.mark.no_cover
 def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     quick = practised(load(LIBRARY))[VALIDATING]
     quick._places.clear()

@@ -17,7 +17,7 @@ from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, published_health
-from webhook.simulation.nodes import Tolerations
+from webhook.simulation.nodes import Tolerations, taint_of
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
 _EVICTING: Final = 300
@@ -168,7 +168,7 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
 
 def _is_due(taint: JSONObject, result: Result, cluster: Cluster) -> bool:
     """Tell whether a pod should have been evicted for a taint by now."""
-    matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint)]
+    matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint_of(taint))]
     seconds = [number(each, "tolerationSeconds") for each in matching]
     if None in seconds:
         return False

@@ -20,10 +20,39 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import either
 
-BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
+_BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 _ANY: Final = None
 """Stands for all values of taints; an empty key or effect stands for all of these."""
-UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+class Taint(NamedTuple):
+    """A taint."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        """Write it as ``key=value:effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def toleration(self) -> JSONObject:
+        """The toleration of this taint alone."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+def taint_of(taint: JSONObject) -> Taint:
+    """Read a taint, as in the API."""
+    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+def blocking(node: JSONObject) -> list[Taint]:
+    """Return the taints of a node that keep pods from it."""
+    return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
+
+
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 """The taint of nodes that take no new pods."""
 
 
@@ -91,9 +120,9 @@ class Tolerations(list[JSONObject]):
         super().__init__(tolerations)
         self._covered = set(filter(None, map(_covered, self)))
 
-    def cover(self, taint: JSONObject) -> bool:
+    def cover(self, taint: Taint) -> bool:
         """Tell whether one of them tolerates a taint."""
-        key, value, effect = text(taint, "key"), text(taint, "value"), text(taint, "effect")
+        key, value, effect = taint
         of_key = ((_ANY, ""), (_ANY, key), (value, key))
         return any((*each, effect_) in self._covered for each in of_key for effect_ in ("", effect))
 
@@ -124,28 +153,6 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
-
-
-class Taint(NamedTuple):
-    """A taint."""
-
-    key: str
-    value: str
-    effect: str
-
-    def __str__(self) -> str:
-        """Write it as ``key=value:effect``."""
-        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
-
-    @property
-    def toleration(self) -> JSONObject:
-        """The toleration of this taint alone."""
-        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
-
-
-def taint_of(taint: JSONObject) -> Taint:
-    """Read a taint, as in the API."""
-    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
 
 
 def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
@@ -249,7 +256,7 @@ class NodeState:
         self.used: dict[str, int] = {}
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
-        self._taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+        self._taints = blocking(node)
         self._is_unschedulable = at(node, "spec", "unschedulable") is True
 
     def add(self, demand: Demand) -> None:
@@ -270,7 +277,7 @@ class NodeState:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
         return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
 
-    def untolerated(self, tolerations: Tolerations) -> list[JSONObject]:
+    def untolerated(self, tolerations: Tolerations) -> list[Taint]:
         """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerations.cover(each)]
@@ -285,7 +292,7 @@ class NodeState:
             return Refusal(("node(s) were unschedulable",), CORDON)
         for taint in self._taints:
             if not demand.tolerations.cover(taint):
-                named = f" {{{text(taint, 'key')}: {text(taint, 'value')}}}"
+                named = f" {{{taint.key}: {taint.value}}}"
                 which = "(s)" if release >= _TAINTS_COUNTED_SINCE else named
                 return Refusal((f"node(s) had untolerated taint{which}",), TAINTS)
         if not wants(demand.spec, self.node):

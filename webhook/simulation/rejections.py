@@ -500,7 +500,7 @@ def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
     if refusal.plugin != TAINTS:
         return ()
-    return tuple(f"{taint}{state_of(taint.key)}" for taint in map(taint_of, node.untolerated(demand.tolerations)))
+    return tuple(f"{taint}{state_of(taint.key)}" for taint in node.untolerated(demand.tolerations))
 
 
 def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:

@@ -13,7 +13,7 @@ from webhook.inventory.claims import MADE, owner_reference
 from webhook.inventory.objects import controller_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation.nodes import BLOCKING, UNSCHEDULABLE, Tolerations, wants
+from webhook.simulation.nodes import UNSCHEDULABLE, Tolerations, blocking, wants
 from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})
@@ -23,7 +23,7 @@ _TOLERATED: Final = (
     {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"},
     {"key": "node.kubernetes.io/pid-pressure", "effect": "NoSchedule"},
-    UNSCHEDULABLE,
+    {"key": UNSCHEDULABLE.key, "effect": UNSCHEDULABLE.effect},
 )
 """The taints that the pods of a DaemonSet tolerate."""
 _OF_HOST_NETWORK: Final = ({"key": "node.kubernetes.io/network-unavailable", "effect": "NoSchedule"},)
@@ -180,7 +180,7 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
 
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
     """
-    taints = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
+    taints = blocking(node)
     return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))
 
 

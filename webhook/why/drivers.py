@@ -27,7 +27,7 @@ from webhook.objects import (
     text,
 )
 from webhook.scan.stored import once
-from webhook.simulation.nodes import BLOCKING, Taint, Tolerations, required, taint_of, wants
+from webhook.simulation.nodes import Taint, Tolerations, blocking, required, taint_of, wants
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
@@ -139,10 +139,9 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
     if not _matches(workload, node):
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
     spec = mapping(workload, "spec", "template", "spec")
-    blocking = [each for each in items(node, "spec", "taints") if text(each, "effect") in BLOCKING]
     if not is_for(spec, node):
         tolerations = Tolerations(items(spec, "tolerations"))
-        kept = [taint_of(each) for each in blocking if not tolerations.cover(each)]
+        kept = [each for each in blocking(node) if not tolerations.cover(each)]
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",

@@ -43,7 +43,6 @@ from webhook.simulation.nodes import (
     Taint,
     amount_text,
     named,
-    taint_of,
     wants,
 )
 from webhook.simulation.rejections import Explainer, Group
@@ -447,7 +446,7 @@ class _Pending:
         for node in suiting:
             state, refusal = cluster.nodes[node], verdicts.by_node[node].refusal
             if refusal is not None:
-                taints = _taints(state, needs) if refusal.plugin == TAINTS else []
+                taints = state.untolerated(needs.demand.tolerations) if refusal.plugin == TAINTS else []
                 key = (*refusal.reasons, *map(str, taints))
                 alike.setdefault(key, (refusal, []))[1].append(state)
         for refusal, states in sorted(alike.values(), key=lambda each: -len(each[1])):
@@ -486,7 +485,7 @@ class _Pending:
         if refusal.plugin == CORDON:
             said = f"{is_} cordoned (unschedulable)"
         elif refusal.plugin == TAINTS:
-            taints = _taints(states[0], needs)
+            taints = states[0].untolerated(needs.demand.tolerations)
             about = about_taints(*taints)
             said = _tainted(states[0].node, taints, is_=is_, has=has)
         elif refusal.plugin == PORTS:
@@ -588,10 +587,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
 def _vendor(resource: str) -> str:
     """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
     return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
-
-
-def _taints(state: NodeState, needs: Needs) -> list[Taint]:
-    return [taint_of(each) for each in state.untolerated(needs.demand.tolerations)]
 
 
 def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:

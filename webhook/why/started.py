@@ -287,7 +287,7 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
             continue
         for each in found.content.taints:
             taint = taint_of(each)
-            tolerated = Tolerations(items(result, "tolerations")).cover(each)
+            tolerated = Tolerations(items(result, "tolerations")).cover(taint)
             if taint.effect in effects and not tolerated:
                 about = (*about_taints(taint), Ref("Device", found.name), ref_of(claim))
                 yield Cause(f"the taint {taint} of device {found}", about)

@@ -23,7 +23,6 @@ from webhook.simulation.nodes import (
     amount_text,
     named_by,
     once_recovered,
-    taint_of,
     wants,
 )
 from webhook.simulation.rejections import Group
@@ -103,7 +102,7 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
     states: dict[frozenset[Taint], list[int]] = {}
     for index, node in enumerate(nodes):
         if untolerated := node.untolerated(demand.tolerations):
-            states.setdefault(frozenset(map(taint_of, untolerated)), []).append(index)
+            states.setdefault(frozenset(untolerated), []).append(index)
     for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_SETS_MAX]:
         ordered = sorted(taints)
         to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]
